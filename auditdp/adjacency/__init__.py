@@ -1,8 +1,10 @@
-"""Which inputs are neighbours, which pairs an audit plays, and Hypothesis strategies that generate more.
+"""Neighbouring inputs: the pairs that an audit plays, and strategies for more.
 
-An adjacency is a set of pairs. It can say whether a pair belongs to it (``check``), list the pairs that usually matter
-(``pairs``), enumerate all of them when there are few (``exhaustive``), and generate any of them (``strategy``). Every
-pair that is played is checked first: a violation shown on inputs that are not neighbours is a false alarm.
+An adjacency is a set of pairs. It checks whether a pair belongs to it (``check``),
+lists the pairs that usually matter (``pairs``), enumerates all of them if the set is
+small (``exhaustive``), and generates any of them (``strategy``). Every pair is checked
+before it is played, because a violation on inputs that are not neighbours is a false
+alarm.
 """
 
 from __future__ import annotations
@@ -44,41 +46,45 @@ __all__ = [
 def as_adjacency(pairs: Any) -> Adjacency:
     """Return an adjacency: itself, one pair, or a sequence of pairs (data, neighbour).
 
-    A list is a sequence of pairs, and so is a tuple that holds a ``Pair``. Another tuple of two is one pair; where its two
-    items could be pairs themselves, it is refused.
+    A list is a sequence of pairs, and so is a tuple that holds a ``Pair``. Any other
+    tuple of two is one pair, but it is refused if its two items could be pairs
+    themselves.
 
     Raises:
-        AdjacencyError: If it is none of these, has a part of what an adjacency has, or could be two of them.
+        AdjacencyError: If the argument is none of these, lacks a method that every
+            adjacency has, or could be one pair or two.
 
-    >>> as_adjacency(((0, 0), (0, 1))).pairs()  # no pairs 0 | 0 and 0 | 1: the first has no change
+    >>> as_adjacency(((0, 0), (0, 1))).pairs()  # (0, 0) is no pair, as nothing changes
     [Pair(data=(0, 0), neighbour=(0, 1), name='')]
     """
     if is_adjacency(pairs):
         return pairs  # type: ignore[no-any-return]
-    if isinstance(pairs, Pair):
-        return Neighbours([pairs])
-    if isinstance(pairs, tuple) and len(pairs) == 2 and _is_one_pair(*pairs):
+    if isinstance(pairs, Pair) or _is_one_pair(pairs):
         return Neighbours([pairs])
     if isinstance(pairs, tuple | list):
         return Neighbours(list(pairs))
     raise AdjacencyError(
-        f"expected an adjacency such as NeighbourList(nodes=8) or pairs (data, neighbour), got {pairs!r}"
+        "expected an adjacency such as NeighbourList(nodes=8) or pairs "
+        f"(data, neighbour), got {pairs!r}"
     )
 
 
-def _is_one_pair(first: Any, second: Any) -> bool:
-    """Return whether a tuple of two is a pair of inputs, and not two pairs."""
-    if isinstance(first, Pair) or isinstance(second, Pair):
+def _is_one_pair(pairs: Any) -> bool:
+    """Return True if an object is a tuple of two inputs, and not of two pairs."""
+    if not isinstance(pairs, tuple) or len(pairs) != 2:
         return False
-    if not all(isinstance(item, tuple) and len(item) == 2 for item in (first, second)):
-        return True
-    if any(
-        identity_key(data) == identity_key(neighbour)
-        for data, neighbour in (first, second)
-    ):
-        return True  # as two pairs, one of them would have no change
-    one, two = Pair(first, second), f"{Pair(*first)} and {Pair(*second)}"
+    if any(isinstance(item, Pair) for item in pairs):
+        return False
+    for item in pairs:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return True
+        if identity_key(item[0]) == identity_key(item[1]):
+            # As a pair, the item would have no change.
+            return True
+    first, second = map(brief, pairs)
+    as_two = " and ".join(str(Pair(*item)) for item in pairs)
     raise AdjacencyError(
-        f"pairs=({brief(first)}, {brief(second)}) can be read as one pair, {one}, and as two, {two}: "
-        f"write Pair({brief(first)}, {brief(second)}) for the one, or a list, [{brief(first)}, {brief(second)}], for the two"
+        f"pairs=({first}, {second}) can be read as one pair, {Pair(*pairs)}, and as two, "
+        f"{as_two}: write Pair({first}, {second}) for the one, or a list, "
+        f"[{first}, {second}], for the two"
     )

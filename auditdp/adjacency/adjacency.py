@@ -1,11 +1,12 @@
-"""A pair of inputs as Python to paste, with what differs marked: where the short text of a pair leaves some of it out.
+"""Pairs of neighbouring inputs, and the interface of an adjacency.
 
-What a pair of neighbours is, and what an adjacency answers.
+``Adjacency`` is the protocol that every adjacency follows. Its optional methods are
+described there, and ``offers`` looks them up and checks them: a method that is missing
+or None is not offered, and one that is no such method, or returns a wrong type, is
+refused with its name.
 
-What an adjacency can do beside listing its pairs: its optional methods, looked up and checked in one place.
-
-`Adjacency` says what each of them means. One that is missing, or is None, is not offered. One that is offered is refused
-here, with its name and what was expected, where it is no such method or returns something else.
+``Pair.python`` writes a pair as Python source to paste. It complements the short text
+of a pair, which leaves parts of long inputs out.
 """
 
 from __future__ import annotations
@@ -32,82 +33,151 @@ from auditdp.mechanism.protocol import (
     rows_of,
 )
 
-LONGEST = 4_000
-"""Characters beyond which a pair is not written out."""
-WHOLE = 1 << 20
-CALLED = {"float", "set", "frozenset", "np.array", "pd.DataFrame", "pl.DataFrame"}
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of this package, which bound the time of an audit and texts."""
+
+    exhaustive_pairs: int = 20_000
+    """Pairs that an adjacency enumerates."""
+    unlabelled_nodes: int = 7
+    """Nodes of a graph whose node orders are all tried for an enumeration."""
+    replaced_ids: int = 4
+    """Ids of ``Nodes`` with edges replaced; five have over 30,000 pairs."""
+    removed_ids: int = 5
+    """Ids of ``Nodes`` with a node removed; six have over 100,000 pairs."""
+    changed_places: int = 24
+    """Entries, or rows, each of which changes in a corner case of its own."""
+    listed_values: int = 8
+    """Values of a list without structure that count as corner cases."""
+    crossed_parts: int = 8
+    """Parts of a value that are each at the other end in a corner case of its own."""
+    long_sequence: int = 16
+    """Entries of a long list or text, if the strategy allows longer ones."""
+    distinct_rows: int = 6
+    """Rows of a listed collection of different rows."""
+    drawn_rows: int = 12
+    """Rows of a generated collection that are drawn; a longer one repeats them."""
+    row_values: int = 24
+    """Corner cases of a row, each of which is tried alone."""
+    copied_rows: int = 4
+    """Corner cases of a row that are tried among copies: both ends, and two others."""
+    named_values: int = 12
+    """Values that the name of a domain lists, and values of a row of ``Records``."""
+    listed_fields: int = 6
+    """Fields of a record with a listed pair, and their values in crossed cases."""
+    field_values: int = 16
+    """Corner cases of a field, each of which is tried alone."""
+    crossed_fields: int = 100
+    """Corner cases in which one field changes and another one has a special value."""
+    searched_corners: int = 40
+    """Corner cases that are taken from a user's strategy of pairs."""
+    listed_pairs: int = 16
+    """Pairs of values that ``AnyValues`` lists."""
+    enumerated_values: int = 200
+    """Values of which ``AnyValues`` enumerates all pairs."""
+    long_records: int = 3
+    """Longest records of given data that are tried; the others vary within ranges."""
+    known_records: int = 64
+    """Longest records that are tried if only the records of the data can be used."""
+    range_corners: int = 8
+    """Corners of the ranges of given data that are tried."""
+    regression_columns: int = 64
+    """Columns of a record whose last one is compared with a fit of the others."""
+    random_bytes: int = 1 << 16
+    """Random bytes from which a value is drawn, if choices cannot be given."""
+    nested_strategies: int = 100
+    """Strategies nested in each other, which is the limit of Hypothesis."""
+    cached_constants: int = 1_024
+    """Types and ranges of numbers with a cached set of constants."""
+    source: int = 4_000
+    """Characters of the source of a pair. A longer pair has none."""
+    full_text: int = 1 << 20
+    """Characters of the text of an input that counts as its full text."""
+    changed_part: int = 30
+    """Characters of each of the two parts in which inputs differ."""
+
+
+LIMITS = Limits()
+
+CONSTRUCTORS = {
+    "float",
+    "set",
+    "frozenset",
+    "np.array",
+    "pd.DataFrame",
+    "pl.DataFrame",
+}
+LITERALS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp)
+LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop)
 
 
 def as_python(data: Any, neighbour: Any) -> str:
-    """Return two assignments, of ``data`` and ``neighbour``, with what differs in a comment.
+    """Return assignments to ``data`` and ``neighbour``, with a comment on the change.
 
-    Empty where the short text shows all of both, and where an input is too long, or of a type that cannot be written.
+    Returns:
+        The source, or '' if the short text contains all of both inputs, or if an input
+        is too long or of a type that cannot be written.
 
-    >>> print(as_python([{"age": 40, "city": "Ulm"}] * 2 + [{"age": 7, "city": "Bonn"}], [{"age": 40, "city": "Ulm"}] * 2))
+    >>> people = [{"age": 40, "city": "Ulm"}] * 2
+    >>> print(as_python([*people, {"age": 7, "city": "Bonn"}], people))
     data = [{'age': 40, 'city': 'Ulm'}] * 2 + [{'age': 7, 'city': 'Bonn'}]
     neighbour = [{'age': 40, 'city': 'Ulm'}] * 2  # without data[2], which is {'age': 7, 'city': 'Bonn'}
     """
-    if not any(
-        "..." in brief(each) or brief(each) != brief(each, WHOLE)
-        for each in (data, neighbour)
-    ):
+    inputs = data, neighbour
+    texts = [brief(each) for each in inputs]
+    full_texts = [brief(each, LIMITS.full_text) for each in inputs]
+    if texts == full_texts and not any("..." in text for text in texts):
         return ""
     try:
-        one, other = _written(data), _written(neighbour)
+        first, second = map(_source, inputs)
     except TypeError:
         return ""
-    here, there = _marks(_rows(data), _rows(neighbour))
-    text = f"data = {one}{here}\nneighbour = {other}{there}"
-    return text if len(text) <= LONGEST and is_data(text) else ""
+    comments = _comments(*map(_as_rows, inputs))
+    text = f"data = {first}{comments[0]}\nneighbour = {second}{comments[1]}"
+    if len(text) <= LIMITS.source and is_data(text):
+        return text
+    return ""
 
 
 def is_data(text: str) -> bool:
-    """Return whether Python makes nothing but data: containers, numbers, texts, and objects of the classes that it names."""
+    """Return True if source assigns nothing but data to ``data`` and ``neighbour``.
+
+    Data are containers, numbers, texts, and instances of classes whose names begin with
+    a capital letter.
+    """
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
         return False
-    names = [
-        ast.unparse(each.targets[0]) if isinstance(each, ast.Assign) else ""
-        for each in body
+    targets = [
+        ast.unparse(each.targets[0]) for each in body if isinstance(each, ast.Assign)
     ]
-    return names == ["data", "neighbour"] and all(_is_data(each.value) for each in body)  # type: ignore[attr-defined]
+    return (
+        targets == ["data", "neighbour"]
+        and len(body) == len(targets)
+        and all(_is_data(each.value) for each in body)  # type: ignore[attr-defined]
+    )
 
 
 def _is_data(node: ast.AST) -> bool:
-    match node:
-        case ast.Constant():
-            return True
-        case ast.Call(
-            func=ast.Name() | ast.Attribute() as called,
-            args=arguments,
-            keywords=keywords,
-        ):
-            name = ast.unparse(called)
-            return (
-                name in CALLED or (name.isidentifier() and name[:1].isupper())
-            ) and all(
-                map(_is_data, [*arguments, *(keyword.value for keyword in keywords)])
-            )
-        case (
-            ast.List()
-            | ast.Tuple()
-            | ast.Set()
-            | ast.Dict()
-            | ast.UnaryOp()
-            | ast.BinOp()
-        ):
-            inner = (each for each in ast.iter_child_nodes(node))
-            return all(
-                isinstance(each, ast.expr_context | ast.operator | ast.unaryop)
-                or _is_data(each)
-                for each in inner
-            )
-    return False
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        is_class = name.isidentifier() and name[:1].isupper()
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return (is_class or name in CONSTRUCTORS) and all(map(_is_data, values))
+    if isinstance(node, LITERALS):
+        return all(map(_is_data, ast.iter_child_nodes(node)))
+    return isinstance(node, LEAVES)
 
 
-def _written(value: Any) -> str:
-    """Return the Python of a value."""
+def _source(value: Any) -> str:
+    """Return an expression that makes a value.
+
+    Raises:
+        TypeError: If the type of the value cannot be written.
+    """
+    kind = type(value).__name__
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -115,116 +185,115 @@ def _written(value: Any) -> str:
     if isinstance(value, PLAIN):
         return repr(value)
     if type(value) in (list, tuple):
-        return _sequence(value)
+        return _sequence_source(value)
     if type(value) is dict:
-        return f"{{{', '.join(f'{_written(key)}: {_written(item)}' for key, item in value.items())}}}"
+        items = (f"{_source(key)}: {_source(item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
     if type(value) in (set, frozenset):
-        inner = ", ".join(map(_written, sorted(value, key=repr)))
-        return (
-            f"{{{inner}}}"
-            if inner and type(value) is set
-            else f"{type(value).__name__}({f'[{inner}]' * bool(inner)})"
-        )
+        inner = ", ".join(map(_source, sorted(value, key=repr)))
+        if not inner:
+            return f"{kind}()"
+        if kind == "set":
+            return f"{{{inner}}}"
+        return f"{kind}([{inner}])"
     if isinstance(value, np.ndarray):
-        return f"np.array({_written(value.tolist())}, dtype={_written(np.lib.format.dtype_to_descr(value.dtype))})"
+        dtype = _source(np.lib.format.dtype_to_descr(value.dtype))
+        return f"np.array({_source(value.tolist())}, dtype={dtype})"
     if is_table(value):
-        return f"{'pd' if hasattr(value, 'iloc') else 'pl'}.DataFrame({_written(columns_of(value))})"
+        library = "pd" if hasattr(value, "iloc") else "pl"
+        return f"{library}.DataFrame({_source(columns_of(value))})"
     if dataclasses.is_dataclass(value):
-        fields = (
-            (field.name, getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if field.init
-        )
-        return f"{type(value).__name__}({', '.join(f'{name}={_written(item)}' for name, item in fields)})"
-    raise TypeError(f"no Python of {type(value).__name__}")
+        names = [field.name for field in dataclasses.fields(value) if field.init]
+        arguments = (f"{name}={_source(getattr(value, name))}" for name in names)
+        return f"{kind}({', '.join(arguments)})"
+    raise TypeError(f"no Python of {kind}")
 
 
-def _sequence(value: list[Any] | tuple[Any, ...]) -> str:
-    """Return a list or a tuple, what follows itself as often as it does."""
-    runs = [
-        (text, len(list(same)))
-        for text, same in itertools.groupby(map(_written, value))
-    ]
+def _sequence_source(value: list[Any] | tuple[Any, ...]) -> str:
+    """Return a list or a tuple, in which equal items in a row are written once."""
     start, end, comma = ("[", "]", "") if type(value) is list else ("(", ")", ",")
     parts: list[str] = []
-    for repeated, some in itertools.groupby(runs, key=lambda run: run[1] > 1):
-        if repeated:
-            parts += [f"{start}{text}{comma}{end} * {count}" for text, count in some]
+    single: list[str] = []
+
+    def close() -> None:
+        # Items that are not repeated share one display.
+        if single:
+            last = comma if len(single) == 1 else ""
+            parts.append(f"{start}{', '.join(single)}{last}{end}")
+            single.clear()
+
+    # Equal neighbours in a long sequence are common, such as rows that are copies.
+    for text, group in itertools.groupby(map(_source, value)):
+        count = len(list(group))
+        if count == 1:
+            single.append(text)
         else:
-            texts = [text for text, _ in some]
-            parts.append(
-                f"{start}{', '.join(texts)}{comma if len(texts) == 1 else ''}{end}"
-            )
+            close()
+            parts.append(f"{start}{text}{comma}{end} * {count}")
+    close()
     return " + ".join(parts) or start + end
 
 
-def _rows(value: Any) -> Any:
+def _as_rows(value: Any) -> Any:
     if is_table(value):
         return rows_of(value)
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value
 
 
-def _marks(data: Any, neighbour: Any) -> tuple[str, str]:
-    """Return the comments of both lines, of which one is empty."""
-    if (
-        isinstance(data, dict)
-        and isinstance(neighbour, dict)
-        and data.keys() != neighbour.keys()
-    ):
-        lacking = [key for key in data if key not in neighbour]
-        if lacking:
-            return "", f"  # without data[{lacking[0]!r}]"
-        return (
-            f"  # without neighbour[{next(key for key in neighbour if key not in data)!r}]",
-            "",
-        )
-    if (
-        isinstance(data, list | tuple)
-        and isinstance(neighbour, list | tuple)
-        and len(data) != len(neighbour)
-    ):
-        longer, shorter = sorted((data, neighbour), key=len, reverse=True)
-        pairs = zip(longer, shorter, strict=False)
-        place = next(
-            (k for k, (a, b) in enumerate(pairs) if identity_key(a) != identity_key(b)),
-            len(shorter),
-        )
-        name = "data" if longer is data else "neighbour"
-        mark = f"  # without {name}[{place}], which is {brief(longer[place])}"
-        return ("", mark) if longer is data else (mark, "")
+def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
+    """Return the comments on both assignments, one of which is empty.
+
+    An item that only one input has is named beside the other input.
+    """
+    if isinstance(data, dict) and isinstance(neighbour, dict):
+        extra = [key for key in data if key not in neighbour]
+        missing = [key for key in neighbour if key not in data]
+        if extra:
+            return "", f"  # without data[{extra[0]!r}]"
+        if missing:
+            return f"  # without neighbour[{missing[0]!r}]", ""
+    if isinstance(data, list | tuple) and isinstance(neighbour, list | tuple):
+        shorter, longer = sorted((neighbour, data), key=len)
+        if len(shorter) < len(longer):
+            # The first item that differs is the additional one.
+            place = 0
+            while place < len(shorter) and (
+                identity_key(shorter[place]) == identity_key(longer[place])
+            ):
+                place += 1
+            name = "data" if longer is data else "neighbour"
+            text = f"  # without {name}[{place}], which is {brief(longer[place])}"
+            if longer is data:
+                return ("", text)
+            return (text, "")
     where = difference(data, neighbour)
     return "", f"  # differs in {where}" if where else ""
 
 
-MAX_EXHAUSTIVE = 20_000
-"""Pairs that an adjacency enumerates at most."""
-EVERY = 24
-"""Places, of answers or rows, each of which changes in a corner case: code may treat any of them by itself."""
-PART = 30
-"""Characters of the parts in which two inputs differ."""
-
-
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring inputs: ``data`` (played when the coin shows 1) and ``neighbour`` (when it shows 0)."""
+    """Two neighbouring inputs: ``data`` (coin 1) and ``neighbour`` (coin 0)."""
 
     data: Any
     neighbour: Any
     name: str = ""
 
     def __str__(self) -> str:
-        one, other = brief(self.data), brief(self.neighbour)
-        where = (
-            _where(self.data, self.neighbour)
-            if one == other or " of shape (" in one
-            else ""
-        )
-        text = f"{one} | {other}{f' ({where})' if where else ''}"
-        return f"{self.name}: {text}" if self.name else text
+        first, second = brief(self.data), brief(self.neighbour)
+        text = f"{first} | {second}"
+        # Texts that are equal, or give only a shape, do not show the change.
+        if first == second or " of shape (" in first:
+            where = _changed_part(self.data, self.neighbour)
+            text += f" ({where})" if where else ""
+        if self.name:
+            return f"{self.name}: {text}"
+        return text
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs, what differs marked; empty where the text of the pair has all of them."""
+        """Python that makes both inputs, or '' if the text of the pair suffices."""
         return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
@@ -232,62 +301,73 @@ class Pair:
         return Pair(self.neighbour, self.data, self.name)
 
 
-def _where(data: Any, neighbour: Any) -> str:
-    """Return the first item or row in which two inputs differ, and both of it; empty where their own texts show no less."""
+def _changed_part(data: Any, neighbour: Any) -> str:
+    """Return the first item or row in which two inputs differ, with both values.
+
+    Returns:
+        The text, or '' if the inputs do not differ in one part.
+    """
     found = first_difference(data, neighbour)
     if found is None:
         return ""
-    at, one, other = found
-    if all(
-        getattr(each, "shape", ()) and not isinstance(each, np.generic)
-        for each in (one, other)
-    ):
-        return _in_row(np.asarray(one), np.asarray(other), at)
-    if isinstance(one, str) and isinstance(other, str):
-        letters = enumerate(zip(one, other, strict=False))
-        place = next((k for k, (a, b) in letters if a != b), min(len(one), len(other)))
-        at, one, other = f"{at}[{place}:]", one[place:], other[place:]
-    return f"{at} is {brief(one, PART)} | {brief(other, PART)}" if at else ""
+    where, first, second = found
+    if _is_array(first) and _is_array(second):
+        return _changed_row(np.asarray(first), np.asarray(second), where)
+    if isinstance(first, str) and isinstance(second, str):
+        start = 0
+        while first[start : start + 1] == second[start : start + 1]:
+            start += 1
+        where, first, second = f"{where}[{start}:]", first[start:], second[start:]
+    cut = LIMITS.changed_part
+    if where:
+        return f"{where} is {brief(first, cut)} | {brief(second, cut)}"
+    return ""
 
 
-def _in_row(one: Any, other: Any, at: str) -> str:
-    """Say the same of two arrays that differ in a row, or of which one has a row more; else nothing."""
+def _is_array(value: Any) -> bool:
+    return bool(getattr(value, "shape", ())) and not isinstance(value, np.generic)
+
+
+def _changed_row(first: Any, second: Any, where: str) -> str:
+    """Return the one row that differs between two arrays, or is in one alone, or ''."""
+    shorter, longer = sorted((len(first), len(second)))
     if (
-        one.ndim == 0
-        or one.shape[1:] != other.shape[1:]
-        or abs(len(one) - len(other)) > 1
-        or one.dtype == object
+        first.shape[1:] != second.shape[1:]
+        or longer - shorter > 1
+        or first.dtype == object
     ):
         return ""
-    few = min(len(one), len(other))
-    differ = (one[:few] != other[:few]).reshape(few, -1).any(axis=1)
-    row = int(np.argmax(differ)) if differ.any() else few
-    if row == max(len(one), len(other)):
+    # Without a change among the common rows, the additional row is the last one.
+    is_changed = (first[:shorter] != second[:shorter]).reshape(shorter, -1).any(axis=1)
+    row = int(np.argmax(is_changed)) if is_changed.any() else shorter
+    if row == longer:
         return ""
-    sides = [
-        brief(side[row]) if len(side) >= max(len(one), len(other)) else "absent"
-        for side in (one, other)
+    values = [
+        brief(side[row]) if len(side) == longer else "absent"
+        for side in (first, second)
     ]
-    return f"{at}[{row}] is {' | '.join(sides)}"
+    return f"{where}[{row}] is {' | '.join(values)}"
 
 
 class Adjacency(Protocol):
     """A set of neighbouring pairs.
 
-    What it may also have, or leave out, is looked up by ``auditdp.adjacency.adjacency``:
+    An adjacency may also have the following methods and attribute:
 
-    - ``strategy()``: without it, no pairs are searched for beside those that are listed;
-    - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a statement about
-      all inputs looks there for one that contradicts it;
-    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at the limits of
-      integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but looked at with
-      a few calls each;
-    - ``remedy``, what to declare so that its pairs can be enumerated.
+    - ``strategy()``: without it, only the listed pairs are played.
+    - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates:
+      evidence that rests on a statement about all inputs searches there for a
+      counterexample.
+    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends
+      of the domain, at the limits of integers, with the fewest and the most records,
+      with ties. They are not played as listed pairs are, but tried with a few calls
+      each.
+    - ``remedy``, the declaration that would allow all pairs to be enumerated.
     """
 
     @property
     def name(self) -> str:
-        """What reports call it, such as 'edge LDP, 8 nodes'."""
+        """The name in reports, such as 'edge LDP, 8 nodes'."""
 
     def check(self, pair: Pair) -> None:
         """Raise ``AdjacencyError`` unless the pair is in the set."""
@@ -296,7 +376,7 @@ class Adjacency(Protocol):
         """Return the pairs that the game plays, smallest first."""
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of the set, or None where there are too many."""
+        """Return every unordered pair of the set, or None if there are too many."""
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a Hypothesis strategy that generates pairs of the set."""
@@ -304,18 +384,18 @@ class Adjacency(Protocol):
 
 @runtime_checkable
 class UpToOrder(Protocol):
-    """An adjacency that may enumerate one of all pairs that differ in the order of the nodes only."""
+    """An adjacency that can enumerate one pair of every orbit of the node orders."""
 
     unlabelled: bool
-    """Whether it does."""
+    """True if ``exhaustive`` does so."""
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
-        """Return a pair with its nodes in another order; whatever changes is the ``number``-th that can."""
+        """Return a pair in another node order, with change number ``number``."""
 
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """What adjacencies share whose pairs are given, and which make others by the same change.
+    """Base of the adjacencies that extend a given pair by other pairs of its change.
 
     Raises:
         AdjacencyError: If the first pair does not differ by the change.
@@ -324,125 +404,147 @@ class GivenPairs:
     given: Sequence[Pair]
     change: str | None = None
 
+    def __post_init__(self) -> None:
+        # A pair that does not differ by the change is refused at once.
+        _ = self._change
+
+    @cached_property
+    def _change(self) -> Any:
+        """The value of the reading by which other pairs are made."""
+        return self.readings[self.reading]
+
     @property
     def readings(self) -> Mapping[str, Any]:
-        """The changes by which the first pair may be meant to differ, in words, the narrowest first."""
+        """The changes that explain how the first pair differs, the narrowest first."""
         raise NotImplementedError
 
     @property
     def reading(self) -> str:
-        """The change by which other pairs are made: the narrowest unless another was named."""
+        """The change of the other pairs: ``change``, or the narrowest reading."""
         if self.change is not None and self.change not in self.readings:
             names = " or ".join(map(repr, self.readings))
             raise AdjacencyError(
-                f"{type(self).__name__}: expected change, {names}, got change={self.change!r}"
+                f"{type(self).__name__}: expected change, {names}, "
+                f"got change={self.change!r}"
             )
         return self.change or next(iter(self.readings))
 
     @property
     def searched(self) -> str:
-        """The change in a sentence, and how another one is named."""
-        others = " or ".join(
-            repr(name) for name in self.readings if name != self.reading
-        )
-        another = (
-            f"; search= of audit_training, or change= of {type(self).__name__}, may name another: {others}"
-            if others
-            else ""
-        )
-        return f"neighbours searched: {self.reading}{another}"
+        """The change as a sentence, with the alternatives that a user may name."""
+        text = f"neighbours searched: {self.reading}"
+        others = [repr(name) for name in self.readings if name != self.reading]
+        if others:
+            text += (
+                f"; search= of audit_training, or change= of {type(self).__name__}, "
+                f"may name another: {' or '.join(others)}"
+            )
+        return text
 
     def check(self, pair: Pair) -> None:
-        """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""
+        """Do nothing, because the user vouches for the pairs and their change."""
 
     def pairs(self) -> list[Pair]:
         """Return the pairs that are given."""
         return list(self.given)
 
     def exhaustive(self) -> None:
-        """Return None: there are too many."""
+        """Return None, because there are too many pairs."""
 
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs whose two inputs differ, each once, whichever way round."""
+    """Return the unordered pairs of two different inputs, each once."""
+    # The first of several equal pairs is kept, in its own order.
     found: dict[Any, Pair] = {}
     for pair in pairs:
-        one, other = identity_key(pair.data), identity_key(pair.neighbour)
-        if one != other and (other, one) not in found:
-            found.setdefault((one, other), pair)
+        data, neighbour = identity_key(pair.data), identity_key(pair.neighbour)
+        if data != neighbour and (neighbour, data) not in found:
+            found.setdefault((data, neighbour), pair)
     return list(found.values())
 
 
 def places(count: int) -> list[tuple[int, str]]:
-    """Return the last, first and middle place of so many, with their names.
+    """Return the last, first and middle of ``count`` places, with their names.
 
     >>> places(2)
     [(1, 'last'), (0, 'first')]
     """
-    named = {count - 1: "last"} | {0: "first"} | {count // 2: "middle"}
-    return (
-        list(named.items())
-        if count > 2
-        else [(count - 1, "last"), (0, "first")][:count]
-    )
+    return [(count - 1, "last"), (0, "first"), (count // 2, "middle")][:count]
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    """Return both inputs with what messages call them."""
+    """Return both inputs with their names in messages."""
     return ("data", pair.data), ("neighbour", pair.neighbour)
 
 
-REQUIRED = ("name", "check", "pairs", "exhaustive")
-"""What every adjacency has."""
+def require_integer(adjacency: Any, name: str, least: int) -> None:
+    """Raise ``AdjacencyError`` unless an argument is an integer >= ``least``."""
+    value = getattr(adjacency, name)
+    if not isinstance(value, int | np.integer) or value < least:
+        raise AdjacencyError(
+            f"{type(adjacency).__name__}: expected {name}, an integer >= {least}, "
+            f"got {value!r}"
+        )
+
+
+def require_change(adjacency: Any, *allowed: str) -> None:
+    """Raise ``AdjacencyError`` unless the argument ``change`` is allowed."""
+    if adjacency.change not in allowed:
+        raise AdjacencyError(
+            f"{type(adjacency).__name__}: expected "
+            f"change={' or '.join(map(repr, allowed))}, got {adjacency.change!r}"
+        )
 
 
 @dataclass(frozen=True)
 class Offers:
-    """What an adjacency offers. What is looked up is kept."""
+    """The optional methods of an adjacency, each called at most once."""
 
     adjacency: Adjacency
 
     @cached_property
     def generated(self) -> st.SearchStrategy[Pair] | None:
-        """Any pairs of the set; None where it generates none."""
+        """A strategy of any pairs of the set, or None if it has none."""
         return self._strategy("strategy")
 
     @cached_property
     def wide(self) -> st.SearchStrategy[Pair] | None:
-        """Pairs that ``generated`` seldom or never has; None where there are no others."""
+        """A strategy of pairs that ``generated`` seldom or never has, or None."""
         return self._strategy("wide")
 
     @cached_property
     def corner_cases(self) -> Sequence[Pair] | None:
-        """Pairs at which code is known to break; None where the adjacency does not say."""
-        found = self._asked("corner_cases")
-        if found is not None and not (
-            isinstance(found, list | tuple) and all(isinstance(p, Pair) for p in found)
-        ):
+        """Pairs at which code tends to break, or None if the adjacency lists none."""
+        found = self._result("corner_cases")
+        are_pairs = isinstance(found, list | tuple) and all(
+            isinstance(pair, Pair) for pair in found
+        )
+        if found is not None and not are_pairs:
             raise self._refused("corner_cases() to return a list of Pair", found)
-        return found
+        return found  # type: ignore[no-any-return]
 
     @property
     def lists_corner_cases(self) -> bool:
-        """Whether the adjacency says which pairs these are; they are not made for that."""
+        """True if there is a method ``corner_cases``, which is not called for this."""
         return self._method("corner_cases") is not None
 
     @property
     def remedy(self) -> str:
-        """What to declare so that all pairs can be enumerated, in words; empty where there is nothing to declare."""
+        """The declaration that would allow an enumeration of all pairs, or ''."""
         return str(getattr(self.adjacency, "remedy", None) or "")
 
     def _strategy(self, name: str) -> st.SearchStrategy[Pair] | None:
-        found = self._asked(name)
+        found = self._result(name)
         if found is not None and not isinstance(found, st.SearchStrategy):
-            raise self._refused(
-                f"{name}() to return a Hypothesis strategy of Pair", found
-            )
+            expected = f"{name}() to return a Hypothesis strategy of Pair"
+            raise self._refused(expected, found)
         return found
 
-    def _asked(self, name: str) -> Any:
+    def _result(self, name: str) -> Any:
         method = self._method(name)
-        return None if method is None else method()
+        if method is None:
+            return None
+        return method()
 
     def _method(self, name: str) -> Any:
         method = getattr(self.adjacency, name, None)
@@ -452,12 +554,13 @@ class Offers:
 
     def _refused(self, expected: str, found: Any) -> AdjacencyError:
         return AdjacencyError(
-            f"{self.adjacency.name}: expected {expected}, got {brief(found)}; correct or rename it"
+            f"{self.adjacency.name}: expected {expected}, got {brief(found)}; "
+            "correct or rename it"
         )
 
 
 def offers(adjacency: Adjacency) -> Offers:
-    """Return what an adjacency offers.
+    """Return the optional methods of an adjacency.
 
     >>> from auditdp.adjacency import NeighbourList
     >>> offers(NeighbourList(nodes=4)).corner_cases is None
@@ -467,19 +570,19 @@ def offers(adjacency: Adjacency) -> Offers:
 
 
 def is_adjacency(given: Any) -> bool:
-    """Return whether something is an adjacency: it has all that every adjacency has.
+    """Return True if an object has all that every adjacency has.
 
     Raises:
-        AdjacencyError: If it has a part of that, and so is meant to be one.
+        AdjacencyError: If it has ``check()`` and ``pairs()``, and so is meant to be an
+            adjacency, but lacks something else.
     """
-    missing = [name for name in REQUIRED if not hasattr(given, name)]
-    if (
-        missing
-        and callable(getattr(given, "check", None))
-        and callable(getattr(given, "pairs", None))
-    ):
+    required = ("name", "check", "pairs", "exhaustive")
+    missing = [name for name in required if not hasattr(given, name)]
+    methods = [getattr(given, name, None) for name in ("check", "pairs")]
+    if missing and all(map(callable, methods)):
         raise AdjacencyError(
-            f"{type(given).__name__}: has check() and pairs(), but no {' and no '.join(missing)}, which every adjacency has "
+            f"{type(given).__name__}: has check() and pairs(), but no "
+            f"{' and no '.join(missing)}, which every adjacency has "
             "(exhaustive() may return None)"
         )
     return not missing

@@ -1,4 +1,9 @@
-"""Values at which code breaks: ends of a domain, powers of two and their roots, zeros, and sums just below a power."""
+"""Corner cases of strategies: values at which code breaks.
+
+These are the ends of a domain, powers of two and their roots, zeros, and numbers with a
+sum just below a power of two. ``values`` lists those of any strategy, from its
+structure.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import strategies as st
+from auditdp.adjacency.adjacency import LIMITS
 from auditdp.adjacency.pair_search import first_values
 from auditdp.adjacency.strategy_parts import (
     Booleans,
@@ -32,194 +38,193 @@ from auditdp.adjacency.strategy_parts import (
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
 
-POWERS = (7, 8, 15, 16, 31, 32, 53, 63, 64)
-"""Where integers of 8, 16, 32 and 64 bits end, with and without a sign, and where doubles stop to hold all integers."""
-LIMITS = tuple(2**power for power in POWERS)
-ROOTS = tuple(math.isqrt(limit - 1) for limit in LIMITS)
-"""The largest integers whose squares are below those limits."""
-FAR = 2**31
-"""What stands for the end of a domain that has none."""
-TINY = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
-"""The smallest double, the smallest normal one, the smallest of single precision, and half of the spacing at one."""
-
-MOST_ELEMENTS = 8
-"""Of listed values, so many are tried although nothing is known of them: code may treat any by itself."""
-
-ODD = "0z Aß\u200b\n\0'😀"
-"""Characters at which code breaks: a digit, ends of the alphabet, white space, what has no width, ends of texts, quotes."""
-FIRST = 4
-"""Characters that a text of an alphabet has, beside those: it may have none of them, or nothing but white space."""
-LONGEST = 16
-"""Elements, or characters, that a long list or text has where the strategy allows as many or more."""
-MOST_CROSSED = 8
-"""Parts of a value of which each has another end than all others, once."""
+# Integers of 8, 16, 32 and 64 bits end at these powers, with and without a sign, and
+# doubles cease to hold all integers at 2^53.
+POWERS_OF_TWO = [2**power for power in (7, 8, 15, 16, 31, 32, 53, 63, 64)]
+OPEN_END = 2**31
+"""Number that replaces a missing or infinite end of a domain."""
+TINY_NUMBERS = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
+"""Smallest double, normal double and single; half of the spacing of doubles at one."""
+ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
+"""A digit, ends of the alphabet, white space, a character of no width, and others."""
 
 
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
-    """Return numbers of an interval at which code breaks, the ends first; integers where they are to be ``whole``.
+    """Return numbers of an interval at which code breaks, the two ends first.
+
+    Args:
+        low: The lower end, or None if there is none.
+        high: The upper end, or None if there is none.
+        whole: Whether the numbers are integers; they are floats otherwise.
 
     >>> numbers(0, 300, whole=True)
     [0, 300, 1, 299, 150, 2, 11, 12, 15, 16, 127, 128, 129, 181, 182, 255, 256, 257]
     """
-    least = -FAR if low is None or low == -math.inf else low
-    most = FAR if high is None or high == math.inf else high
-    ends: list[Any] = [0 if low in (None, -math.inf) and most >= 0 else least, most]
-    step = 1 if whole else (most - least) / 2**10
-    middle = (least + most) // 2 if whole else least / 2 + most / 2
-    near = [c + d for c in LIMITS for d in (-1, 0, 1)] + [
-        root + d for root in ROOTS for d in (0, 1)
-    ]
-    powers = sorted(
-        {0, 1, 2, *near, *(-x for x in (1, 2, *near))}, key=lambda x: (abs(x), x < 0)
-    )
-    special = [] if whole else [x for x in (low, high) if x in (math.inf, -math.inf)]
-    special += (
-        [] if whole else [0.0, -0.0, *TINY, *(-x for x in TINY), 0.5, 1e300, -1e300]
-    )
-    found: list[Any] = [
-        *ends,
-        *special,
-        ends[0] + step,
-        ends[1] - step,
-        middle,
-        *powers,
-    ]
-    found = found if whole else [float(x) for x in found]
-    inside = [
-        x for x in found if (low is None or low <= x) and (high is None or x <= high)
-    ]
+    lowest = -math.inf if low is None else low
+    highest = math.inf if high is None else high
+    last = highest if highest < math.inf else OPEN_END
+    first = lowest if lowest > -math.inf else -OPEN_END
+    start = first
+    if lowest == -math.inf and last >= 0:
+        # The simplest number stands for an end that does not exist.
+        start = 0
+    near: list[Any] = [0, 1, 2]
+    for limit in POWERS_OF_TWO:
+        near += [limit - 1, limit, limit + 1]
+    for limit in POWERS_OF_TWO:
+        # The largest integer whose square is below the limit, and the next one.
+        root = math.isqrt(limit - 1)
+        near += [root, root + 1]
+    near = sorted({*near, *(-x for x in near)}, key=lambda x: (abs(x), x < 0))
+    if whole:
+        step: float = 1
+        middle = (first + last) // 2
+        special = []
+    else:
+        step = (last - first) / 2**10
+        middle = first / 2 + last / 2
+        infinite = [x for x in (low, high) if x in (math.inf, -math.inf)]
+        tiny = [*TINY_NUMBERS, *(-x for x in TINY_NUMBERS)]
+        special = [*infinite, 0.0, -0.0, *tiny, 0.5, 1e300, -1e300]
+    found = [start, last, *special, start + step, last - step, middle, *near]
+    if not whole:
+        found = [float(x) for x in found]
+    inside = [x for x in found if lowest <= x <= highest]
     return list({repr(x): x for x in inside}.values())
 
 
 def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
-    """Return values of a strategy at which code breaks, those that tell most first: its two ends lead.
+    """Return values of a strategy at which code breaks, its two ends first.
 
-    Of parts that come together: all at one end, each at the other end by itself, the k-th values of all together, and each
-    value of one part alone. Of lists and texts: the shortest, the longest of different elements and of equal ones, one
-    element. Of a choice, by turns those of each.
+    For values with several parts: all parts at one end, each part at the other end by
+    itself, the k-th values of all parts together, and each value of one part alone. For
+    lists and texts: the shortest, the longest of different elements and of equal ones,
+    and single elements. For a choice of strategies, the values of each are interleaved.
 
     >>> values(st.tuples(st.integers(0, 9), st.booleans()))[:4]
     [(0, False), (9, True), (9, False), (0, True)]
     >>> values(st.lists(st.integers(0, 9), max_size=3))[:5]
     [[], [0, 9, 1], [0, 0, 0], [9, 9, 9], [0]]
     """
-    found = list(_telling(_part_of(strategy)))
+    found = list(_structured(_part_of(strategy)))
     if not found:
-        first, *others = first_values(strategy, 4) or [None]
-        found = [first, *others[::-1]] if others or first_values(strategy, 1) else []
+        # The second value of a strategy without structure is nearly as simple as the
+        # first, so the last of some values stands for the other end.
+        first = first_values(strategy, 4)
+        found = [*first[:1], *first[:0:-1]]
     return _distinct(found)
 
 
-def _telling(part: StrategyPart) -> Iterator[Any]:
+def _structured(part: StrategyPart) -> Iterable[Any]:
+    """Return the values of a strategy that follow from its structure."""
     match part:
         case Tuples(parts=parts):
-            yield from _crossed([values(each) for each in parts], tuple)
+            return _crossed(map(values, parts), tuple)
+        # A class may refuse some combinations of its arguments, which are left out.
         case FixedKeys(fields=fields):
-            yield from _crossed(
-                [values(each) for each in fields.values()],
+            return _crossed(
+                map(values, fields.values()),
                 lambda row: dict(zip(fields, row, strict=True)),
             )
         case Built(target=target, arguments=arguments, named=named):
             count = len(arguments)
-            each = [values(part) for part in (*arguments, *named.values())]
-            yield from _crossed(
-                each,
+            return _crossed(
+                map(values, [*arguments, *named.values()]),
                 lambda row: target(
                     *row[:count], **dict(zip(named, row[count:], strict=True))
                 ),
             )
         case Choice(parts=parts):
-            each = [values(part) for part in parts]
-            yield from each[0][:1]
-            yield from (
-                x
-                for k in range(1, max(map(len, each)))
-                for of in each
-                for x in of[k : k + 1]
-            )
-            yield from (x for of in each[1:] for x in of[:1])
+            return _interleaved([values(each) for each in parts])
         case Mapped(inner=inner, function=function):
-            yield from _made(function, values(inner))
+            return _results(function, values(inner))
         case Filtered(inner=inner, conditions=conditions):
-            yield from (
-                x
-                for x in values(inner)
-                if all(any(_made(condition, [x])) for condition in conditions)
-            )
+            return [
+                value
+                for value in values(inner)
+                if all(any(_results(condition, [value])) for condition in conditions)
+            ]
         case Lists():
-            yield from _lists(part)
+            return _lists(part)
         case _:
-            yield from values_of(part)
+            return leaf_values(part)
+
+
+def _interleaved(lists: list[list[Any]]) -> Iterator[Any]:
+    """Yield the first value of the first list, later values by turns, other firsts."""
+    yield from lists[0][:1]
+    for k in range(1, max(map(len, lists))):
+        for each in lists:
+            yield from each[k : k + 1]
+    for each in lists[1:]:
+        yield from each[:1]
 
 
 def _crossed(
-    parts: Sequence[list[Any]], made: Callable[[list[Any]], Any]
+    values_of_parts: Iterable[list[Any]], make: Callable[[list[Any]], Any]
 ) -> Iterator[Any]:
-    """Yield what is made of a value of each part, which may refuse some."""
+    """Yield values with several parts, which ``make`` makes of a value of each part."""
+    parts = list(values_of_parts)
     if not all(parts):
         return
-    low, high = (
-        [part[0] for part in parts],
-        [part[min(1, len(part) - 1)] for part in parts],
-    )
-    places, longest = range(len(parts)), max(map(len, parts), default=0)
+    low = [part[0] for part in parts]
+    high = [part[:2][-1] for part in parts]
     rows = [low, high]
-    rows += [
-        [*one[:k], other[k], *one[k + 1 :]]
-        for k in places[:MOST_CROSSED]
-        for one, other in ((low, high), (high, low))
-    ]
-    rows += [[part[k % len(part)] for part in parts] for k in range(2, longest)]
-    rows += [
-        [*low[:i], parts[i][k], *low[i + 1 :]]
-        for k in range(2, longest)
-        for i in places
-        if k < len(parts[i])
-    ]
-    yield from _made(made, rows)
+    # Code often compares one part with the others, so each part is the only low or high
+    # one. Later values come together first, since few cases then cover all of them.
+    for place in range(len(parts))[: LIMITS.crossed_parts]:
+        rows.append(_with(low, place, high[place]))
+        rows.append(_with(high, place, low[place]))
+    later = range(2, max(map(len, parts), default=0))
+    for k in later:
+        rows.append([part[k % len(part)] for part in parts])
+    for k in later:
+        for place, part in enumerate(parts):
+            rows += [_with(low, place, value) for value in part[k : k + 1]]
+    yield from _results(make, rows)
 
 
-def _made(function: Callable[[Any], Any], of: Iterable[Any]) -> Iterator[Any]:
-    """Yield what a user's function makes of some values, without those on which it raises."""
-    for value in of:
+def _with(row: list[Any], place: int, value: Any) -> list[Any]:
+    return [*row[:place], value, *row[place + 1 :]]
+
+
+def _results(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+    """Yield the results of a user's function, except where it raises."""
+    for argument in arguments:
         with suppress(Exception):
-            yield function(value)
+            yield function(argument)
 
 
 def _lists(part: Lists) -> Iterator[list[Any]]:
-    """Yield lists: the shortest, the longest of different elements and of equal ones, and one of each single element."""
-    long = int(min(part.most, max(part.least, LONGEST)))
-    each = values(part.element)
-    if part.least == part.most <= MOST_CROSSED and not part.keys:
-        yield from _crossed([each] * part.least, list)
+    elements = values(part.element)
+    if part.least == part.most <= LIMITS.crossed_parts and not part.keys:
+        yield from _crossed([elements] * part.least, list)
         return
-    different = _unlike(
-        [*each, *(first_values(part.element, long) if len(each) < long else [])],
-        part.keys,
-    )
-    equal = [[x] * long for x in each[:2]] if not part.keys else []
-    yield from ([], different[:long]) if not part.least else equal
-    if part.least:
-        yield from (
-            (different[: part.least], different[:long])
-            if len(different) >= part.least
-            else ()
-        )
-    else:
-        yield from equal
-    yield from ([x] for x in each if part.least <= 1 <= long)
+    long = int(min(part.most, max(part.least, LIMITS.long_sequence)))
+    # Few values of the elements break code; simple elements fill up a long list.
+    candidates = list(elements)
+    if len(elements) < long:
+        candidates += first_values(part.element, long)
+    different = _unlike(candidates, part.keys)
+    lists = [different[: part.least], different[:long]]
+    if len(different) < part.least:
+        lists = []
+    equal = [] if part.keys else [[element] * long for element in elements[:2]]
+    # The first two values are the ends: the empty list, or else two of equal elements.
+    yield from [*equal, *lists] if part.least else [*lists, *equal]
+    if part.least <= 1 <= long:
+        yield from ([element] for element in elements)
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return the elements of which no two share what a key returns, or what they are."""
+    """Return elements that all differ, and of which no two have a key in common."""
     kept: list[Any] = []
-    seen: list[set[Any]] = [set() for _ in (identity_key, *keys)]
+    used: set[Any] = set()
     for element in elements:
-        names = [identity_key(element), *(key(element) for key in keys)]
-        if not any(name in known for name, known in zip(names, seen, strict=True)):
+        names = set(enumerate(key(element) for key in (identity_key, *keys)))
+        if not names & used:
             kept.append(element)
-            for name, known in zip(names, seen, strict=True):
-                known.add(name)
+            used |= names
     return kept
 
 
@@ -227,88 +232,75 @@ def _distinct(found: Iterable[Any]) -> list[Any]:
     return list({identity_key(value): value for value in found}.values())
 
 
-def values_of(part: StrategyPart) -> list[Any]:
-    """Return the values of one leaf at which code breaks, its two ends first; empty where nobody can say."""
+def leaf_values(part: StrategyPart) -> list[Any]:
+    """Return the values of a strategy without parts at which code breaks, ends first.
+
+    Returns:
+        The values, or [] if the family of the strategy is not known.
+    """
     match part:
         case Integers(low=low, high=high):
             return numbers(low, high, whole=True)
         case Floats(low=low, high=high, smallest=smallest, allow_nan=allow_nan):
-            normal = [
-                x
-                for x in numbers(low, high, whole=False)
-                if x == 0 or abs(x) >= smallest
-            ]
-            return [*normal[:2], *[math.nan] * allow_nan, *normal[2:]]
+            found = numbers(low, high, whole=False)
+            found = [x for x in found if x == 0 or abs(x) >= smallest]
+            # The two ends stay in front.
+            return [*found[:2], *[math.nan] * allow_nan, *found[2:]]
         case Booleans():
             return [False, True]
         case ListedValues(elements=elements):
-            return _distinct(
-                [
-                    elements[0],
-                    elements[-1],
-                    *at_limits(elements),
-                    *elements[:MOST_ELEMENTS],
-                ]
-            )
+            first = elements[: LIMITS.listed_values]
+            return _distinct([elements[0], elements[-1], *at_limits(elements), *first])
         case Characters(allowed=allowed):
-            return [odd for odd in ODD if ord(odd) in allowed]
+            return [odd for odd in ODD_CHARACTERS if ord(odd) in allowed]
         case Texts(characters=characters, least=least, most=most):
-            some, long = (
-                [*values(characters), *first_values(characters, FIRST)],
-                int(min(most, max(least, LONGEST))),
-            )
-            letter = next((one for one in some if not one.isspace()), some[0])
-            words = [
-                ((letter + space) * long)[:long] for space in some if space.isspace()
-            ]  # as many as fit
-            return [
-                letter * least,
-                *words[:1],
-                letter * long,
-                *(one * max(least, 1) for one in some if long),
-            ]
+            some = [*values(characters), *first_values(characters, 4)]
+            long = int(min(most, max(least, LIMITS.long_sequence)))
+            letter = next((x for x in some if not x.isspace()), some[0])
+            spaces = [x for x in some if x.isspace()][:1]
+            # A text of one-letter words has the largest number of words.
+            words = [((letter + space) * long)[:long] for space in spaces]
+            single = [x * max(least, 1) for x in some if long]
+            return [letter * least, *words, letter * long, *single]
     return []
 
 
 def _part_of(strategy: st.SearchStrategy[Any]) -> StrategyPart:
-    from auditdp.adjacency.hypothesis_internals import (
-        part_of,
-    )  # and Hypothesis, when there is a strategy to look at
+    # The module imports Hypothesis, which is slow, so it is imported with a strategy.
+    from auditdp.adjacency.hypothesis_internals import part_of
 
     return part_of(strategy)
 
 
 def at_limits(values: Sequence[Any]) -> list[Any]:
-    """Return those of some values that are numbers at which code breaks."""
+    """Return the numbers among some values at which code breaks."""
     listed = [
         x
         for x in values
         if isinstance(x, int | float | np.number) and not isinstance(x, bool)
     ]
-    wanted = (
-        set(numbers(float(min(listed)), float(max(listed)), whole=True))
-        if listed
-        else set()
-    )
-    return [x for x in listed if x in wanted]
+    if not listed:
+        return []
+    special = set(numbers(float(min(listed)), float(max(listed)), whole=True))
+    return [x for x in listed if x in special]
 
 
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy that generates any values, values at which code breaks, and the two ends, each as often."""
+    """Return a strategy that generates any values and corner cases.
+
+    A part without structure of its own is an arbitrary value, a corner case or one of
+    its two ends, each with equal probability.
+    """
     match _part_of(strategy):
         case Tuples(parts=parts):
             return st.tuples(*map(with_extremes, parts))
         case FixedKeys(fields=fields):
-            return st.fixed_dictionaries(
-                {name: with_extremes(part) for name, part in fields.items()}
-            )
+            return st.fixed_dictionaries(_all_with_extremes(fields))
         case Choice(parts=parts):
             return st.one_of(list(map(with_extremes, parts)))
         case Built(target=target, arguments=arguments, named=named):
             return st.builds(
-                target,
-                *map(with_extremes, arguments),
-                **{k: with_extremes(v) for k, v in named.items()},
+                target, *map(with_extremes, arguments), **_all_with_extremes(named)
             )
         case Mapped(inner=inner, function=function):
             return with_extremes(inner).map(function)
@@ -318,29 +310,34 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 kept = kept.filter(condition)
             return kept
         case Lists(element=element, least=least, most=most, keys=keys):
-            longest = None if most == math.inf else int(most)
             strategy = st.lists(
                 with_extremes(element),
                 min_size=least,
-                max_size=longest,
+                max_size=None if most == math.inf else int(most),
                 unique_by=tuple(keys) or None,
             )
-            return (
-                st.one_of(strategy, st.sampled_from(found))
-                if (found := values(strategy))
-                else strategy
-            )
+            found = values(strategy)
+            if found:
+                return st.one_of(strategy, st.sampled_from(found))
+            return strategy
         case part:
-            found = values_of(part)
-            return (
-                st.one_of(strategy, st.sampled_from(found), st.sampled_from(found[:2]))
-                if found
-                else strategy
-            )
+            found = leaf_values(part)
+            if not found:
+                return strategy
+            special, both_ends = st.sampled_from(found), st.sampled_from(found[:2])
+            return st.one_of(strategy, special, both_ends)
+
+
+def _all_with_extremes(fields: Any) -> dict[Any, st.SearchStrategy[Any]]:
+    return {name: with_extremes(field) for name, field in fields.items()}
 
 
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
-    """Return two values of a strategy that are as far apart as its structure says, else two that come first."""
+    """Return two values of a strategy that are far apart by its structure.
+
+    Raises:
+        AdjacencyError: If the strategy generates nothing.
+    """
     found = values(strategy)
     if len(found) < 2:
         found += first_values(strategy, 4)[::-1]
@@ -353,7 +350,7 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Domain:
-    """Numbers that records may be: all of an interval, or those that are listed, ascending."""
+    """Numbers of an interval, or of an ascending list."""
 
     low: float
     high: float
@@ -362,28 +359,29 @@ class Domain:
 
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
-        """Return the numbers that a strategy generates, or None where they are no numbers."""
-        match part := _part_of(strategy):
-            case Integers() | Floats():
-                low, high = (f(values_of(part)[:2]) for f in (min, max))
-                return cls(low, high, isinstance(part, Integers))
+        """Return the numbers that a strategy generates, or None for other values."""
+        match _part_of(strategy):
+            case Integers() | Floats() as part:
+                both_ends = leaf_values(part)[:2]
+                is_whole = isinstance(part, Integers)
+                return cls(min(both_ends), max(both_ends), is_whole)
             case ListedValues(elements=elements):
                 return cls.listing(elements)
         return None
 
     @classmethod
     def listing(cls, values: Iterable[Any]) -> Domain | None:
-        """Return the numbers that are listed, or None where there are others than numbers."""
-        values = list(values)
-        if not all(
-            isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
-            for x in values
-        ):
-            return None
-        return cls(min(values), max(values), listed=tuple(sorted(values)))
+        """Return the domain of a list, or None if not all of it are finite numbers."""
+        listed = tuple(values)
+        for value in listed:
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return None
+            if not math.isfinite(value):
+                return None
+        return cls(min(listed), max(listed), listed=tuple(sorted(listed)))
 
     def at_most(self, x: float) -> float:
-        """Return the largest number of the domain that is not above x, or the lowest one."""
+        """Return the largest number of the domain up to x, or else the lowest one."""
         if x <= self.low:
             return self.low
         if self.listed:
@@ -391,16 +389,18 @@ class Domain:
         return min(math.floor(x) if self.whole else x, self.high)
 
     def limits(self, count: int) -> list[int]:
-        """Return the limits that a sum of so many numbers may cross."""
-        both = [*LIMITS, *(-limit for limit in LIMITS)]
-        return [
-            limit for limit in both if count * self.low < limit <= count * self.high
-        ]
+        """Return the limits of integers that a sum of ``count`` numbers may cross."""
+        both = [*POWERS_OF_TWO, *(-limit for limit in POWERS_OF_TWO)]
+        return [x for x in both if count * self.low < x <= count * self.high]
 
     def summing(self, total: float, count: int) -> list[float]:
-        """Return so many numbers, the largest first, whose sum is as near below a total as the domain allows."""
-        made: list[float] = []
-        for left in range(count, 0, -1):
-            made.append(self.at_most(total - (left - 1) * self.low))
-            total -= made[-1]
-        return made
+        """Return ``count`` numbers, the largest first, with a sum up to ``total``.
+
+        The sum is as near to the total as the domain allows.
+        """
+        found: list[float] = []
+        # Every number leaves room for the smallest sum of the numbers after it.
+        for remaining in reversed(range(count)):
+            found.append(self.at_most(total - remaining * self.low))
+            total -= found[-1]
+        return found

@@ -1,12 +1,14 @@
-"""A digest of everything that decides which inputs are neighbours and which pairs are played.
+"""Digest of everything that decides which inputs are neighbours and which are played.
 
-The name of an adjacency is a short text for a reader. A baseline compares this digest, so that no change of a domain, of a
-given pair or of a relation is too long to be noticed.
+The name of an adjacency is a short text for a reader. A baseline compares this digest
+instead, so that it notices every change of a domain, of a given pair or of a relation.
 
-The digest is the same in every process, with every seed of hashes, and on every processor: no address enters it, sets have
-no order, and numbers have six digits. Code of the user counts by its source without comments, together with the variables
-that it reads; code of a library counts by its name. An object that has neither a content nor a text of its own cannot be
-compared: the digest names its type, and a comparison reports that a change of this object cannot be noticed.
+The digest is the same in every process, with every seed of hashes, and on every
+processor: no address enters it, sets have no order, and numbers have six digits. Code
+of the user counts by its source without comments, together with the variables that it
+reads; code of a library counts by its name. An object that has neither attributes nor a
+text of its own cannot be compared: the digest names its type, and a comparison reports
+that a change of this object cannot be noticed.
 """
 
 from __future__ import annotations
@@ -29,218 +31,214 @@ from auditdp.errors import ELSEWHERE
 from auditdp.mechanism.calls.inputs import attributes, of_tensor
 from auditdp.mechanism.protocol import ADDRESS, PLAIN, is_table
 
-DIGITS = 6
-"""Significant digits of a number: computed numbers have other last digits on other processors."""
-MANTISSA = 2.0**20
-"""Steps of the mantissa of a number in an array, which are six digits."""
-HEXADECIMALS = 16
-"""Length of a digest."""
-
 
 def digest_of(*declared: Any) -> str:
-    """Return the digest of an adjacency and of the inputs or pairs that an audit names beside it.
+    """Return the digest of an adjacency, and of inputs or pairs that an audit names.
 
     >>> from auditdp.adjacency import Box
-    >>> digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 1.0)), digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 2.0))
-    (True, False)
+    >>> digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 1.0))
+    True
+    >>> digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 2.0))
+    False
     """
     text = _StableText()
     try:
-        whole = text.of(declared)
-    except Exception as error:  # whatever the objects of a user raise
-        whole = ""
+        content = text.of(declared)
+    except Exception as error:
+        # The objects of a user may raise any exception.
+        content = ""
         text.opaque.add(f"a content that can be read ({type(error).__name__})")
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:HEXADECIMALS]
-    return (
-        f"{digest} without {', '.join(sorted(text.opaque))}" if text.opaque else digest
-    )
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    if text.opaque:
+        return f"{digest} without {', '.join(sorted(text.opaque))}"
+    return digest
 
 
 class _StableText:
-    """Writes values as texts that are the same in every process.
+    """Writer of values as texts that are the same in every process.
 
     Attributes:
-        opaque: Types of the objects that have no such text.
+        opaque: The types of the objects that have no such text.
     """
 
     def __init__(self) -> None:
         self.opaque: set[str] = set()
         self._inside: set[int] = set()
-        self._source = cache(_source)  # for this digest alone: files change
+        # The cache belongs to one digest, because files may change later.
+        self._source = cache(_source)
 
     def of(self, value: Any) -> str:
         """Return the text of a value."""
-        value = of_tensor(value.item() if isinstance(value, np.generic) else value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        value = of_tensor(value)
         if isinstance(value, float):
-            return f"{value:.{DIGITS}g}"
+            return f"{value:.6g}"
+        kind = type(value).__name__
         if isinstance(value, PLAIN):
-            return f"{type(value).__name__} {value!r}"
-        if id(value) in self._inside:  # it holds itself
-            return type(value).__name__
+            return f"{kind} {value!r}"
+        if id(value) in self._inside:
+            # The value contains itself.
+            return kind
         self._inside.add(id(value))
         try:
-            return f"{type(value).__name__}({', '.join(self._content(value))})"
+            return f"{kind}({', '.join(self._content(value))})"
         finally:
             self._inside.discard(id(value))
 
     def _content(self, value: Any) -> Iterator[str]:
+        # The name of the class is compared so that Hypothesis need not be imported.
+        names = {kind.__name__ for kind in type(value).__mro__}
         match value:
             case np.ndarray() if not value.dtype.hasobject:
-                yield f"{value.dtype} {value.shape} {hashlib.sha256(_rounded(value).tobytes()).hexdigest()}"
+                digest = hashlib.sha256(_rounded(value).tobytes()).hexdigest()
+                yield f"{value.dtype} {value.shape} {digest}"
             case np.ndarray():
                 yield self.of(value.tolist())
             case list() | tuple():
                 yield from map(self.of, value)
             case Mapping():
-                yield from sorted(
-                    f"{self.of(key)}: {self.of(item)}" for key, item in value.items()
-                )
+                items = value.items()
+                yield from sorted(f"{self.of(k)}: {self.of(v)}" for k, v in items)
             case set() | frozenset():
                 yield from sorted(map(self.of, value))
             case ModuleType():
                 yield value.__name__
             case type() | FunctionType():
                 yield from self._code(value)
-            case _ if any(
-                kind.__name__ == "SearchStrategy" for kind in type(value).__mro__
-            ):  # without an import
+            case _ if "SearchStrategy" in names:
                 yield from self._strategy(value)
             case _ if is_table(value):
-                yield from (
-                    f"{name}: {self.of(value[name].to_numpy())}"
-                    for name in value.columns
-                )
+                for name in value.columns:
+                    yield f"{name}: {self.of(value[name].to_numpy())}"
             case _:
                 yield from self._object(value)
 
     def _object(self, value: Any) -> Iterator[str]:
-        """Yield the class of an object and its attributes that are not its defaults, and the pairs that it lists."""
+        """Yield the class of an object, its attributes, and the pairs of an adjacency.
+
+        Attributes with default values are left out, so that a new option with a default
+        does not change the digest.
+        """
         kind = type(value)
         yield from self._code(kind)
-        fields = (
-            {each.name: each for each in dataclasses.fields(value)}
-            if dataclasses.is_dataclass(value)
-            else {}
-        )
+        fields: Any = {}
+        if dataclasses.is_dataclass(value):
+            fields = {each.name: each for each in dataclasses.fields(value)}
         held = attributes(value)
         for name in sorted(held):
             field = fields.get(name)
-            derived = isinstance(getattr(kind, name, None), cached_property) or (
-                field is not None and not field.init
-            )
-            text = "" if derived else self.of(held[name])
-            if text and (
-                field is None
-                or field.default is dataclasses.MISSING
-                or text != self.of(field.default)
-            ):
+            is_derived = isinstance(getattr(kind, name, None), cached_property)
+            if is_derived or (field is not None and not field.init):
+                continue
+            text = self.of(held[name])
+            has_default = field is not None and field.default is not dataclasses.MISSING
+            if not has_default or text != self.of(field.default):
                 yield f"{name}={text}"
         if not held:
             try:
-                stored = value.__reduce_ex__(
-                    2
-                )  # of an object of C, such as a partial function
-                yield self.of(
-                    stored
-                    if isinstance(stored, str)
-                    else [*stored[:3], *map(list, filter(None, stored[3:]))]
-                )
+                # An object of C, such as a partial function, has a stored form.
+                stored = value.__reduce_ex__(2)
+                if not isinstance(stored, str):
+                    stored = [*stored[:3], *map(list, filter(None, stored[3:]))]
+                yield self.of(stored)
             except TypeError:
                 yield self._repr(value, kind.__name__)
+        # The source of a user's adjacency may not contain all that its pairs depend on.
         if _is_own(kind) and callable(getattr(value, "pairs", None)):
             yield self.of(value.pairs())
 
     def _strategy(self, strategy: Any) -> Iterator[str]:
-        """Yield the parts of a Hypothesis strategy; its own text where its parts are not known."""
+        """Yield the parts of a strategy, or its text if its structure is unknown."""
         from auditdp.adjacency.hypothesis_internals import part_of
 
         part = part_of(strategy)
-        if type(part) not in (StrategyPart, Characters):
-            yield type(part).__name__
-            yield from (
-                self.of(getattr(part, f.name))
-                for f in dataclasses.fields(part)
-                if f.name != "strategy"
-            )
+        if type(part) in (StrategyPart, Characters):
+            yield self._repr(strategy, "a strategy")
             return
-        yield self._repr(strategy, "a strategy")
+        yield type(part).__name__
+        for field in dataclasses.fields(part):
+            if field.name != "strategy":
+                yield self.of(getattr(part, field.name))
 
-    def _repr(self, value: Any, named: str) -> str:
-        """Return what an object prints of itself, without its address: with one it prints no content."""
-        shown = repr(value)
-        if ADDRESS.search(shown):
-            self.opaque.add(named)
-        return ADDRESS.sub("", shown)
+    def _repr(self, value: Any, name: str) -> str:
+        """Return the text of an object without its address.
 
-    def _code(self, thing: Any) -> Iterator[str]:
-        """Yield the name of a function or class and of its library; of the user's own, its source and what that reads."""
-        yield thing.__qualname__
-        if not _is_own(thing):
-            yield str(thing.__module__).partition(".")[
-                0
-            ]  # a library may move its files, and the claim stays
+        With an address, the text does not depend on the content.
+        """
+        text = repr(value)
+        if ADDRESS.search(text):
+            self.opaque.add(name)
+        return ADDRESS.sub("", text)
+
+    def _code(self, code: Any) -> Iterator[str]:
+        """Yield the name of a function or class, and its library or its own source."""
+        yield code.__qualname__
+        if not _is_own(code):
+            # A library may move its files without a change of behaviour.
+            yield str(code.__module__).partition(".")[0]
             return
-        source = self._source(thing)
+        source = self._source(code)
         yield source
         if not source:
-            self.opaque.add(f"the source of {thing.__qualname__}")
-        if isinstance(thing, FunctionType):
-            read = {**inspect.getclosurevars(thing).nonlocals, **_globals(thing)}
-            yield from map(self.of, (thing.__defaults__, thing.__kwdefaults__, read))
+            self.opaque.add(f"the source of {code.__qualname__}")
+        if isinstance(code, FunctionType):
+            read = {**inspect.getclosurevars(code).nonlocals, **_globals(code)}
+            yield from map(self.of, (code.__defaults__, code.__kwdefaults__, read))
 
 
 def _rounded(array: Any) -> Any:
-    """Return an array without the last digits of its numbers."""
-    if array.dtype.kind not in "f":
+    """Return an array with about six digits of each number.
+
+    The last digits of computed numbers differ between processors.
+    """
+    if array.dtype.kind != "f":
         return np.ascontiguousarray(array)
     mantissa, exponent = np.frexp(array.astype(np.float64))
-    return np.ldexp(np.round(mantissa * MANTISSA), exponent) + 0.0
+    steps = 2.0**20
+    return np.ldexp(np.round(mantissa * steps), exponent) + 0.0
 
 
-def _is_own(thing: Any) -> bool:
-    """Return whether a function or class is Python code of the user, and not of a library."""
+def _is_own(code: Any) -> bool:
+    """Return True if a function or class is Python code of the user."""
     try:
-        return not inspect.getfile(thing).startswith(ELSEWHERE)
-    except TypeError:  # builtins have no file
+        return not inspect.getfile(code).startswith(ELSEWHERE)
+    except TypeError:
+        # A class or function of C has no file.
         return False
 
 
-def _source(thing: Any) -> str:
-    """Return the source of a function or class without comments; empty where there is none.
+def _source(code: Any) -> str:
+    """Return the source of a function or class without comments, or '' if not found.
 
-    Several lambdas that begin on one line and have the same arguments are not told apart: all of them are returned.
+    The source of a lambda is found by its first line and its arguments, so it includes
+    all lambdas on that line with these arguments.
     """
     try:
-        if thing.__name__ != "<lambda>":
-            return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(thing))))
-        tree = ast.parse("".join(linecache.getlines(thing.__code__.co_filename)))
+        if code.__name__ != "<lambda>":
+            return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
+        compiled = code.__code__
+        tree = ast.parse("".join(linecache.getlines(compiled.co_filename)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""
-    code = thing.__code__
-    begun = (
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
-    )
-    names = list(code.co_varnames[: code.co_argcount])
-    found = [
-        node
-        for node in begun
-        if [each.arg for each in (*node.args.posonlyargs, *node.args.args)] == names
-    ]
-    return "\n".join(map(ast.unparse, found))
+    names = list(compiled.co_varnames[: compiled.co_argcount])
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda) and node.lineno == compiled.co_firstlineno:
+            arguments = (*node.args.posonlyargs, *node.args.args)
+            if [each.arg for each in arguments] == names:
+                found.append(ast.unparse(node))
+    return "\n".join(found)
 
 
 def _globals(function: FunctionType) -> dict[str, Any]:
     """Return the global variables that a function names, in its inner functions too."""
     names: set[str] = set()
-    waiting = [function.__code__]
+    waiting: list[Any] = [function.__code__]
     while waiting:
         code = waiting.pop()
-        names.update(code.co_names)
-        waiting += [
-            constant for constant in code.co_consts if isinstance(constant, CodeType)
-        ]
-    return {
-        name: value for name, value in function.__globals__.items() if name in names
-    }
+        if isinstance(code, CodeType):
+            names.update(code.co_names)
+            waiting += code.co_consts
+    values = function.__globals__
+    return {name: value for name, value in values.items() if name in names}

@@ -1,57 +1,191 @@
-"""Neighbours among neighbour lists and graphs: one bit of a list, one bit of anybody's list, one edge."""
+"""Neighbouring neighbour lists and graphs: they differ in one bit, or in one edge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.adjacency import MAX_EXHAUSTIVE, Pair, sides
-from auditdp.adjacency.tabular import Flips
+from auditdp.adjacency.adjacency import LIMITS, Pair, require_integer, sides
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
 
-
-def _check_bits(
-    name: str, which: str, data: Any, shape: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
-    array = np.asarray(data)
-    if array.shape != shape:
-        raise AdjacencyError(
-            f"{name}: {which} has shape {array.shape}, expected {shape}"
-        )
-    if not np.isin(array, (0, 1)).all():
-        raise AdjacencyError(
-            f"{name}: {which} holds values other than 0 and 1: {brief(array)}"
-        )
-    return array.astype(np.int8)
+Bits = NDArray[np.int8]
+Place = tuple[int, int]
+"""Row and column of a bit; for an undirected edge, the smaller node first."""
 
 
-def _check_nodes(kind: str, nodes: int, least: int) -> None:
-    if not isinstance(nodes, int | np.integer) or nodes < least:
-        raise AdjacencyError(
-            f"{kind}: expected nodes, an integer >= {least}, got {nodes!r}"
+def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
+    """Return both inputs of a pair, after a check that they are bits of a shape."""
+    found = []
+    for which, data in sides(pair):
+        array = np.asarray(data)
+        if array.shape != shape:
+            raise AdjacencyError(
+                f"{name}: {which} has shape {array.shape}, expected {shape}"
+            )
+        if not np.isin(array, (0, 1)).all():
+            raise AdjacencyError(
+                f"{name}: {which} holds values other than 0 and 1: {brief(array)}"
+            )
+        found.append(array.astype(np.int8))
+    return found
+
+
+@dataclass(frozen=True)
+class Flips:
+    """The pairs of 0/1 matrices that differ in one place.
+
+    Attributes:
+        nodes: Number of rows and of columns. The matrices are int8.
+        places: The places where a matrix may have ones.
+        changing: The places, among these, in which the matrices of a pair may differ.
+        symmetric: Whether a one at (i, j) is also one at (j, i), so that a place is an
+            undirected edge.
+    """
+
+    nodes: int
+    places: Sequence[Place]
+    changing: Sequence[Place]
+    symmetric: bool = True
+
+    def _matrix(self, ones: Sequence[Place]) -> Bits:
+        matrix = np.zeros((self.nodes, self.nodes), np.int8)
+        for i, j in ones:
+            matrix[i, j] = 1
+            if self.symmetric:
+                matrix[j, i] = 1
+        return matrix
+
+    def pair(self, rest: Sequence[Place], place: Place, name: str = "") -> Pair:
+        """Return the matrix with ones at the rest and a place, and without it."""
+        return Pair(self._matrix([*rest, place]), self._matrix(rest), name)
+
+    def exhaustive(self, ones: str) -> list[Pair] | None:
+        """Return every pair, fewest ones first, or None if there are too many.
+
+        Args:
+            ones: A plural noun for the ones, for the names of pairs.
+        """
+        count = len(self.places)
+        if len(self.changing) * 2 ** (count - 1) > LIMITS.exhaustive_pairs:
+            return None
+        return [
+            self.pair(rest, place, f"{size + 1} | {size} {ones}")
+            for size in range(count)
+            for rest in combinations(self.places, size)
+            for place in self.changing
+            if place not in rest
+        ]
+
+    def unlabelled(self, ones: str) -> list[Pair] | None:
+        """Return one pair of every orbit of the node orders, fewest edges first.
+
+        The orders map the nodes of changing edges to themselves. All places are edges
+        of an undirected graph. A set of edges is a number with one bit per edge; the
+        smallest number in its orbit represents the orbit. Up to the order, every graph
+        is a smaller representative with an added edge, so only representatives are
+        extended.
+
+        Returns:
+            The pairs, or None if there are too many nodes.
+        """
+        if self.nodes > LIMITS.unlabelled_nodes:
+            return None
+        count = len(self.places)
+        number = {edge: k for k, edge in enumerate(self.places)}
+        number |= {(j, i): k for (i, j), k in number.items()}
+        inner = {node for edge in self.changing for node in edge}
+        # One row per order: the number of the edge to which it moves each edge.
+        moved = np.array(
+            [
+                [number[order[i], order[j]] for i, j in self.places]
+                for order in permutations(range(self.nodes))
+                if {order[node] for node in inner} == inner
+            ]
         )
+        bits = np.int64(1) << moved
+        found, graphs = [], {0}
+        for size in range(count):
+            larger = set()
+            for graph in sorted(graphs):
+                present = [k for k in range(count) if graph >> k & 1]
+                rest = [self.places[k] for k in present]
+                # The numbers of the graph in all orders.
+                images = bits[:, present].sum(axis=1)
+                listed = set()
+                # Which pair represents an orbit depends on the order of this set.
+                for k in {*range(count)}.difference(present):
+                    place = self.places[k]
+                    larger.add(int((images + bits[:, k]).min()))
+                    # A pair is a graph and an edge: the graph is the higher digit.
+                    orbit = int((images * count + moved[:, k]).min())
+                    if place in self.changing and orbit not in listed:
+                        listed.add(orbit)
+                        name = f"{size + 1} | {size} {ones}"
+                        found.append(self.pair(rest, place, name))
+            graphs = larger
+        return found
+
+    def _flipped(self, ones: Sequence[Place], flipped: Place) -> Pair:
+        """Return the matrix with some ones, and the one with a place flipped."""
+        pair = self.pair([place for place in ones if place != flipped], flipped)
+        if flipped in ones:
+            return pair
+        return pair.swapped()
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of any matrix and the same with any changing place flipped."""
+
+        def build(present: list[bool], flipped: Place) -> Pair:
+            flagged = zip(self.places, present, strict=True)
+            return self._flipped([place for place, one in flagged if one], flipped)
+
+        count = len(self.places)
+        flags = st.lists(st.booleans(), min_size=count, max_size=count)
+        return st.builds(build, flags, st.sampled_from(self.changing))
+
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs with few ones, few zeros, or full rows of some nodes."""
+        # Code may treat sparse graphs, dense graphs and hubs in different ways, and
+        # independent bits give none of them.
+        exceptions = st.lists(st.sampled_from(self.places), max_size=4, unique=True)
+        node = st.integers(0, self.nodes - 1)
+        hubs = st.lists(node, max_size=self.nodes, unique=True)
+
+        def build(hubs: list[int], exceptions: list[Place], flipped: Place) -> Pair:
+            # A row of the matrix belongs to a node. A place of a symmetric matrix is in
+            # the rows of two nodes.
+            ends = 2 if self.symmetric else 1
+            full = {
+                place for place in self.places if not set(hubs).isdisjoint(place[:ends])
+            }
+            return self._flipped(sorted(full ^ set(exceptions)), flipped)
+
+        return st.builds(build, hubs, exceptions, st.sampled_from(self.changing))
 
 
 @dataclass(frozen=True)
 class NeighbourList:
     """Edge local DP: two neighbour lists of one user that differ in one bit.
 
-    An input is the user's neighbour list without the diagonal, an int8 array of nodes - 1 zeros and ones.
+    An input is the user's neighbour list without the diagonal, an int8 array of nodes -
+    1 zeros and ones.
 
-    Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with Local Differential Privacy",
-    Definition 2, as used by Hidano & Murakami (arXiv:2202.10209), Section III-B.
+    Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with
+    Local Differential Privacy", Definition 2, as used by Hidano & Murakami
+    (arXiv:2202.10209), Section III-B.
     """
 
     nodes: int
 
     def __post_init__(self) -> None:
-        _check_nodes("NeighbourList", self.nodes, 2)
+        require_integer(self, "nodes", 2)
 
     @property
     def name(self) -> str:
@@ -60,85 +194,77 @@ class NeighbourList:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists have nodes - 1 bits and differ in exactly one."""
-        a, b = (
-            _check_bits(self.name, which, x, (self.nodes - 1,))
-            for which, x in sides(pair)
-        )
-        if (differ := int((a != b).sum())) != 1:
+        a, b = _bits_of(self.name, pair, (self.nodes - 1,))
+        count = int((a != b).sum())
+        if count != 1:
             raise AdjacencyError(
-                f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}"
+                f"{self.name}: the lists differ in {count} bits, "
+                f"expected exactly 1: {pair}"
             )
 
-    def _pair(self, degree: int) -> Pair:
-        low = np.zeros(self.nodes - 1, np.int8)
-        low[:degree] = 1
-        high = low.copy()
-        high[degree] = 1
-        return Pair(high, low, f"degree {degree + 1} | {degree}")
+    def _pair(self, low: Sequence[int] | NDArray[Any], place: int) -> Pair:
+        """Return the pair of a list in which a bit is 0 and one in which it is 1."""
+        pair, degree = _flip(low, place), sum(low)
+        return replace(pair, name=f"degree {degree + 1} | {degree}")
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs of degrees 1|0, half, and full: up to the order of the nodes, the ends and the middle."""
+        """Return the pairs of the smallest, the middle and the largest degree.
+
+        Up to the order of the nodes there is one pair for every degree.
+        """
         bits = self.nodes - 1
-        return [self._pair(degree) for degree in sorted({0, bits // 2, bits - 1})]
+        return [
+            self._pair(np.arange(bits) < degree, degree)
+            for degree in sorted({0, bits // 2, bits - 1})
+        ]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return all (nodes - 1) 2^(nodes - 2) pairs, or None above the limit."""
-        bits = self.nodes - 1
-        if bits > 20 or bits * 2 ** (bits - 1) > MAX_EXHAUSTIVE:
+        """Return all (nodes - 1) 2^(nodes - 2) pairs, or None if there are too many."""
+        # A power of a numpy integer could overflow and hide the size.
+        bits = int(self.nodes) - 1
+        if bits * 2 ** (bits - 1) > LIMITS.exhaustive_pairs:
             return None
-        return list(self._all(bits))
-
-    @staticmethod
-    def _all(bits: int) -> Iterator[Pair]:
-        for low in sorted(product((0, 1), repeat=bits), key=sum):
-            for j in range(bits):
-                if not low[j]:
-                    neighbour = np.array(low, np.int8)
-                    data = neighbour.copy()
-                    data[j] = 1
-                    yield Pair(data, neighbour, f"degree {sum(low) + 1} | {sum(low)}")
+        return [
+            self._pair(low, place)
+            for low in sorted(product((0, 1), repeat=bits), key=sum)
+            for place in range(bits)
+            if not low[place]
+        ]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any list and any flipped bit."""
         bits = self.nodes - 1
-
-        def build(low: list[int], j: int) -> Pair:
-            neighbour = np.array(low, np.int8)
-            data = neighbour.copy()
-            data[j] ^= 1
-            return Pair(data, neighbour)
-
-        return st.builds(
-            build,
-            st.lists(st.integers(0, 1), min_size=bits, max_size=bits),
-            st.integers(0, bits - 1),
-        )
+        lists = st.lists(st.integers(0, 1), min_size=bits, max_size=bits)
+        return st.builds(_flip, lists, st.integers(0, bits - 1))
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of every degree alike."""
+        """Return pairs of every degree with equal probability."""
         bits = self.nodes - 1
 
         def build(degree: int, start: int, flipped: int) -> Pair:
             neighbour = np.zeros(bits, np.int8)
             neighbour[(start + np.arange(degree)) % bits] = 1
-            data = neighbour.copy()
-            data[flipped] ^= 1
-            return Pair(data, neighbour)
+            return _flip(neighbour, flipped)
 
-        return st.builds(
-            build,
-            st.integers(0, bits),
-            st.integers(0, bits - 1),
-            st.integers(0, bits - 1),
-        )
+        place = st.integers(0, bits - 1)
+        return st.builds(build, st.integers(0, bits), place, place)
+
+
+def _flip(low: Sequence[int] | NDArray[Any], place: int) -> Pair:
+    neighbour = np.array(low, np.int8)
+    data = neighbour.copy()
+    data[place] ^= 1
+    return Pair(data, neighbour)
 
 
 @dataclass(frozen=True)
 class NeighbourLists:
-    """Edge local DP seen from outside: the neighbour lists of all users, one bit of one protected user's list changed.
+    """Edge local DP with the lists of all users, of which one protected list changes.
 
-    An input is an int8 matrix of shape (nodes, nodes) with a zero diagonal; row i is what user i says, so it need not
-    be symmetric. It is ``NeighbourList`` for mechanisms that take everybody's lists at once.
+    The lists differ in one bit of one protected user's list. An input is an int8 matrix
+    of shape (nodes, nodes) with a zero diagonal; row i is the list of user i, so it
+    need not be symmetric. It is ``NeighbourList`` for mechanisms that take everybody's
+    lists at once.
 
     Args:
         nodes: Number of users.
@@ -149,60 +275,52 @@ class NeighbourLists:
     protected: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_nodes("NeighbourLists", self.nodes, 2)
+        require_integer(self, "nodes", 2)
         if not self.users or not set(self.users) <= set(range(self.nodes)):
             raise AdjacencyError(
-                f"NeighbourLists: expected protected users in 0..{self.nodes - 1}, got {self.protected!r}"
+                "NeighbourLists: expected protected users in "
+                f"0..{self.nodes - 1}, got {self.protected!r}"
             )
 
     @property
     def users(self) -> tuple[int, ...]:
         """The protected users."""
-        return tuple(range(self.nodes)) if self.protected is None else self.protected
+        if self.protected is None:
+            return tuple(range(self.nodes))
+        return self.protected
 
     @property
     def name(self) -> str:
-        """The adjacency, its size, and who is protected."""
-        whose = (
-            "any user"
-            if self.protected is None
-            else f"user {', '.join(map(str, self.protected))}"
-        )
+        """The adjacency, its size, and the protected users."""
+        whose = "any user"
+        if self.protected is not None:
+            whose = f"user {', '.join(map(str, self.protected))}"
         return f"edge LDP (one bit of the list of {whose}), {self.nodes} nodes"
 
     def check(self, pair: Pair) -> None:
-        """Raise unless the lists differ in exactly one bit, off the diagonal, of a protected user."""
-        a, b = (
-            _check_bits(self.name, which, x, (self.nodes,) * 2)
-            for which, x in sides(pair)
-        )
-        rows, columns = np.nonzero(a != b)
-        if (
-            len(rows) != 1
-            or rows[0] == columns[0]
-            or a.diagonal().any()
-            or b.diagonal().any()
-        ):
+        """Raise unless the lists differ in one off-diagonal bit of a protected user."""
+        a, b = _bits_of(self.name, pair, (self.nodes, self.nodes))
+        changed = np.argwhere(a != b)
+        if len(changed) != 1 or a.diagonal().any() or b.diagonal().any():
             raise AdjacencyError(
-                f"{self.name}: the lists differ in {len(rows)} bits, not in one off-diagonal: {pair}"
+                f"{self.name}: the lists differ in {len(changed)} bits, "
+                f"not in one off-diagonal: {pair}"
             )
-        if rows[0] not in self.users:
+        user = changed[0][0]
+        if user not in self.users:
             raise AdjacencyError(
-                f"{self.name}: the bit that differs is in the list of user {rows[0]}, not a protected one"
+                f"{self.name}: the bit that differs is in the list of user {user}, "
+                "not a protected one"
             )
 
     @property
     def _flips(self) -> Flips:
         cells = list(permutations(range(self.nodes), 2))
-        return Flips(
-            self.nodes,
-            cells,
-            [cell for cell in cells if cell[0] in self.users],
-            symmetric=False,
-        )
+        protected = [cell for cell in cells if cell[0] in self.users]
+        return Flips(self.nodes, cells, protected, symmetric=False)
 
     def pairs(self) -> list[Pair]:
-        """Return empty lists and full lists, each with and without one bit of the first protected user."""
+        """Return empty and full lists, with and without one bit of a protected user."""
         flips = self._flips
         own = next(cell for cell in flips.changing if cell[0] == self.users[0])
         full = [cell for cell in flips.places if cell != own]
@@ -212,7 +330,7 @@ class NeighbourLists:
         ]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every pair of lists that differ in one protected bit, or None above the limit."""
+        """Return every pair that differs in one protected bit, or None if too many."""
         return self._flips.exhaustive("bits")
 
     def strategy(self) -> st.SearchStrategy[Pair]:
@@ -220,28 +338,31 @@ class NeighbourLists:
         return self._flips.strategy()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of lists with few ones, few zeros, or full lists beside empty ones."""
+        """Return pairs with few ones, few zeros, or full lists of some users."""
         return self._flips.wide()
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edge DP in the central model: two undirected graphs on the same nodes that differ in one edge.
+    """Edge DP in the central model: two undirected graphs that differ in one edge.
 
-    An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero diagonal. When every user releases
-    a function of their own row, the same pairs are the relationship adjacency: one edge is one bit of *two* rows.
+    An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero
+    diagonal. When every user releases a function of their own row, the same pairs are
+    the relationship adjacency: one edge is one bit of *two* rows.
 
-    Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of Private Networks", Section II; for
-    relationship DP, Imola, Murakami & Chaudhuri (2021), "Locally Differentially Private Analysis of Graph Statistics",
-    Definition 3.
+    Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of
+    Private Networks", Section II; for relationship DP, Imola, Murakami & Chaudhuri
+    (2021), "Locally Differentially Private Analysis of Graph Statistics", Definition 3.
 
     Args:
         nodes: Number of nodes.
-        label: What reports call it.
-        among: Only edges between these nodes change; any edge unless given.
-        unlabelled: Whether ``exhaustive`` returns one of all pairs that differ in the order of the nodes only. That is for
-            mechanisms that treat nodes alike (those of ``among``, and the others): they lose the same on all of these.
-            Exact evidence tries it on some and names it as an assumption.
+        label: The name in reports.
+        among: If given, only edges between these nodes change.
+        unlabelled: Whether ``exhaustive`` returns one pair of every set of pairs that
+            differ only in the order of the nodes. That is for mechanisms that treat
+            nodes alike (those of ``among``, and the others), so that they lose the same
+            on all of these. Exact evidence tries this on some pairs, and names it as an
+            assumption.
     """
 
     nodes: int
@@ -250,103 +371,100 @@ class Edges:
     unlabelled: bool = False
 
     def __post_init__(self) -> None:
-        _check_nodes("Edges", self.nodes, 2)
-        if self.among is not None and (
-            len(set(self.among)) < 2 or not set(self.among) <= set(range(self.nodes))
-        ):
+        require_integer(self, "nodes", 2)
+        if len(self._inner) < 2 or not self._inner <= set(range(self.nodes)):
             raise AdjacencyError(
-                f"Edges: expected among, two or more of the nodes 0..{self.nodes - 1}, got {self.among!r}"
+                "Edges: expected among, two or more of the nodes "
+                f"0..{self.nodes - 1}, got {self.among!r}"
             )
+
+    @property
+    def _inner(self) -> set[int]:
+        """The nodes between which edges change."""
+        return set(range(self.nodes) if self.among is None else self.among)
 
     @property
     def name(self) -> str:
         """The adjacency and its size."""
-        where = (
-            ""
-            if self.among is None
-            else f", between nodes {', '.join(map(str, self.among))}"
-        )
-        return f"{self.label}{where}, {self.nodes} nodes{' up to their order' if self.unlabelled else ''}"
+        text = self.label
+        if self.among is not None:
+            text += f", between nodes {', '.join(map(str, self.among))}"
+        text += f", {self.nodes} nodes"
+        if self.unlabelled:
+            return f"{text} up to their order"
+        return text
 
     @property
     def _flips(self) -> Flips:
         edges = list(combinations(range(self.nodes), 2))
-        return Flips(
-            self.nodes,
-            edges,
-            edges
-            if self.among is None
-            else list(combinations(sorted(set(self.among)), 2)),
-        )
+        return Flips(self.nodes, edges, list(combinations(sorted(self._inner), 2)))
 
     def check(self, pair: Pair) -> None:
-        """Raise unless both matrices are simple undirected graphs that differ in one edge."""
-        a, b = (
-            _check_bits(self.name, which, x, (self.nodes,) * 2)
-            for which, x in sides(pair)
-        )
+        """Raise unless both are simple undirected graphs that differ in one edge."""
+        a, b = _bits_of(self.name, pair, (self.nodes, self.nodes))
         for which, matrix in (("data", a), ("neighbour", b)):
             if (matrix != matrix.T).any() or matrix.diagonal().any():
                 raise AdjacencyError(
-                    f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}"
+                    f"{self.name}: {which} is not symmetric with a zero diagonal: "
+                    f"{brief(matrix)}"
                 )
-        if (differ := int((a != b).sum()) // 2) != 1:
+        changed = np.argwhere(np.triu(a != b)).tolist()
+        if len(changed) != 1:
             raise AdjacencyError(
-                f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}"
+                f"{self.name}: the graphs differ in {len(changed)} edges, "
+                f"expected exactly 1: {pair}"
             )
-        i, j = (int(k) for k in np.argwhere(np.triu(a != b))[0])
-        if self.among is not None and not {i, j} <= set(self.among):
+        if not set(changed[0]) <= self._inner:
             raise AdjacencyError(
-                f"{self.name}: edge ({i}, {j}) differs, which is not between these nodes: {pair}"
+                f"{self.name}: edge {tuple(changed[0])} differs, "
+                f"which is not between these nodes: {pair}"
             )
 
     def pairs(self) -> list[Pair]:
-        """Return the empty graph, the star and the clique, each with and without one edge."""
+        """Return the empty graph, the star and the clique, with and without an edge."""
         flips = self._flips
         first, last = flips.changing[0], flips.changing[-1]
         centre, leaf = first[0], last[1]
         star = [(centre, k) for k in range(self.nodes) if k not in (centre, leaf)]
         clique = [edge for edge in flips.places if edge != last]
-        candidates = [
-            flips.pair([], first, "empty graph + 1 edge"),
-            flips.pair(star, (centre, leaf), "star ± 1 leaf"),
-            flips.pair(clique, last, "clique - 1 edge"),
-        ]
-        return (
-            candidates
-            if self.nodes > 3
-            else candidates[:1]
-            if self.nodes == 2
-            else [candidates[0], candidates[2]]
-        )
+        found = [flips.pair([], first, "empty graph + 1 edge")]
+        if self.nodes > 3:
+            found.append(flips.pair(star, (centre, leaf), "star ± 1 leaf"))
+        if self.nodes > 2:
+            found.append(flips.pair(clique, last, "clique - 1 edge"))
+        return found
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every pair of graphs that differ in one edge, labelled unless declared otherwise; None above the limit."""
-        return (
-            self._flips.unlabelled("edges")
-            if self.unlabelled
-            else self._flips.exhaustive("edges")
-        )
+        """Return every pair of graphs that differ in one edge, or None if too many.
+
+        With ``unlabelled``, it is one pair of every set of pairs up to the node order.
+        """
+        flips = self._flips
+        if self.unlabelled:
+            return flips.unlabelled("edges")
+        return flips.exhaustive("edges")
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
-        """Return the pair with its nodes in another order: the ``number``-th edge that may change is the one that does.
+        """Return the pair with its nodes in another random order.
 
+        The edge number ``number`` of those that may change is the one that differs.
         Nodes of ``among`` stay among themselves.
         """
         changing = self._flips.changing
         target = np.array(changing[number % len(changing)])
-        inner = sorted({node for edge in changing for node in edge})
         source = np.argwhere(np.triu(pair.data != pair.neighbour))[0]
-        everybody = np.arange(self.nodes)
-        place = everybody.copy()  # where each node goes
-        place[source] = rng.permutation(target)
-        for nodes in (np.array(inner), np.setdiff1d(everybody, inner)):
-            rest, places = (np.setdiff1d(nodes, ends) for ends in (source, target))
-            place[rest] = rng.permutation(places)
-        order = np.argsort(place)
+        nodes = np.arange(self.nodes)
+        inner = np.array(sorted(self._inner))
+        new_place = nodes.copy()
+        new_place[source] = rng.permutation(target)
+        # The ends of the changed edge go to the ends of the wanted one. All other nodes
+        # are permuted, those of ``among`` and the rest each among themselves.
+        for group in (inner, np.setdiff1d(nodes, inner)):
+            rest, places = (np.setdiff1d(group, ends) for ends in (source, target))
+            new_place[rest] = rng.permutation(places)
+        order = np.argsort(new_place)
         data, neighbour = (
-            np.asarray(matrix)[np.ix_(order, order)]
-            for matrix in (pair.data, pair.neighbour)
+            np.asarray(matrix)[np.ix_(order, order)] for _, matrix in sides(pair)
         )
         return Pair(data, neighbour, pair.name)
 
@@ -355,12 +473,11 @@ class Edges:
         return self._flips.strategy()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of graphs with few edges, few that miss, or hubs."""
+        """Return pairs of graphs with few edges, few missing edges, or hubs."""
         return self._flips.wide()
 
 
 def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> Edges:  # noqa: N802 - reads as what it returns
-    """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
-    return Edges(
-        nodes, label="relationship DP (one edge, in both users' lists)", among=among
-    )
+    """Return relationship DP: one edge is one bit in each of two neighbour lists."""
+    label = "relationship DP (one edge, in both users' lists)"
+    return Edges(nodes, label, among)

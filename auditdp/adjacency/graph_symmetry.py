@@ -1,16 +1,21 @@
-"""Graphs like a pair that is given: the same change, of a node or of an edge, in other graphs on as many nodes.
+"""Graphs like a given pair: the same change, of a node or an edge, in other graphs.
 
-A graph is a tuple of features, labels or both, and edges last; or a dict or any object whose edges are called
-``edge_index`` or ``edges`` beside features, labels and masks of nodes, such as those of torch_geometric. Edges are an array
-of integers of shape (2, edges), or a list of pairs. Where every one of them comes both ways round, or none has the larger
-end first, the graph is undirected, and so are others; where every node has an edge to itself, so has every node of others.
+A graph is a tuple of features, labels or both, with the edges last; or a dict or any
+object that has edges called ``edge_index`` or ``edges`` beside features, labels and
+masks of nodes, such as those of torch_geometric. Edges are an array of integers of
+shape (2, edges), or a list of pairs. If every edge comes in both directions, or no edge
+has the larger end first, the graph is undirected, and so are the generated ones. If
+every node has an edge to itself, so has every node of a generated graph.
 
-- No pair changes more kinds of things than the given one: where features are the same in both inputs, edges alone differ,
-  and the features are those that were given; one edge is one edge of any two nodes; and so on (``AlikeGraph.readings``).
+- Every generated graph has the number of nodes of the given one.
+- No pair changes more kinds of things than the given one. For example, if the features
+  are the same in both inputs, only edges differ, and the features are the given ones.
+  The readings of a pair (``AlikeGraph.readings``) name its change.
 - No node has more edges than a node of the given graphs.
 
-A node does most to its neighbours' sums, and to those to whom they send, where it has many neighbours, or where each of its
-neighbours has one other. Records are those of ``Alike``: its neighbours have one, the others another.
+A node has the largest effect on the sums of its neighbours' features, and on those that
+receive them, if it has many neighbours, or if each of its neighbours has one other. The
+records of a node, of its neighbours and of all others are chosen as by ``Alike``.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import GivenPairs, Pair, different
-from auditdp.adjacency.symmetry import REPLACED, Alike
+from auditdp.adjacency.symmetry import RECORD_REPLACED, Alike
 from auditdp.adjacency.tabular import (
     Tabular,
     remade,
@@ -41,26 +46,31 @@ from auditdp.mechanism.calls.inputs import attributes, of_tensor
 from auditdp.numerics.arrays import Floats
 
 Arcs = NDArray[np.int64]
-"""Edges as they are written, source and target, shape (2, edges)."""
-Edges = frozenset[tuple[int, ...]]
-"""Edges, each once: of an undirected graph with the smaller end first."""
-NONE: Edges = frozenset()
+"""Sources and targets of edges as they are written, shape (2, edges)."""
+Edge = tuple[int, ...]
+Edges = frozenset[Edge]
+"""Edges, each once. Those of an undirected graph have the smaller end first."""
+
+NO_EDGES: Edges = frozenset()
 EDGE_NAMES = ("edge_index", "edges")
-ADDED, ALONE = (
-    "one node added or removed, with its edges",
-    "one node without edges added or removed",
-)
-ONE, THERE, REWIRED = (
-    "one edge added or removed",
-    "the edges of one node there or not",
-    "the edges of one node replaced",
-)
-SAME = "edges unchanged"
+
+NODE_ADDED = "one node added or removed, with its edges"
+ISOLATED_ADDED = "one node without edges added or removed"
+EDGE_ADDED = "one edge added or removed"
+EDGES_ADDED = "the edges of one node there or not"
+EDGES_REPLACED = "the edges of one node replaced"
+EDGES_UNCHANGED = "edges unchanged"
 
 
 @dataclass(frozen=True, eq=False)
 class GraphData:
-    """A graph: its nodes' records, its edges, and what makes such a graph of others."""
+    """A graph, with the records of its nodes.
+
+    Attributes:
+        records: The records of the nodes.
+        arcs: The edges, without edges to itself if every node has one.
+        made: Returns a graph of the original type with other records and edges.
+    """
 
     records: Tabular
     arcs: Arcs
@@ -68,21 +78,34 @@ class GraphData:
 
 
 class _Change(NamedTuple):
-    """How the graphs of a pair differ.
+    """The change of a pair of graphs.
 
     Attributes:
-        edges: How edges differ.
-        node: The node that changes; an end of the edge where that is all.
-        records: How the record of the node differs, as ``Alike`` reads it; None where it does not, or the node is missing.
+        edges: How edges differ: a constant of this module.
+        node: The node that changes, or an end of the edge that does.
+        records: How the record of the node differs, as a reading of ``Alike``, or None
+            if it does not differ or the node is missing in one graph.
     """
 
     edges: str
     node: int
     records: str | None = None
 
+    @property
+    def is_of_nodes(self) -> bool:
+        """True if one of the graphs has a node more."""
+        return self.edges in (NODE_ADDED, ISOLATED_ADDED)
+
 
 class _Shape(NamedTuple):
-    """The edges of both graphs of a pair, what they are called, and the node that changes."""
+    """The edges of both graphs of a pair.
+
+    Attributes:
+        name: The name of the shape.
+        node: The node that changes.
+        edges: The edges of the first graph.
+        others: The edges of the second graph.
+    """
 
     name: str
     node: int
@@ -92,323 +115,295 @@ class _Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class AlikeGraph(GivenPairs):
-    """Pairs of graphs that differ as a given one does, in one node or one edge; see the module.
+    """Pairs of graphs that differ as a given pair does, in one node or one edge.
+
+    The module describes the form of a graph and the limits of the generated ones.
 
     Args:
-        given: The pairs to play; the first one says how neighbours differ, and what nodes look like.
-        change: How neighbours differ, such as 'one edge added or removed, features unchanged': one of ``readings``, the
-            narrowest unless given.
+        given: The pairs to play. The first one states how neighbours differ, and the
+            form of a node.
+        change: How neighbours differ, such as 'one edge added or removed, features
+            unchanged': one of ``readings``, by default the narrowest.
 
     Raises:
-        AdjacencyError: If the first pair does not differ in one node or one edge, or not by that change.
+        AdjacencyError: If the first pair does not differ in one node or one edge, or
+            not by that change.
     """
-
-    def __post_init__(self) -> None:
-        _ = self._change
 
     @property
     def name(self) -> str:
-        """How neighbours differ, and where others are looked for."""
-        return f"pairs as given (adjacency not checked); neighbours searched: {self.reading}, within the data's ranges"
+        """The change of neighbours, and the ranges of the search."""
+        return (
+            "pairs as given (adjacency not checked); neighbours searched: "
+            f"{self.reading}, within the data's ranges"
+        )
 
     @cached_property
     def _sides(self) -> list[GraphData]:
-        """Both graphs, that of more nodes or of more edges first."""
-        graphs = [
-            graph
-            for data in (self.given[0].data, self.given[0].neighbour)
-            if (graph := graph_of(data)) is not None
-        ]
+        """Both graphs, the one with more nodes or more edges first."""
+        first = self.given[0]
+        graphs = [*filter(None, map(graph_of, (first.data, first.neighbour)))]
         if len(graphs) < 2:
-            raise AdjacencyError(
-                f"AlikeGraph: expected two graphs, got {self.given[0]}"
-            )
-        return sorted(
-            graphs,
+            raise AdjacencyError(f"AlikeGraph: expected two graphs, got {first}")
+        graphs.sort(
             key=lambda graph: (len(graph.records.rows), graph.arcs.shape[1]),
             reverse=True,
         )
+        return graphs
 
     @property
-    def _rows(self) -> Floats:
-        return self._sides[0].records.rows
+    def _both_rows(self) -> list[Floats]:
+        return [graph.records.rows for graph in self._sides]
 
     @cached_property
-    def _both_ways(self) -> bool:
-        """Whether every edge comes both ways round."""
-        return all(
-            _edges_of(graph.arcs) == _edges_of(graph.arcs[::-1])
-            for graph in self._sides
-        )
+    def _comes_both_ways(self) -> bool:
+        """True if every edge comes in both directions."""
+        arcs = [graph.arcs for graph in self._sides]
+        return all(_edges_of(each) == _edges_of(each[::-1]) for each in arcs)
 
     @cached_property
-    def _is_sorted(self) -> bool:
-        """Whether edges have no direction: each comes both ways round, or with the smaller end first."""
-        return self._both_ways or all(
-            (graph.arcs[0] <= graph.arcs[1]).all() for graph in self._sides
-        )
+    def _is_undirected(self) -> bool:
+        """True if each edge comes in both directions, or with the smaller end first."""
+        are_sorted = (graph.arcs[0] <= graph.arcs[1] for graph in self._sides)
+        return self._comes_both_ways or all(map(np.all, are_sorted))
 
     @cached_property
-    def _is_once(self) -> bool:
-        """Whether no two nodes have two edges, apart from those that all come both ways round."""
+    def _edges(self) -> list[Edges]:
+        """The edges of both graphs."""
+        arcs = [graph.arcs for graph in self._sides]
+        if self._is_undirected:
+            arcs = [np.sort(each, axis=0) for each in arcs]
+        return [*map(_edges_of, arcs)]
+
+    @cached_property
+    def _is_single(self) -> bool:
+        """True if no two nodes have edges in both directions, of a directed graph."""
         return not any(
             a != b and (b, a) in edges for edges in self._edges for a, b in edges
         )
 
     @cached_property
-    def _edges(self) -> list[Edges]:
-        """The edges of both graphs."""
-        arcs = [
-            np.sort(graph.arcs, axis=0) if self._is_sorted else graph.arcs
-            for graph in self._sides
-        ]
-        return [*map(_edges_of, arcs)]
-
-    @cached_property
     def readings(self) -> dict[str, _Change]:
-        """The changes that the first pair shows, the narrowest first."""
-        shapes = [graph.records.rows.shape for graph in self._sides]
+        """The changes that explain how the first pair differs, the narrowest first."""
+        rows, others = self._both_rows
         found = {}
-        if shapes[0] == shapes[1]:
-            found = self._changed()
-        elif shapes[0] == (shapes[1][0] + 1, shapes[1][1]):
-            found = self._added()
+        if rows.shape == others.shape:
+            found = self._of_same_nodes()
+        elif rows.shape == (len(others) + 1, *others.shape[1:]):
+            found = self._of_added_node()
         if not found:
             raise AdjacencyError(
-                f"AlikeGraph: the graphs do not differ in one node or one edge: {self.given[0]}"
+                "AlikeGraph: the graphs do not differ in one node or one edge: "
+                f"{self.given[0]}"
             )
         return found
 
-    def _added(self) -> dict[str, _Change]:
-        rows, others = (graph.records.rows for graph in self._sides)
+    def _of_added_node(self) -> dict[str, _Change]:
+        rows, others = self._both_rows
         unlike = np.flatnonzero((rows[:-1] != others).any(axis=1))
-        last = int(unlike[0]) if len(unlike) else len(others)
-        first = max(
-            (k + 1 for k in range(last) if (rows[k] != rows[last]).any()), default=0
-        )
-        # Each of some nodes in a row whose records are equal may be the one, so that edges decide.
-        for node in (
-            range(last, first - 1, -1)
-            if np.array_equal(np.delete(rows, last, axis=0), others)
-            else ()
-        ):
-            beside = _without(self._edges[0], node)
-            if _closed_up(beside, node) == self._edges[1]:
-                alone = (
-                    {ALONE: _Change(ALONE, node)} if beside == self._edges[0] else {}
-                )
-                return alone | {ADDED: _Change(ADDED, node)}
+        last = int([*unlike, len(others)][0])
+        if not np.array_equal(np.delete(rows, last, axis=0), others):
+            return {}
+        # Any of several consecutive nodes with equal records may be the missing one, so
+        # that the edges decide between them.
+        node = last
+        while node >= 0 and same_entries(rows[node], rows[last]).all():
+            rest = _without(self._edges[0], node)
+            if _renumbered(rest, node) == self._edges[1]:
+                kinds = [NODE_ADDED]
+                if rest == self._edges[0]:
+                    kinds.insert(0, ISOLATED_ADDED)
+                return {kind: _Change(kind, node) for kind in kinds}
+            node -= 1
         return {}
 
-    def _changed(self) -> dict[str, _Change]:
-        rows, others = (graph.records.rows for graph in self._sides)
+    def _of_same_nodes(self) -> dict[str, _Change]:
+        rows, others = self._both_rows
         unlike = np.flatnonzero(~same_entries(rows, others).all(axis=1)).tolist()
-        edges = self._edges[0] ^ self._edges[1]
-        nodes = [
-            node
-            for node in unlike or sorted(set(chain(*edges)))
-            if all(node in edge for edge in edges)
-        ]
-        if len(unlike) > 1 or not nodes or any(a == b for a, b in edges):
+        changed = self._edges[0] ^ self._edges[1]
+        # The changed node is an end of every changed edge.
+        candidates = unlike or sorted(set(chain(*changed)))
+        nodes = [node for node in candidates if all(node in edge for edge in changed)]
+        if len(unlike) > 1 or not nodes or any(a == b for a, b in changed):
             return {}
-        alone = [
+        isolated = [
             node
             for node in nodes
-            if any(_without(side, node) == side for side in self._edges)
+            if any(_without(edges, node) == edges for edges in self._edges)
         ]
-        kinds = {
-            SAME: [] if edges else nodes,
-            ONE: nodes if len(edges) == 1 else [],
-            THERE: alone if edges else [],
+        # Each change of edges, the nodes that explain it, and whether it is possible.
+        kinds = [
+            (EDGES_UNCHANGED, nodes, not changed),
+            (EDGE_ADDED, nodes, len(changed) == 1),
+            (EDGES_ADDED, isolated, bool(changed)),
+            (EDGES_REPLACED, nodes, True),
+        ]
+        of_records: dict[str, str | None] = {
+            "features unchanged": None,
+            f"and of the features {RECORD_REPLACED}": RECORD_REPLACED,
         }
-        of_records: list[str | None] = [None, REPLACED]
         if unlike:
             made = self._sides[0].records.made
-            of_records = [*Alike([Pair(made(rows), made(others))]).readings]
-        return {
-            f"{kind}, {'features unchanged' if what is None else f'and of the features {what}'}": _Change(
-                kind, places[0], what
-            )
-            for kind, places in (kinds | {REWIRED: nodes}).items()
-            for what in of_records
-            if places
-        }
-
-    @cached_property
-    def _change(self) -> _Change:
-        return self.readings[self.reading]
+            names = Alike([Pair(made(rows), made(others))]).readings
+            of_records = {f"and of the features {name}": name for name in names}
+        found = {}
+        for kind, places, is_possible in kinds:
+            for text, name in of_records.items():
+                if is_possible and places:
+                    found[f"{kind}, {text}"] = _Change(kind, places[0], name)
+        return found
 
     @cached_property
     def _nodes(self) -> Alike:
-        rows, others = (graph.records.rows for graph in self._sides)
-        made, is_same = (
-            self._sides[0].records.made,
-            np.array_equal(rows, others, equal_nan=True),
-        )
+        """The records of nodes, and how the record of the node changes."""
+        rows, others = self._both_rows
+        change = self._change.records
+        is_same = np.array_equal(rows, others, equal_nan=True)
         if is_same or len(rows) > len(others):
-            return Alike(
-                [Pair(made(rows), made(np.delete(rows, self._change.node, axis=0)))]
-            )
-        return Alike([Pair(made(rows), made(others))], self._change.records)
+            # Without a change of records, any record may be the node's.
+            others, change = np.delete(rows, self._change.node, axis=0), None
+        made = self._sides[0].records.made
+        return Alike([Pair(made(rows), made(others))], change)
 
-    def _ends(self, edges: Iterable[tuple[int, ...]]) -> Counter[tuple[str, int]]:
-        """Return how many edges each node has: from it and to it, and in all where edges come once."""
-        ends = [
-            [("from", a), ("to", b)] if not self._is_sorted else [] for a, b in edges
-        ]
-        both = [[("at", a), ("at", b)] if self._is_once else [] for a, b in edges]
-        return Counter(chain(*ends, *both))
+    def _degrees(self, edges: Iterable[Edge]) -> Counter[tuple[str, int]]:
+        """Return the number of edges of each node, from it, to it and in all.
+
+        If nodes have edges in both directions, the number in all has no limit of its
+        own.
+        """
+        degrees: Counter[tuple[str, int]] = Counter()
+        for source, target in edges:
+            if not self._is_undirected:
+                degrees.update([("from", source), ("to", target)])
+            if self._is_single:
+                degrees.update([("at", source), ("at", target)])
+        return degrees
 
     @cached_property
-    def _most(self) -> dict[str, int]:
-        """The most that a node of the given graphs has, of each kind."""
-        ends = chain(*(self._ends(edges).items() for edges in self._edges))
-        return {
-            kind: many
-            for many, kind in sorted((many, kind) for (kind, _), many in ends)
-        }
+    def _max_degrees(self) -> Counter[str]:
+        """The largest degree of a node of the given graphs, of each kind."""
+        found: Counter[str] = Counter()
+        for edges in self._edges:
+            for (kind, _), degree in self._degrees(edges).items():
+                found[kind] = max(found[kind], degree)
+        return found
 
-    def _grown(self, edges: Edges, wanted: Iterable[tuple[int, ...]]) -> Edges:
-        """Return edges and those of the wanted ones, in their order, by which no node has more than one that is given."""
-        made, ends = set(edges), self._ends(edges)
+    def _grown(self, edges: Edges, wanted: Iterable[Edge]) -> Edges:
+        """Return edges, and those of the wanted ones that the largest degrees allow."""
+        grown, degrees = set(edges), self._degrees(edges)
         for a, b in wanted:
-            edge = (min(a, b), max(a, b)) if self._is_sorted else (a, b)
-            more, known = (
-                self._ends([edge]),
-                edge in made or (self._is_once and edge[::-1] in made),
-            )
-            if (
-                a != b
-                and not known
-                and all(ends[end] < self._most.get(end[0], 0) for end in more)
-            ):
-                made.add(edge)
-                ends.update(more)
-        return frozenset(made)
+            edge = (min(a, b), max(a, b)) if self._is_undirected else (a, b)
+            if a == b or edge in grown or (self._is_single and edge[::-1] in grown):
+                continue
+            more = self._degrees([edge])
+            if all(degrees[key] < self._max_degrees[key[0]] for key in more):
+                grown.add(edge)
+                degrees.update(more)
+        return frozenset(grown)
 
     @cached_property
     def _by_length(self) -> list[int]:
-        """Nodes, those with the longest records first."""
-        order: list[int] = np.argsort(
-            -np.linalg.norm(self._rows, axis=1), kind="stable"
-        ).tolist()
+        """The nodes, those with the longest records first."""
+        lengths = np.linalg.norm(self._both_rows[0], axis=1)
+        order: list[int] = np.argsort(-lengths, kind="stable").tolist()
         return order
 
     @cached_property
     def _shapes(self) -> list[_Shape]:
-        """Edges of as many nodes, on either side of a pair."""
+        """The edges of the listed pairs."""
         kind, node, records = self._change
-        if kind == ONE:
-            return self._of_edge()
+        if kind == EDGE_ADDED:
+            return self._shapes_of_edge()
         nodes = [node]
-        if kind in (THERE, REWIRED) and records is None and len(self._ways) != 1:
-            nodes.append(
-                self._by_length[0]
-            )  # features stay, so that it matters which node it is
-        return [shape for each in dict.fromkeys(nodes) for shape in self._of_node(each)]
+        are_edges = kind in (EDGES_ADDED, EDGES_REPLACED) and records is None
+        if are_edges and len(self._directions) != 1:
+            # The features stay with the nodes, so that the node matters.
+            nodes.append(self._by_length[0])
+        return [*chain(*map(self._shapes_of_node, dict.fromkeys(nodes)))]
 
     @cached_property
-    def _ways(self) -> list[int]:
-        """Which way the edges of the node go: from it (1), to it (-1), or both; of an undirected graph, neither."""
-        ends = (1, self._edges[0]), (-1, [edge[::-1] for edge in self._edges[0]])
-        return (
-            []
-            if self._is_sorted
-            else [
-                way
-                for way, edges in ends
-                if any(a == self._change.node for a, _ in edges)
-            ]
-        )
+    def _directions(self) -> list[int]:
+        """The directions of the edges of the node: from it (1), to it (-1), or both.
 
-    def _of_node(self, node: int) -> list[_Shape]:
-        given, others = (
-            self._edges[0],
-            [other for other in self._by_length if other != node],
-        )
-        beside, half = _without(given, node), len(others) // 2
+        The list is empty for an undirected graph.
+        """
+        if self._is_undirected:
+            return []
+        ends = [*zip(*self._edges[0], strict=True)] or [(), ()]
+        node = self._change.node
+        return [way for way, nodes in zip((1, -1), ends, strict=True) if node in nodes]
+
+    def _shapes_of_node(self, node: int) -> list[_Shape]:
+        given = self._edges[0]
+        others = [other for other in self._by_length if other != node]
+        rest, half = _without(given, node), len(others) // 2
         found = []
-        for way in self._ways or [1]:
+        # A star moves the sums of its leaves; a tree, in which each leaf has one other
+        # edge, also those at a distance of two.
+        for way in self._directions or [1]:
             star = [(node, other)[::way] for other in others]
-            near = min([half, *self._most.values()])
-            far = [(a, b)[::way] for a, b in zip(others, others[half:], strict=False)]
-            found.append(
-                (
-                    "a hub whose neighbours have one other",
-                    self._grown(NONE, [*star[:near], *far[:near]]),
-                )
-            )
-            found.append(("a hub", self._grown(NONE, star)))
-            found.append(("a hub, and edges as given", self._grown(beside, star)))
-        found += [("edges as given", given), ("edges as given, and none", beside)]
-        return [self._of_edges(name, node, edges) for name, edges in found]
+            count = min([half, *self._max_degrees.values()])
+            outer = [(a, b)[::way] for a, b in zip(others, others[half:], strict=False)]
+            tree = [*star[:count], *outer[:count]]
+            found += [
+                ("a hub whose neighbours have one other", self._grown(NO_EDGES, tree)),
+                ("a hub", self._grown(NO_EDGES, star)),
+                ("a hub, and edges as given", self._grown(rest, star)),
+            ]
+        found += [("edges as given", given), ("edges as given, and none", rest)]
+        return [self._shape(name, node, edges) for name, edges in found]
 
-    def _of_edges(self, name: str, node: int, edges: Edges) -> _Shape:
-        kind, beside = self._change.edges, _without(edges, node)
-        if kind == REWIRED:
-            # The same edges in the other order of the other nodes, so that each is another one where that is possible.
+    def _shape(self, name: str, node: int, edges: Edges) -> _Shape:
+        """Return the shape whose larger graph has some edges."""
+        rest = _without(edges, node)
+        if self._change.edges == EDGES_REPLACED:
+            # The neighbours are taken in the reverse order, so that each edge becomes
+            # another one if possible.
             others = [other for other in self._by_length if other != node]
             turned = dict(zip(others, others[::-1], strict=True)) | {node: node}
-            return _Shape(
-                name,
-                node,
-                edges,
-                self._grown(
-                    beside, [(turned[a], turned[b]) for a, b in edges - beside]
-                ),
-            )
-        return _Shape(
-            name,
-            node,
-            beside if kind == ALONE else edges,
-            edges if kind == SAME else beside,
-        )
+            moved = [(turned[a], turned[b]) for a, b in edges - rest]
+            return _Shape(name, node, edges, self._grown(rest, moved))
+        if self._change.edges == ISOLATED_ADDED:
+            edges = rest
+        if self._change.edges == EDGES_UNCHANGED:
+            rest = edges
+        return _Shape(name, node, edges, rest)
 
-    def _of_edge(self) -> list[_Shape]:
-        """Return an edge of few ends, among the given edges and among few others."""
-        (first,) = self._edges[0] ^ self._edges[1]
-        order = self._by_length
-        unlike = int(
-            np.argmax(np.linalg.norm(self._rows - self._rows[order[0]], axis=1))
-        )
-        ends = [
-            first,
-            *((order[0], other) for other in (order[:2][-1], unlike, order[-1])),
-        ]
-        both = dict.fromkeys(each[::way] for each in ends for way in (1, -1))
-        stars = {end: [(end, other) for other in order] for end in chain(*both)}
-        return [
-            self._with_edge(name, base, (a, b), around)
-            for a, b in both
-            if self._change.records is None or a == self._change.node
-            for name, base, around in (
-                ("edges as given", self._edges[0], []),
-                ("one edge", NONE, []),
-                ("an edge of a hub", NONE, stars[a]),
-                (
-                    "an edge of two hubs",
-                    NONE,
-                    [*chain(*zip(stars[a], stars[b], strict=True))],
-                ),
-            )
-        ]
+    def _shapes_of_edge(self) -> list[_Shape]:
+        """Return an edge of different ends, among the given edges and at hubs."""
+        (given,) = self._edges[0] ^ self._edges[1]
+        order, rows = self._by_length, self._both_rows[0]
+        longest = order[0]
+        unlike = int(np.argmax(np.linalg.norm(rows - rows[longest], axis=1)))
+        # The other end has the next longest, the most different or the shortest record.
+        targets = (order[:2][-1], unlike, order[-1])
+        ends = [given, *((longest, target) for target in targets)]
+        found = []
+        for a, b in dict.fromkeys(edge[::way] for edge in ends for way in (1, -1)):
+            if self._change.records is not None and a != self._change.node:
+                continue
+            star, other_star = ([(end, other) for other in order] for end in (a, b))
+            both = [*chain(*zip(star, other_star, strict=True))]
+            found += [
+                self._with_edge("edges as given", self._edges[0], (a, b)),
+                self._with_edge("one edge", NO_EDGES, (a, b)),
+                self._with_edge("an edge of a hub", NO_EDGES, (a, b), star),
+                self._with_edge("an edge of two hubs", NO_EDGES, (a, b), both),
+            ]
+        return found
 
     def _with_edge(
-        self,
-        name: str,
-        base: Edges,
-        edge: tuple[int, ...],
-        around: Iterable[tuple[int, ...]] = (),
+        self, name: str, base: Edges, edge: Edge, around: Iterable[Edge] = ()
     ) -> _Shape:
-        """Return the shape of an edge that is there or not."""
-        beside = base - {edge, edge[::-1]}
-        alone = self._grown(beside, [edge])
+        """Return the shape of an edge that is added to others."""
+        rest = base - {edge, edge[::-1]}
+        alone = self._grown(rest, [edge])
         edges = self._grown(alone, around)
-        return _Shape(name, edge[0], edges, edges - (alone - beside))
+        return _Shape(name, edge[0], edges, edges - (alone - rest))
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Records of the node, of its neighbours, and of the others."""
+        """Records of the node, of its neighbours, and of all others."""
         long, quiet = self._nodes.candidates[0], self._nodes.quiet
         against = self._nodes.opposite(long)
         return [
@@ -421,75 +416,79 @@ class AlikeGraph(GivenPairs):
         ]
 
     @property
-    def _is_public(self) -> bool:
-        """Whether edges alone differ, so that the records are those that are given."""
-        return self._change.edges not in (ADDED, ALONE) and self._change.records is None
+    def _has_given_records(self) -> bool:
+        """True if only edges differ, so that all pairs have the given records."""
+        return not self._change.is_of_nodes and self._change.records is None
 
-    def _made(self, rows: Floats, edges: Edges) -> Any:
-        back = (
-            frozenset((b, a) for a, b in edges if a != b) if self._both_ways else NONE
-        )
-        return self._sides[0].made(
-            rows, np.array(sorted(edges | back), np.int64).reshape(-1, 2).T
-        )
+    def _graph(self, rows: Floats, edges: Edges) -> Any:
+        # Each edge is held once, and written in the way of the given graphs.
+        if self._comes_both_ways:
+            edges |= {(b, a) for a, b in edges if a != b}
+        arcs = np.array(sorted(edges), np.int64).reshape(-1, 2).T
+        return self._sides[0].made(rows, arcs)
 
     def _pair(self, rows: Floats, shape: _Shape) -> Pair:
-        """Return the pair of graphs with some records and edges, of which one has no such node, or another record of it."""
-        node, others, elsewhere = shape.node, shape.others, rows
-        if self._change.edges in (ADDED, ALONE):
-            elsewhere, others = np.delete(rows, node, axis=0), _closed_up(others, node)
+        """Return the pair of a shape, in which the node has or changes its record."""
+        node, others, other_rows = shape.node, shape.others, rows
+        if self._change.is_of_nodes:
+            other_rows = np.delete(rows, node, axis=0)
+            others = _renumbered(others, node)
         elif self._change.records:
-            rows, elsewhere = rows.copy(), rows.copy()
-            rows[node], elsewhere[node] = self._nodes.both(rows[node])
+            rows, other_rows = rows.copy(), rows.copy()
+            rows[node], other_rows[node] = self._nodes.both(rows[node])
         return Pair(
-            self._made(rows, shape.edges),
-            self._made(elsewhere, others),
+            self._graph(rows, shape.edges),
+            self._graph(other_rows, others),
             f"like the given: {shape.name}",
         )
 
-    def _played(self, shape: _Shape, roles: Iterable[Floats]) -> Pair:
-        """Return the pair of graphs whose nodes have records by where they are."""
-        node, near, rest = roles
-        rows = np.tile(rest, (len(self._rows), 1))
-        rows[[end for edge in shape.edges if shape.node in edge for end in edge]] = near
+    def _pair_of_roles(self, shape: _Shape, roles: Iterable[Floats]) -> Pair:
+        """Return the pair of a shape in which the records follow from the roles."""
+        node, neighbour, rest = roles
+        rows = np.tile(rest, (len(self._both_rows[0]), 1))
+        touching = shape.edges - _without(shape.edges, shape.node)
+        rows[[*chain(*touching)]] = neighbour
         rows[shape.node] = node
         return self._pair(rows, shape)
 
     def corner_cases(self) -> list[Pair]:
-        """Return other edges with records by where nodes are: few show some of each; then other edges alone."""
-        both = product(
-            enumerate(self._shapes), enumerate([] if self._is_public else self._roles)
-        )
-        tried = sorted(both, key=lambda each: each[0][0] + each[1][0])
-        made = [self._played(shape, roles) for (_, shape), (_, roles) in tried]
+        """Return listed shapes with records by role, then with the given records.
+
+        The first cases have several shapes and several roles.
+        """
+        roles = [] if self._has_given_records else self._roles
+        cases = [*product(enumerate(self._shapes), enumerate(roles))]
+        cases.sort(key=lambda case: case[0][0] + case[1][0])
+        found = [self._pair_of_roles(shape, role) for (_, shape), (_, role) in cases]
+        given_rows = self._both_rows[0]
         return different(
-            [*made, *(self._pair(self._rows, shape) for shape in self._shapes)]
+            [*found, *(self._pair(given_rows, shape) for shape in self._shapes)]
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs with the edges and records of corner cases in all combinations, and of candidates at random.
+        """Return pairs of listed shapes with any combination of candidate records.
 
-        Where one edge differs, it is one of any two nodes.
+        If one edge differs, its ends are any two nodes.
         """
-        nodes = st.integers(0, len(self._rows) - 1)
+        rows = self._both_rows[0]
+        nodes = st.integers(0, len(rows) - 1)
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             shape = draw(st.sampled_from(self._shapes))
-            if self._is_public:
-                if self._change.edges == ONE:
-                    shape = self._with_edge(
-                        shape.name, shape.others, (draw(nodes), draw(nodes))
-                    )
-                made = self._pair(self._rows, shape)
+            if not self._has_given_records:
+                records = [*self._nodes.candidates, self._nodes.shortest]
+                others = st.sampled_from([*records, self._nodes.quiet])
+                roles = st.tuples(st.sampled_from(records), others, others)
+                made = self._pair_of_roles(shape, draw(roles))
             else:
-                some = [*self._nodes.candidates, self._nodes.shortest]
-                node, others = (
-                    st.sampled_from(some),
-                    st.sampled_from([*some, self._nodes.quiet]),
-                )
-                made = self._played(shape, draw(st.tuples(node, others, others)))
-            return made if different([made]) else st.reject()
+                if self._change.edges == EDGE_ADDED:
+                    edge = draw(nodes), draw(nodes)
+                    shape = self._with_edge(shape.name, shape.others, edge)
+                made = self._pair(rows, shape)
+            if different([made]):
+                return made
+            return st.reject()
 
         return pairs()
 
@@ -502,113 +501,115 @@ def _without(edges: Edges, node: int) -> Edges:
     return frozenset(edge for edge in edges if node not in edge)
 
 
-def _closed_up(edges: Edges, node: int) -> Edges:
-    """Return edges by the numbers that nodes have where one is missing."""
+def _renumbered(edges: Edges, node: int) -> Edges:
+    """Return edges with the numbers that nodes have after one node is removed."""
     return frozenset((a - (a > node), b - (b > node)) for a, b in edges)
 
 
 def graph_of(data: Any) -> GraphData | None:
-    """Return data as a graph; None where it is none, or where no other such graph can be made."""
+    """Return data as a graph.
+
+    Returns:
+        The graph, or None if the data are no graph, or have parts, such as weights of
+        edges, from which no other graph can be made.
+    """
     fields = _fields(data)
-    last = [*fields][-1] if isinstance(data, tuple) and data else None
-    where = next((name for name in EDGE_NAMES if name in fields), last)
-    if where not in fields or (read := _edges(fields[where])) is None:
+    name_of_edges = next((name for name in EDGE_NAMES if name in fields), None)
+    if name_of_edges is None:
+        if not (isinstance(data, tuple) and data):
+            return None
+        name_of_edges = [*fields][-1]
+    read = _arcs(fields[name_of_edges])
+    if read is None:
         return None
     arcs, as_given = read
     tables: dict[Any, Tabular] = {}
     for name, value in fields.items():
-        with suppress(AdjacencyError):
-            if name != where:
+        if name != name_of_edges:
+            # A field that is no table, such as a name, stays as it is.
+            with suppress(AdjacencyError):
                 tables[name] = tabular(value)
-    first = next((name for name in ("x", *tables) if name in tables), None)
-    nodes = 0 if first is None else len(tables[first].rows)
-    names = [name for name in tables if len(tables[name].rows) == nodes]
-    names.sort(
-        key=lambda name: ("x", "y").index(name) if name in ("x", "y") else -1
-    )  # labels last, as in a tuple
-    of_edges = any(
-        len(tables[name].rows) == arcs.shape[1] for name in tables.keys() - {*names}
+    sizes = {name: len(table.rows) for name, table in tables.items()}
+    nodes = sizes.get("x", next(iter(sizes.values()), 0))
+    names = [name for name in tables if sizes[name] == nodes]
+    # Labels come last, as in a tuple.
+    names.sort(key=lambda name: {"x": 0, "y": 1}.get(name, -1))
+    has_edge_data = any(
+        size == arcs.shape[1] for name, size in sizes.items() if name not in names
     )
     is_whole = not isinstance(data, tuple) or len(names) == len(data) - 1
-    if (
-        of_edges
-        or not is_whole
-        or not nodes
-        or (arcs.size and not 0 <= arcs.min() <= arcs.max() < nodes)
-    ):
+    # There are no weights or labels for other edges than the given ones, and the
+    # meaning of a part of another size, such as an index of a batch, is unknown.
+    is_inside = not arcs.size or 0 <= arcs.min() <= arcs.max() < nodes
+    if not nodes or has_edge_data or not is_whole or not is_inside:
         return None
-    records, is_loop = (
-        tabular({name: fields[name] for name in names}),
-        arcs[0] == arcs[1],
-    )
+    records = tabular({name: fields[name] for name in names})
+    is_loop = arcs[0] == arcs[1]
     has_loops = len(set(arcs[0, is_loop].tolist())) == nodes
 
     def made(rows: Floats, others: Arcs) -> Any:
-        loops = np.tile(np.arange(len(rows) * has_loops), (2, 1))
-        values = records.made(rows) | {
-            where: as_given(np.concatenate([others, loops], axis=1))
-        }
-        sizes = (
-            {"num_nodes": len(rows)}
-            if "num_nodes" in fields or hasattr(data, "num_nodes")
-            else {}
-        )
-        return _replaced(data, values | sizes)
+        if has_loops:
+            loops = np.tile(np.arange(len(rows)), (2, 1))
+            others = np.concatenate([others, loops], axis=1)
+        values = records.made(rows) | {name_of_edges: as_given(others)}
+        if "num_nodes" in fields or hasattr(data, "num_nodes"):
+            values["num_nodes"] = len(rows)
+        return _replaced(data, values)
 
     return GraphData(records, arcs[:, ~is_loop] if has_loops else arcs, made)
 
 
 def may_be_edges(data: Any) -> bool:
-    """Return whether records may be the edges of a graph: different pairs of numbers, some of which are in both places."""
-    read = _edges(data.T if isinstance(data, np.ndarray) else data)
-    pairs = [] if read is None else read[0].T.tolist()
-    sources, targets = ({pair[end] for pair in pairs} for end in (0, 1))
-    return (
-        bool(sources & targets)
-        and all(a != b for a, b in pairs)
-        and len(set(map(tuple, pairs))) == len(pairs)
-    )
+    """Return True if records may be the edges of a graph.
+
+    They are different pairs of different numbers, and some numbers occur in both
+    places.
+    """
+    read = _arcs(data.T if isinstance(data, np.ndarray) else data)
+    if read is None:
+        return False
+    (sources, targets), pairs = read[0].tolist(), _edges_of(read[0])
+    is_simple = len(pairs) == len(sources) and all(a != b for a, b in pairs)
+    return is_simple and not set(sources).isdisjoint(targets)
 
 
 def _fields(data: Any) -> dict[Any, Any]:
-    """Return the parts of a record of any kind by their names, or by their numbers."""
+    """Return the parts of a graph of any type by their names or numbers."""
     if isinstance(data, tuple):
         return dict(zip(getattr(data, "_fields", range(len(data))), data, strict=True))
     if isinstance(data, Mapping):
         return dict(data)
-    return (
-        data.to_dict()
-        if hasattr(data, "edge_index") and hasattr(data, "to_dict")
-        else attributes(data)
-    )
+    if hasattr(data, "edge_index") and hasattr(data, "to_dict"):
+        return dict(data.to_dict())
+    return attributes(data)
 
 
 def _replaced(data: Any, values: dict[Any, Any]) -> Any:
-    """Return a record of any kind with other values of some of its parts."""
+    """Return a graph of any type with other values of some of its parts."""
     if isinstance(data, tuple | Mapping):
         return remade(data, [*(_fields(data) | values).values()])
     return with_attributes(data, **values)
 
 
-def _edges(edges: Any) -> tuple[Arcs, Callable[[Arcs], Any]] | None:
-    """Return edges as source and target, and what makes such edges of others; None where they are none."""
+def _arcs(edges: Any) -> tuple[Arcs, Callable[[Arcs], Any]] | None:
+    """Return edges as sources and targets, and a function for the way back, or None."""
     array = of_tensor(edges)
     if isinstance(array, np.ndarray):
         if array.ndim != 2 or len(array) != 2 or array.dtype.kind not in "iu":
             return None
-        return (
-            array.astype(np.int64),
-            lambda arcs: (
-                arcs.astype(array.dtype)
-                if array is edges
-                else edges.new_tensor(np.ascontiguousarray(arcs))
-            ),
-        )
-    if not isinstance(edges, list) or not all(
-        isinstance(edge, tuple) and len(edge) == 2 for edge in edges
-    ):
+
+        def as_given(arcs: Arcs) -> Any:
+            if array is edges:
+                return arcs.astype(array.dtype)
+            return edges.new_tensor(np.ascontiguousarray(arcs))
+
+        return array.astype(np.int64), as_given
+    if not isinstance(edges, list):
         return None
-    if not all(isinstance(end, int | np.integer) for edge in edges for end in edge):
-        return None
-    made = np.array(edges, np.int64).reshape(-1, 2).T
-    return made, lambda arcs: sorted(map(tuple, arcs.T.tolist()))
+    for edge in edges:
+        if not (isinstance(edge, tuple) and len(edge) == 2):
+            return None
+        if not all(isinstance(end, int | np.integer) for end in edge):
+            return None
+    arcs = np.array(edges, np.int64).reshape(-1, 2).T
+    return arcs, lambda arcs: sorted(map(tuple, arcs.T.tolist()))

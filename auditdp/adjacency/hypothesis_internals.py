@@ -1,8 +1,11 @@
-"""All that is used of Hypothesis' private modules, and what is done where a version has them elsewhere.
+"""All uses of Hypothesis' private modules, each with a documented fallback.
 
-They say what a strategy is made of, draw by given choices, and keep a search undisturbed. Hypothesis promises none of it, so
-none of it is needed. A strategy that cannot be taken apart is only drawn from, and where choices cannot be given, bytes are,
-to ``fuzz_one_input``, which is documented. No other module names what is private; both ways are tested.
+The private modules give the structure of a strategy, draw a value from given choices,
+and isolate a search from its process. Hypothesis does not guarantee any of them in its
+next version. If the structure of a strategy cannot be read, values are only drawn from
+it; if choices cannot be given, bytes are given to ``fuzz_one_input``, which is
+documented. No other module of the package imports a private module. Tests cover both
+ways.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from hypothesis import HealthCheck, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
+from auditdp.adjacency.adjacency import LIMITS
 from auditdp.adjacency.strategy_parts import (
     Booleans,
     Built,
@@ -41,7 +45,7 @@ from auditdp.adjacency.strategy_parts import (
 
 
 def _private(name: str) -> Any:
-    """Return something private, or None where this version of Hypothesis has it elsewhere."""
+    """Return a private object, or None if this version of Hypothesis lacks it."""
     with suppress(ImportError, AttributeError):
         return resolve_name(name)
     return None
@@ -53,26 +57,22 @@ build_context = _private("hypothesis.control:BuildContext")
 conjecture_data = _private("hypothesis.internal.conjecture.data:ConjectureData")
 providers = _private("hypothesis.internal.conjecture.providers")
 
-MOST_BYTES = 1 << 16
-"""Bytes that a value may be drawn from."""
-MOST_NESTED = 100
-"""Strategies that are parts of each other, as Hypothesis has it."""
-
-MOST_CONSTANTS = 1_024
-"""Kinds of numbers of which it is kept which constants are among them."""
 _constants: dict[Any, Any] = {}
 
 
 def part_of(strategy: Strategy) -> StrategyPart:
-    """Return what a strategy is made of; a ``StrategyPart`` of no family where that is not known."""
-    inner: Any = strategy if unwrap_strategies is None else unwrap_strategies(strategy)
+    """Return the structure of a strategy, or a plain ``StrategyPart`` if unknown."""
+    inner: Any = strategy
+    if unwrap_strategies is not None:
+        inner = unwrap_strategies(strategy)
     try:
-        return _read(inner)
-    except AttributeError:  # another version keeps it in another place
+        return _structure(inner)
+    except AttributeError:
+        # Another version of Hypothesis has other attributes.
         return StrategyPart(inner)
 
 
-def _read(inner: Any) -> StrategyPart:
+def _structure(inner: Any) -> StrategyPart:
     match type(inner).__name__:
         case "IntegersStrategy":
             return Integers(inner, inner.start, inner.end)
@@ -98,27 +98,19 @@ def _read(inner: Any) -> StrategyPart:
             )
         case "UniqueListStrategy" | "UniqueSampledListStrategy":
             element, keys = inner.element_strategy, inner.keys
-            if inner.tuple_suffixes is not None:  # the items of a dictionary
-                element, keys = (
-                    st.tuples(element, *inner.tuple_suffixes.element_strategies),
-                    (itemgetter(0),),
-                )
+            if inner.tuple_suffixes is not None:
+                # The elements are the items of a dictionary.
+                suffixes = inner.tuple_suffixes.element_strategies
+                element, keys = st.tuples(element, *suffixes), (itemgetter(0),)
             return Lists(inner, element, inner.min_size, inner.max_size, keys)
         case "TupleStrategy":
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
             return FixedKeys(inner, inner.mapping)
-        case "FixedKeysDictStrategy":  # the same of older versions
-            return FixedKeys(
-                inner,
-                dict(
-                    zip(
-                        inner.keys,
-                        inner.mapped_strategy.element_strategies,
-                        strict=True,
-                    )
-                ),
-            )
+        case "FixedKeysDictStrategy":
+            # Older versions call it so.
+            values = inner.mapped_strategy.element_strategies
+            return FixedKeys(inner, dict(zip(inner.keys, values, strict=True)))
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
@@ -137,33 +129,39 @@ def _read(inner: Any) -> StrategyPart:
 def changed_by(
     strategy: Strategy, random: Random, choices: Sequence[Any], place: int
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return a value of which one of the choices is made anew, and those after it are given as well; see ``drawn_by``."""
+    """Return a value with the given choices, except that one of them is drawn anew.
+
+    See ``drawn_by`` for the result.
+    """
     if knows_choices():
         return _drawn_by_choices(strategy, random, choices, place)
     other = drawn_by(strategy, random, choices[:place])
     if other is None or len(other[1]) <= place:
         return None
-    return drawn_by(strategy, random, (*other[1][: place + 1], *choices[place + 1 :]))
+    start = other[1][: place + 1]
+    return drawn_by(strategy, random, (*start, *choices[place + 1 :]))
 
 
 def drawn_by(
     strategy: Strategy, random: Random, prefix: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return a value of which the first choices are given, and all its choices; None where the strategy refuses it."""
-    return (_drawn_by_choices if knows_choices() else _drawn_by_bytes)(
-        strategy, random, prefix
-    )
+    """Return a value whose first choices are given, with all its choices.
+
+    Returns:
+        The value and its choices, or None if the strategy refuses them.
+    """
+    if knows_choices():
+        return _drawn_by_choices(strategy, random, prefix)
+    return _drawn_by_bytes(strategy, random, prefix)
 
 
 @cache
 def knows_choices() -> bool:
-    """Return whether this version of Hypothesis draws by choices as ``_drawn_by_choices`` has it do."""
+    """Return True if ``_drawn_by_choices`` works with this version of Hypothesis."""
+    strategy = st.integers(0, 999)
     with suppress(Exception):
-        kept, anew = (
-            _drawn_by_choices(st.integers(0, 999), Random(0), (7,), place)
-            for place in (None, 0)
-        )
-        return kept == (7, (7,)) != anew
+        kept = _drawn_by_choices(strategy, Random(0), (7,))
+        return kept == (7, (7,)) != _drawn_by_choices(strategy, Random(0), (7,), 0)
     return False
 
 
@@ -171,15 +169,18 @@ _Data: Any = object if conjecture_data is None else conjecture_data
 
 
 class _ChoicesAlone(_Data):  # type: ignore[misc]
-    """Keeps what was chosen, and not which strategy is part of which, as shrinking has it: half of the time of a draw."""
+    """Record of choices without the nesting of strategies.
+
+    The nesting serves shrinking alone, and takes half of the time of a draw.
+    """
 
     anew: tuple[int, Callable[[], None]] | None = None
-    """The place of a choice that is drawn although it is given, and what is called after that."""
+    """Place of a given choice that is drawn anew, and a function called then."""
 
     def draw(
         self, strategy: Strategy, label: Any = None, observe_as: Any = None
     ) -> Any:
-        """Return a value of a strategy."""
+        """Draw a value of a strategy."""
         del label, observe_as
         strategy.validate()
         self.start_span(0)
@@ -197,14 +198,14 @@ class _ChoicesAlone(_Data):  # type: ignore[misc]
         return value
 
     def start_span(self, label: int) -> None:
-        """Go one strategy further in."""
+        """Enter a strategy."""
         del label
         self.depth += 1
-        if self.depth > MOST_NESTED:
+        if self.depth > LIMITS.nested_strategies:
             self.mark_invalid()
 
     def stop_span(self, *, discard: bool = False) -> None:
-        """Go back."""
+        """Leave a strategy."""
         del discard
         self.depth -= 1
 
@@ -215,6 +216,8 @@ def _drawn_by_choices(
     own = Random(random.getrandbits(64))
     data = _ChoicesAlone(random=own, prefix=tuple(prefix))
     if anew is not None:
+        # The generator is seeded again after the new choice, so that the choices after
+        # it do not depend on the randomness that it used.
         data.anew = anew, partial(own.seed, random.getrandbits(64))
     try:
         with (
@@ -230,11 +233,13 @@ def _drawn_by_choices(
 def _drawn_by_bytes(
     strategy: Strategy, random: Random, prefix: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return the same, of choices that are bytes."""
+    """Return a value and its choices as ``drawn_by`` does; its choices are bytes."""
     with undisturbed(_quiet()):
         draw, drawn = _by_bytes(strategy)
-        used = draw(bytes(prefix) + random.randbytes(MOST_BYTES))
-    return None if used is None else (drawn.pop(), tuple(used))
+        used = draw(bytes(prefix) + random.randbytes(LIMITS.random_bytes))
+    if used is None:
+        return None
+    return (drawn.pop(), tuple(used))
 
 
 @cache
@@ -248,7 +253,10 @@ def _quiet() -> settings:
 
 @lru_cache(maxsize=16)
 def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list[Any]]:
-    """Return what draws from a strategy by bytes and returns those that it used, and the list that it adds the value to."""
+    """Return ``(draw, drawn)`` for draws from a strategy by bytes.
+
+    ``draw(buffer)`` returns the bytes that it used, and appends the value to ``drawn``.
+    """
     drawn: list[Any] = []
 
     def keep(value: Any) -> None:
@@ -260,16 +268,24 @@ def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list
 
 @contextmanager
 def undisturbed(quiet: settings) -> Iterator[None]:
-    """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
-    nothing = SimpleNamespace(set_for_type=lambda kind: ())
-    if len(_constants) > MOST_CONSTANTS:
+    """Isolate draws from the constants of local modules and from a surrounding test.
+
+    Hypothesis prefers numbers that occur in modules that happen to be loaded, so that
+    draws would differ between processes. A surrounding test has settings and health
+    checks.
+    """
+    no_constants = SimpleNamespace(set_for_type=lambda kind: ())
+    if len(_constants) > LIMITS.cached_constants:
         _constants.clear()
-    without = {"_get_local_constants": lambda: nothing, "CONSTANTS_CACHE": _constants}
+    replaced = {
+        "_get_local_constants": lambda: no_constants,
+        "CONSTANTS_CACHE": _constants,
+    }
     before = {
-        name: getattr(providers, name) for name in without if hasattr(providers, name)
+        name: getattr(providers, name) for name in replaced if hasattr(providers, name)
     }
     for name in before:
-        setattr(providers, name, without[name])
+        setattr(providers, name, replaced[name])
     try:
         with nullcontext() if local_settings is None else local_settings(quiet):
             yield

@@ -1,15 +1,14 @@
-"""Values of a Hypothesis strategy, the same in any process, with nothing printed.
+"""Search for the value with the largest score, or the simplest with a property.
 
-Hypothesis runs without its database, deadlines and health checks, and without the constants that it otherwise collects from
-whatever local modules happen to be loaded. Nothing is written either, except that a strategy of text keeps a table of
-characters in Hypothesis's folder. It is imported by the functions that need it.
+Both searches run on Hypothesis and are deterministic: the same strategy, functions,
+numbers and seed give the same answer in any process. Hypothesis runs without its
+database, deadlines and health checks, and without the constants that it otherwise
+collects from local modules that happen to be loaded. Nothing is printed. Nothing is
+written either, except that a strategy of text keeps a table of characters in the folder
+of Hypothesis. Each function imports Hypothesis when it is called.
 
-Searching for the input that shows most, and for the simplest one that still shows it, on top of Hypothesis.
-
-Both searches are deterministic, and print and write nothing: the same strategy, functions, numbers and seed give the same
-answer in any process.
-
-What is scored or tested has to be a function of the value: randomness belongs inside the value, as a seed.
+A score or property has to be a function of the value. Randomness belongs inside the
+value, as a seed.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import Pair
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import identity_key
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
 Value = TypeVar("Value")
 
-DRAWN_FOR_EACH = 10
-"""Values that are drawn for each that may be shown: climbing may come across few that the strategy does not refuse."""
+DRAWS_PER_VALUE = 10
+"""Draws per value that a search may visit, as a strategy may refuse most draws."""
 
 
 class _Stop(BaseException):
-    """Ends a search at once; an ``Exception`` would be taken for one more failing example, and shrunk."""
+    """Signal that ends a search at once.
+
+    Hypothesis would take an ``Exception`` for a failing example, and shrink it.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,55 +48,55 @@ class Drawn(Generic[Value]):
 
 
 def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
-    """Yield values that are drawn independently of each other, without end unless nearly all are refused.
+    """Yield independently drawn values, without end unless nearly all are refused.
 
-    What ``find`` generates is mostly simple, and much of it is like what came before: a place in a list is the first one in
-    a third of all values.
+    The values of Hypothesis' ``find`` are mostly simple, and many repeat parts of
+    earlier values: a place in a list is the first one in a third of them.
     """
     from auditdp.adjacency.hypothesis_internals import drawn_by
 
     random = Random(seed)
     refused = 0
-    while refused < DRAWN_FOR_EACH**2:
-        drawn = _made(partial(drawn_by, strategy, random, ()))
-        refused = refused + 1 if drawn is None else 0
+    while refused < DRAWS_PER_VALUE**2:
+        drawn = _drawn(partial(drawn_by, strategy, random, ()))
+        refused += 1
         if drawn is not None:
+            refused = 0
             yield drawn
 
 
 def changed(
     strategy: st.SearchStrategy[Value], drawn: Drawn[Value], *, seed: int
 ) -> Drawn[Value] | None:
-    """Return what a strategy makes of the choices of a value of which one, chosen at random, is made anew."""
+    """Return a value of which one random choice is drawn anew.
+
+    Returns:
+        The value, or None if there are no choices or the strategy refuses the new ones.
+    """
     from auditdp.adjacency.hypothesis_internals import changed_by
 
     random = Random(seed)
     if not drawn.choices:
         return None
-    return _made(
-        partial(
-            changed_by,
-            strategy,
-            random,
-            drawn.choices,
-            random.randrange(len(drawn.choices)),
-        )
-    )
+    place = random.randrange(len(drawn.choices))
+    return _drawn(partial(changed_by, strategy, random, drawn.choices, place))
 
 
-def _made(
+def _drawn(
     draw: Callable[[], tuple[Value, tuple[Any, ...]] | None],
 ) -> Drawn[Value] | None:
-    """Return a value, or None where the strategy refuses it or its code raises."""
     try:
         found = draw()
-    except Exception:  # whatever a function raises that a user maps over a strategy
+    except Exception:
+        # A function that a user maps over a strategy may raise any exception.
         return None
-    return None if found is None else Drawn(*found)
+    if found is None:
+        return None
+    return Drawn(*found)
 
 
 def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
-    """Return the first distinct values that a strategy generates, at most so many, the simplest first."""
+    """Return the first ``count`` distinct values of a strategy, the simplest first."""
     found: dict[Any, Value] = {}
 
     def visit(value: Value) -> bool:
@@ -109,7 +108,7 @@ def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
 
 
 def aim(score: float) -> None:
-    """Tell Hypothesis to seek more of this score; it takes finite ones only."""
+    """Make Hypothesis maximise a score; minus infinity and NaN have no effect."""
     from hypothesis import target
 
     if score > -math.inf:
@@ -124,7 +123,19 @@ def walk(
     visits: int,
     seed: int,
 ) -> None:
-    """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
+    """Call ``visit`` with generated values until one returns true, and shrink it.
+
+    Args:
+        strategy: The strategy of values.
+        visit: A function that returns whether a value has the property.
+        examples: Largest number of values before one has the property.
+        visits: Largest number of calls of ``visit``, those for shrinking included.
+        seed: Seed of the search.
+
+    Raises:
+        AuditError: If ``examples`` is not positive.
+        Exception: The first exception that ``visit`` raises.
+    """
     from hypothesis import HealthCheck, Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
@@ -132,26 +143,26 @@ def walk(
 
     if examples < 1:
         raise AuditError(f"expected examples >= 1, got examples={examples!r}")
-    made = drawn = 0
+    visited = drawn = 0
 
     @st.composite
     def counted(draw: st.DrawFn) -> Any:
         nonlocal drawn
-        if drawn == DRAWN_FOR_EACH * visits:
+        # Hypothesis retries refused draws without a limit of its own.
+        if drawn == DRAWS_PER_VALUE * visits:
             raise _Stop
         drawn += 1
         return draw(strategy)
 
     def condition(value: Any) -> bool:
-        nonlocal made
-        if made == visits:
+        nonlocal visited
+        if visited == visits:
             raise _Stop
-        made += 1
+        visited += 1
         try:
             return visit(value)
-        except (
-            Exception
-        ) as error:  # the caller's own error, which Hypothesis would shrink and explain
+        except Exception as error:
+            # Hypothesis would shrink and explain the caller's own error.
             raise _Stop from error
 
     quiet = settings(
@@ -171,25 +182,28 @@ def walk(
         if stop.__cause__ is not None:
             raise stop.__cause__ from None
     except (NoSuchExample, Unsatisfiable, Flaky):
-        pass  # nothing holds, nothing can be generated, or what held once held no longer
+        # No value has the property, none can be generated, or a value that had the
+        # property did not have it again.
+        pass
 
 
 def maximise(
-    strategy: SearchStrategy[Value],
+    strategy: st.SearchStrategy[Value],
     score: Callable[[Value], float],
     *,
     examples: int,
     seed: int,
 ) -> list[tuple[float, Value]]:
-    """Return the distinct values that a search for a large score came across, best first.
+    """Return the distinct values that a search for a large score visited, best first.
 
-    Half of the examples are generated, then the best is climbed from, choice by choice (``hypothesis.target``).
+    Half of the examples are generated. The others vary the choices of the best value
+    one by one (``hypothesis.target``).
 
-    An infinite score is the best there is; a value is left out if its score is NaN or minus infinity, or if it raises an
-    ``AuditError``.
+    An infinite score is the largest; a value is left out if its score is NaN or minus
+    infinity, or if ``score`` raises an ``AuditError``.
 
     Raises:
-        AuditError: The first that ``score`` raised, if no value at all could be scored.
+        AuditError: The first that ``score`` raised, if no value at all has a score.
     """
     found: dict[Any, tuple[float, Value]] = {}
     refused: list[AuditError] = []
@@ -212,7 +226,7 @@ def maximise(
 
 
 def smallest(
-    strategy: SearchStrategy[Value],
+    strategy: st.SearchStrategy[Value],
     holds: Callable[[Value], bool],
     *,
     examples: int,
@@ -220,15 +234,19 @@ def smallest(
     start: Value | None = None,
     score: Callable[[Value], float] | None = None,
 ) -> Value | None:
-    """Return the simplest value that a search found for which ``holds`` is true, in the strategy's own order.
+    """Return the simplest value for which ``holds`` is true, in the strategy's order.
 
-    A first such value is looked for, then shrunk. Where they are rare, a score that grows on the way to one is climbed;
-    with the strategy, score, examples and seed of an earlier ``maximise`` the search takes the same path, so it comes
-    across whatever that came across.
+    The search finds any such value first, and then shrinks it. If such values are rare,
+    a score that is larger near them directs the search; with the strategy, score,
+    examples and seed of an earlier ``maximise`` it visits the same values. NaN and
+    minus infinity as a score give no direction.
 
-    ``holds`` is called at most ``2 * examples`` times: ``examples`` values are tried until one holds, and again as many to
-    shrink it. Where none does, ``start`` is returned, which cannot be shrunk itself, since Hypothesis shrinks the choices
-    that made a value, and not the value. NaN and minus infinity as a score give no direction.
+    ``holds`` is called at most ``2 * examples`` times: for ``examples`` values until
+    one holds, and for that number of values again to shrink it.
+
+    Returns:
+        The value, or ``start`` if none holds. The start cannot be shrunk itself, since
+        Hypothesis shrinks the choices that made a value, and not the value.
     """
     best = start
 
@@ -246,7 +264,7 @@ def smallest(
 
 
 def key(value: Any) -> Any:
-    """Return what two values, pairs of neighbours among them, share only if they are certainly the same."""
+    """Return a key that two values or pairs share only if they are certainly equal."""
     if isinstance(value, Pair):
         return ("pair", identity_key(value.data), identity_key(value.neighbour))
     if isinstance(value, tuple | list):

@@ -1,4 +1,8 @@
-"""Neighbours that are made in the process of a mechanism: whoever judges has numbers and texts for them, and asks."""
+"""Adjacencies and pairs of an audit in another process, which has the inputs.
+
+The process that judges an audit has numbers and texts for the pairs. It sends requests
+over the channel, and the process of the mechanism answers them.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +23,25 @@ from auditdp.mechanism.calls.remote_mechanism import (
 )
 
 MOST_PROMISED = 16.0
-"""What a call of a found pair promises to gain, at most, relative to the listed one that differs most."""
+"""Largest accepted promise of a found pair.
+
+A promise is the expected growth per call, relative to the best listed pair.
+"""
 MOST_COUNTED = 1 << 20
-"""Pairs that are counted, where there are so many or more."""
+"""Number of enumerated pairs beyond which they are not counted further."""
+
 PairHeld = tuple[Count, Text]
-"""The number of a pair there, and how reports write it."""
+"""The number of a pair in the other process, and its text in reports."""
 PromisedHeld = Annotated[
     list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
     Field(max_length=64),
 ]
-"""Pairs, each with what it promises."""
+"""Pairs, each with its promise."""
 
 
 @record(frozen=True, eq=False)
 class PairElsewhere(Pair):
-    """A pair of inputs that lie in another process."""
+    """A pair of inputs of another process."""
 
     text: str = ""
 
@@ -42,14 +50,20 @@ class PairElsewhere(Pair):
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs; nothing that does anything else."""
+        """Python that makes both inputs, or '' if the received text is other code."""
+        # A user may paste the text, so the other process must not choose what it does.
         text = shaped(_TEXT, self.data.ask("python"))
-        return text if not text or is_data(text) else ""
+        if not text or is_data(text):
+            return text
+        return ""
 
 
 @dataclass(frozen=True)
 class TraceHeld:
-    """What a trace of the code proposes, and whether laws were read off it."""
+    """The pairs that a trace of the code proposes.
+
+    ``reads`` states whether the trace contains laws of the outputs.
+    """
 
     pairs: PromisedHeld
     reads: bool = False
@@ -57,39 +71,47 @@ class TraceHeld:
 
 @record
 class TraceElsewhere:
-    """What a trace saw of a mechanism in its process, for a game."""
+    """The trace of a mechanism in its process, for a game.
+
+    Attributes:
+        calls: The calls of the mechanism.
+        proposed: The pairs to play beside the listed ones, with promises, the best
+            first.
+    """
 
     calls: CallsElsewhere
     proposed: Sequence[tuple[Pair, float]]
-    """The pairs that are to be played beside the listed ones, each with what it promises, the best first."""
 
     def reads(self) -> bool:
-        """Return whether laws can be read off; they may propose another pair. How outputs look has been decided."""
+        """Return True if the trace contains laws, which may propose other pairs.
+
+        The representation of outputs has to be fixed before.
+        """
         found = shaped(_TRACE, self._ask("reads", self.calls.number))
         self.proposed = promised(self.calls.mechanism.channel, found.pairs)
         return found.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
-        """Return what is told of it; see ``auditdp.evidence.trace_records.game_trace``."""
+        """Return the record of the trace; see ``evidence.trace_records.game_trace``."""
         return self._ask("traced", played, abstained)
 
-    def _ask(self, what: str, *arguments: Any) -> Any:
+    def _ask(self, request: str, *arguments: Any) -> Any:
         mechanism = self.calls.mechanism
-        return mechanism.channel.ask(what, mechanism.number, *arguments)[0]
+        return mechanism.channel.ask(request, mechanism.number, *arguments)[0]
 
 
 def promised(channel: Channel, pairs: PromisedHeld) -> list[tuple[Pair, float]]:
-    """Return the pairs that are proposed in a process, each with what it promises."""
-    return [(_named(channel, held), promise) for held, promise in pairs]
+    """Return the pairs that another process proposes, each with its promise."""
+    return [(_pair(channel, held), promise) for held, promise in pairs]
 
 
-def _named(channel: Channel, held: PairHeld) -> Pair:
+def _pair(channel: Channel, held: PairHeld) -> Pair:
     number, text = held
-    return PairElsewhere(
-        HeldInput(channel, number, 0), HeldInput(channel, number, 1), text=text
-    )
+    data, neighbour = (HeldInput(channel, number, side) for side in (0, 1))
+    return PairElsewhere(data, neighbour, text=text)
 
 
+# Types of the replies. A reply of another type or size is an error of the audit.
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(
     Annotated[list[PairHeld], Field(min_length=1)]
 )
@@ -100,81 +122,78 @@ _SMALLER: TypeAdapter[PairHeld | None] = TypeAdapter(PairHeld | None)
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(
     Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None
 )
-_TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
+_TRACE = TypeAdapter(TraceHeld)
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
-_TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
+_TRUTH = TypeAdapter(bool)
 
 
 class AdjacencyElsewhere:
-    """The adjacency of an audit in another process, which checks every pair before it is named here."""
+    """The adjacency of an audit in another process, which checks all pairs."""
 
     def __init__(self, channel: Channel, name: str) -> None:
         self.name = name
         self._channel = channel
 
     def check(self, pair: Pair) -> None:
-        """Do nothing: it was checked where it lies."""
+        """Do nothing, because the other process has checked the pair."""
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs that are played: those that the audit names, or that the adjacency lists.
+        """Return the pairs to play: those that the audit names or the adjacency lists.
 
         Raises:
-            AdjacencyError: If one of them is none, or there are none.
+            AdjacencyError: If one of them is no pair of neighbours, or there are none.
         """
-        return [
-            self._pair(held) for held in shaped(_PAIRS, self._channel.ask("pairs")[0])
-        ]
+        found = shaped(_PAIRS, self._channel.ask("pairs")[0])
+        return [_pair(self._channel, held) for held in found]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return as many pairs as there are, of which nothing is known; None where there are too many."""
+        """Return a placeholder for every pair, or None if there are too many."""
         count = shaped(_EXHAUSTIVE, self._channel.ask("exhaustive")[0])
-        return None if count is None else [Pair(None, None)] * count
+        if count is None:
+            return None
+        return [Pair(None, None)] * count
 
     def can_search(self) -> bool:
-        """Return whether it generates pairs that it does not list."""
+        """Return True if the adjacency generates pairs beside those that it lists."""
         return shaped(_TRUTH, self._channel.ask("can_search")[0])
 
     def traced(
         self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool
     ) -> TraceElsewhere:
-        """Have the code traced, on the pairs that are played and, in a search, on others."""
-        assert isinstance(calls, CallsElsewhere)
-        asked = (
-            calls.mechanism.number,
-            [pair.data.pair for pair in played],
-            most,
-            seed,
-            search,
-        )
-        found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
+        """Trace the code on the played pairs, and with ``search`` on others."""
+        found = shaped(_TRACE, self._ask("trace", calls, played, most, seed, search))
         return TraceElsewhere(calls, promised(self._channel, found.pairs))
 
     def proposed(
         self, calls: Any, played: Sequence[Pair], most: int, *, first: int
     ) -> tuple[list[tuple[Pair, float]], int]:
-        """Have pairs searched for beside those that are played, with about so many calls.
+        """Search pairs beside those that are played, with about ``most`` calls.
 
-        Return them, each with what it promises, and how many were looked at.
+        Returns:
+            The pairs, each with its promise, and the number of pairs that were tried.
         """
-        assert isinstance(calls, CallsElsewhere)
-        asked = (
-            calls.mechanism.number,
-            calls.number,
-            [pair.data.pair for pair in played],
-            first,
-            most,
-        )
-        found, looked_at = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
-        return promised(self._channel, found), looked_at
+        reply = self._ask("propose", calls, calls.number, played, first, most)
+        found, tried = shaped(_PROPOSED, reply)
+        return promised(self._channel, found), tried
 
     def smaller(
         self, calls: Any, pair: Pair, refuted_at: int, alpha: float
     ) -> Pair | None:
-        """Have the smallest pair looked for that refutes the claim as one did, and return it, if there is any."""
-        assert isinstance(calls, CallsElsewhere)
-        asked = calls.mechanism.number, calls.number, pair.data.pair, refuted_at, alpha
-        held = shaped(_SMALLER, self._channel.ask("smaller", *asked)[0])
-        return None if held is None else self._pair(held)
+        """Return the smallest pair that refutes the claim like a given one, or None."""
+        reply = self._ask("smaller", calls, calls.number, pair, refuted_at, alpha)
+        held = shaped(_SMALLER, reply)
+        if held is None:
+            return None
+        return _pair(self._channel, held)
 
-    def _pair(self, held: PairHeld) -> Pair:
-        return _named(self._channel, held)
+    def _ask(self, request: str, calls: Any, *arguments: Any) -> Any:
+        """Send a request about a mechanism, with the numbers of pairs for the pairs."""
+        assert isinstance(calls, CallsElsewhere)
+        sent = []
+        for argument in arguments:
+            if isinstance(argument, Pair):
+                argument = argument.data.pair
+            elif isinstance(argument, Sequence):
+                argument = [pair.data.pair for pair in argument]
+            sent.append(argument)
+        return self._channel.ask(request, calls.mechanism.number, *sent)[0]

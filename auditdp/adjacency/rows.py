@@ -1,6 +1,7 @@
-"""Neighbours among collections of rows, whatever a row is: one row is added or removed, or one is replaced.
+"""Neighbouring collections of rows of any kind: one row is added or replaced.
 
-Rows at which code breaks: alone, among copies, with ties, with sums beside a limit.
+Corner cases are collections at which code breaks: a special row alone or among copies,
+ties, all sizes, and sums just below a limit of integers.
 """
 
 from __future__ import annotations
@@ -11,52 +12,64 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, permutations, zip_longest
+from operator import ne
 from typing import Any, Literal
 
 import numpy as np
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.adjacency import EVERY, Pair, different, places, sides
+from auditdp.adjacency.adjacency import (
+    LIMITS,
+    Pair,
+    different,
+    places,
+    require_change,
+    sides,
+)
 from auditdp.adjacency.corner_cases import Domain, ends, values, with_extremes
 from auditdp.adjacency.pair_search import first_values
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key, is_table, rows_of
 
-Change = Literal["add/remove", "replace"]
-Item = tuple[Any, Any]
-"""The key of a row, which is its place unless the collection is a dict, and the row."""
+Keyed = dict[Any, Any]
+"""Rows by their keys: the keys of a dict, and places in any other collection."""
+Corner = tuple[list[Any], int, Any]
+"""Rows, the place of the row that changes, and the row that may replace it."""
+
 TABLES = ("pandas", "polars")
-"""Libraries of tables, which are not imported before one is made."""
+"""Libraries of tables, which are imported when one is made."""
 CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", *TABLES)
-MOST_DRAWN = 12
-"""Rows of a generated collection that are drawn one by one; a longer one repeats them."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Collections of rows, of which two neighbours differ in one: it is there or not, or it is another one.
+    """Collections of rows, of which two neighbours differ in one row.
 
-    Which of the two is meant decides what a claim says: a replaced row is one removed and another one added, and changes a
-    histogram in two places. The name says it, and so do claims and reports. In a sequence the row may be at any place.
+    The row is added or removed, or it is replaced by another one. The choice decides
+    what a claim says: a replaced row is one removed and another one added, and changes
+    a histogram in two places. The name states it, and so do claims and reports. In a
+    sequence the row may be at any place.
 
     Args:
         row: A Hypothesis strategy of one row, such as ``st.integers(0, 1000)`` or
-            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Of matrices
-            of a few values ``Records`` lists all pairs.
+            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``.
+            ``Records`` lists all pairs of matrices of a small set of values.
         change: "add/remove" or "replace".
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
-        into: What an input is: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one line, a row), ``str`` (a row is one
-            character), or ``dict`` (from the numbers 0, 1, ... to rows). Where rows are dicts of the same keys, 'table' is a
-            structured array of numpy with a column for each, and 'pandas' or 'polars' a DataFrame.
-        called: What a row is called, such as 'record' or 'word'.
+        into: Type of an input: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one
+            line, a row), ``str`` (a row is one character), or ``dict`` (from the
+            numbers 0, 1, ... to rows). If rows are dicts of the same keys, 'table' is a
+            structured array of numpy with a column for each key, and 'pandas' or
+            'polars' a DataFrame.
+        called: Noun for a row, such as 'record' or 'word'.
 
     Raises:
         AdjacencyError: If an argument is out of range.
     """
 
     row: st.SearchStrategy[Any]
-    change: Change
+    change: Literal["add/remove", "replace"]
     least: int = 0
     most: int = 20
     into: type | Literal["table", "pandas", "polars"] = list
@@ -65,143 +78,135 @@ class Rows:
     def __post_init__(self) -> None:
         if not isinstance(self.row, st.SearchStrategy):
             raise AdjacencyError(
-                f"Rows: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
-                f"{brief(self.row)}"
+                "Rows: expected row, a Hypothesis strategy such as "
+                f"hypothesis.strategies.integers(0, 9), got {brief(self.row)}"
             )
-        if self.change not in ("add/remove", "replace"):
-            raise AdjacencyError(
-                f"Rows: expected change='add/remove' or 'replace', got {self.change!r}"
-            )
+        require_change(self, "add/remove", "replace")
         if not 0 <= self.least <= self.most or self._fewest > self.most:
             raise AdjacencyError(
-                f"Rows: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
+                "Rows: expected 0 <= least <= most with room for a change, "
+                f"got {self.least!r} and {self.most!r}"
             )
         if self.into not in CONTAINERS:
-            names = ", ".join(
-                kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS
-            )
+            names = ", ".join(map(_type_name, CONTAINERS))
             raise AdjacencyError(
                 f"Rows: expected into, one of {names}, got {self.into!r}"
             )
 
     @property
+    def _is_added(self) -> bool:
+        return self.change == "add/remove"
+
+    @property
     def _fewest(self) -> int:
-        """The fewest rows of the larger input of a pair."""
-        return max(self.least, 1) if self.change == "replace" else self.least + 1
+        """Fewest rows of the larger input of a pair."""
+        if self._is_added:
+            return self.least + 1
+        return max(self.least, 1)
 
     @property
     def name(self) -> str:
-        """The convention, the sizes and what a row is."""
-        what = (
-            f"one {self.called} added or removed"
-            if self.change == "add/remove"
-            else f"one {self.called} replaced"
-        )
-        fewest = self.least if self.change == "add/remove" else self._fewest
+        """The convention, the sizes and the strategy of a row."""
+        what = "added or removed" if self._is_added else "replaced"
+        fewest = self.least if self._is_added else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
-        return f"{what} ({sizes} {self.called}s{self._described}, {self._container})"
-
-    @property
-    def _container(self) -> str:
-        return self.into if isinstance(self.into, str) else self.into.__name__
-
-    @property
-    def _described(self) -> str:
         text = repr(self.row)
+        if len(text) > 60:
+            text = text[:59] + "…"
+        # A text with an address differs from process to process.
+        described = "" if " at 0x" in repr(self.row) else f" of {text}"
         return (
-            ""
-            if " at 0x" in text
-            else f" of {text if len(text) <= 60 else text[:59] + '…'}"
+            f"one {self.called} {what} ({sizes} {self.called}s{described}, "
+            f"{_type_name(self.into)})"
         )
 
     def check(self, pair: Pair) -> None:
-        """Raise unless both are such collections and differ in one row; that rows are of a strategy is not checked."""
-        a, b = (
-            [(key, identity_key(row)) for key, row in self._items(which, data)]
-            for which, data in sides(pair)
-        )
-        if self.change == "add/remove" and abs(len(a) - len(b)) != 1:
+        """Raise unless both are such collections and differ in one row.
+
+        The rows are not compared with the strategy.
+        """
+        a, b = (self._keyed(which, data) for which, data in sides(pair))
+        expected = "one more or less" if self._is_added else "equally many"
+        if abs(len(a) - len(b)) != int(self._is_added):
             raise AdjacencyError(
-                f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected one more or less: {pair}"
+                f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, "
+                f"expected {expected}: {pair}"
             )
-        if self.change == "replace" and len(a) != len(b):
+        count = self._changes(a, b)
+        if count != 1:
             raise AdjacencyError(
-                f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected equally many: {pair}"
-            )
-        if (differ := self._changes(a, b)) != 1:
-            raise AdjacencyError(
-                f"{self.name}: the inputs differ in {differ} {self.called}s, expected one: {pair}"
+                f"{self.name}: the inputs differ in {count} {self.called}s, "
+                f"expected one: {pair}"
             )
 
-    def _changes(self, a: list[Item], b: list[Item]) -> int:
-        """Return how many rows are to be added, removed or replaced, one after the other, to get from a to b."""
+    def _changes(self, a: Keyed, b: Keyed) -> int:
+        """Return the number of rows to add, remove or replace to get from a to b."""
         if self.into is dict:
-            return len({key for key, _ in {*a} ^ {*b}})
-        one, two = sorted(([row for _, row in a], [row for _, row in b]), key=len)
-        if self.change == "replace":
-            return int(sum(x != y for x, y in zip(one, two, strict=True)))
-        place = next(
-            (k for k, (x, y) in enumerate(zip(one, two, strict=False)) if x != y),
-            len(one),
-        )
-        return 1 + int(
-            sum(x != y for x, y in zip(one[place:], two[place + 1 :], strict=True))
-        )
+            return len({key for key, _ in a.items() ^ b.items()})
+        shorter, longer = sorted(([*a.values()], [*b.values()]), key=len)
+        if not self._is_added:
+            return int(sum(map(ne, shorter, longer)))
+        # After the first difference, the longer sequence is compared without that row.
+        place = 0
+        while place < len(shorter) and shorter[place] == longer[place]:
+            place += 1
+        return 1 + int(sum(map(ne, shorter[place:], longer[place + 1 :])))
 
-    def _items(self, which: str, data: Any) -> list[Item]:
-        if not self._holds(data) or not self.least <= len(data) <= self.most:
+    def _keyed(self, which: str, data: Any) -> Keyed:
+        """Return the identity keys of the rows of an input, after a check of it."""
+        if not self._is_collection(data) or not self.least <= len(data) <= self.most:
             raise AdjacencyError(
-                f"{self.name}: {which} is not such a {self._container}: {brief(data)}"
+                f"{self.name}: {which} is not such a {_type_name(self.into)}: "
+                f"{brief(data)}"
             )
-        if isinstance(data, dict):
-            return list(data.items())
-        if self.into in TABLES:
-            return list(enumerate(rows_of(data)))
-        return list(enumerate(data.tolist() if isinstance(data, np.ndarray) else data))
+        if isinstance(data, np.ndarray):
+            data = data.tolist()
+        elif self.into in TABLES:
+            data = rows_of(data)
+        if not isinstance(data, dict):
+            data = dict(enumerate(data))
+        return {key: identity_key(row) for key, row in data.items()}
 
-    def _holds(self, data: Any) -> bool:
+    def _is_collection(self, data: Any) -> bool:
         if self.into in TABLES:
-            return (
-                is_table(data) and type(data).__module__.partition(".")[0] == self.into
-            )
+            library = type(data).__module__.partition(".")[0]
+            return is_table(data) and library == self.into
         if self.into in ("table", np.ndarray):
-            return (
-                isinstance(data, np.ndarray)
-                and data.ndim > 0
-                and (data.dtype.names is None) is (self.into != "table")
-            )
+            is_array = isinstance(data, np.ndarray) and data.ndim > 0
+            return is_array and (data.dtype.names is None) is (self.into != "table")
         return isinstance(data, self.into)  # type: ignore[arg-type]
 
-    def _made(self, items: Sequence[Item]) -> Any:
-        """Return the input that holds these rows."""
-        rows = [row for _, row in items]
+    def _input(self, keyed: Keyed) -> Any:
+        """Return the input that holds some rows.
+
+        Raises:
+            AdjacencyError: If the rows do not fit into its type.
+        """
+        rows = [*keyed.values()]
         if self.into is dict:
-            return dict(items)
+            return dict(keyed)
         if self.into is str:
             return "".join(rows)
-        if self.into not in (np.ndarray, "table", *TABLES):
-            return self.into(rows)  # type: ignore[operator]
-        like = self._ends[
-            0
-        ]  # it comes last and goes, so that an input without rows has their type and shape
+        if self.into in (list, tuple):
+            return self.into(rows)
+        # An additional row, cut off again, gives an input without rows its types.
+        last = self._ends[0]
         try:
             if self.into is np.ndarray:
-                return np.array([*rows, like], self._dtype)[:-1]
+                return np.array([*rows, last], self._dtype)[:-1]
             if not all(
-                isinstance(row, dict) and row.keys() == like.keys() for row in rows
+                isinstance(row, dict) and row.keys() == last.keys() for row in rows
             ):
                 raise TypeError("rows are not dicts of the same keys")
             if self.into in TABLES:
-                columns = {name: [row[name] for row in (*rows, like)] for name in like}
-                return (
-                    importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
-                )
-            return np.array(
-                [tuple(row[name] for name in like) for row in rows], self._dtype
-            )
+                columns = {name: [row[name] for row in (*rows, last)] for name in last}
+                library = importlib.import_module(str(self.into))
+                return library.DataFrame(columns).head(-1)
+            lines = [tuple(row[name] for name in last) for row in rows]
+            return np.array(lines, self._dtype)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise AdjacencyError(
-                f"Rows: cannot make a {self._container} of {brief(rows)}: {error}"
+                f"Rows: cannot make a {_type_name(self.into)} of {brief(rows)}: {error}"
             ) from error
         except ModuleNotFoundError as error:
             raise AdjacencyError(
@@ -209,329 +214,268 @@ class Rows:
             ) from error
 
     @cached_property
-    def _dtype(self) -> np.dtype[Any] | None:
-        """The type of an array, or of the columns of a table: numbers and booleans as they are, anything else as objects."""
+    def _dtype(self) -> Any:
+        """The type of an array or of the columns of a table; None for objects."""
         low, high = self._ends
-        if self.into == "table":
-            return np.dtype(
-                [
-                    (name, _number_type([low[name], high[name]]) or np.dtype(object))
-                    for name in low
-                ]
-            )
-        return _number_type([low, high])
+        if self.into != "table":
+            return _number_type([low, high])
+        return np.dtype(
+            [(name, _number_type([low[name], high[name]]) or object) for name in low]
+        )
 
     def _pair(
         self, rows: Sequence[Any], place: int, other: Any, name: str = ""
     ) -> Pair:
-        """Return the pair in which the row at a place is there or not; with "replace", is the other one or the given one."""
-        items = list(enumerate(rows))
-        if self.change == "add/remove":
-            return Pair(
-                self._made(items), self._made(items[:place] + items[place + 1 :]), name
-            )
-        return Pair(
-            self._made([*items[:place], (place, other), *items[place + 1 :]]),
-            self._made(items),
-            name,
-        )
+        """Return the pair in which the row at a place is removed, or is replaced."""
+        first = dict(enumerate(rows))
+        second = dict(first)
+        if self._is_added:
+            del second[place]
+        else:
+            first[place] = other
+        return Pair(self._input(first), self._input(second), name)
 
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
         return ends(self.row)
 
     @cached_property
-    def _distinct(self) -> list[Any]:
-        """A few rows that differ from each other, the simplest first; of arrays, those that fit into their type."""
-        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][
-            :DISTINCT
-        ] or [self._ends[0]]
-
-    def _fits(self, row: Any) -> bool:
-        with suppress(AdjacencyError):
-            self._made([(0, row)])
-            return True
-        return False
-
-    @property
     def _several(self) -> list[Any]:
-        """A few rows, all different where there are enough."""
-        count = min(max(self._fewest, DISTINCT), self.most)
-        return [self._distinct[k % len(self._distinct)] for k in range(count)]
+        """Some rows, all different if there are enough that fit into the input."""
+        distinct = []
+        for row in first_values(self.row, 2 * LIMITS.distinct_rows):
+            with suppress(AdjacencyError):
+                self._input({0: row})
+                distinct.append(row)
+        distinct = distinct[: LIMITS.distinct_rows] or [self._ends[0]]
+        count = min(max(self._fewest, LIMITS.distinct_rows), self.most)
+        return [distinct[k % len(distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several."""
+        """Return changes of the only row, of a duplicate, of an outlier, and others."""
         low, high = self._ends
-        few = min(max(self._fewest, 3), self.most)
-        several = self._several
+        last = min(max(self._fewest, 3), self.most) - 1
+        alone = [low] * (self._fewest - 1)
+        changed = self._changing(high, low)
         found = [
-            self._pair(
-                [low] * (self._fewest - 1) + [self._kept(high, low)],
-                self._fewest - 1,
-                high,
-                "fewest",
-            ),
-            self._pair([high] * few, few - 1, low, "duplicates"),
-            self._pair(
-                [low] * (few - 1) + [self._kept(high, low)],
-                few - 1,
-                high,
-                "unlike the others",
-            ),
+            self._pair([*alone, changed], len(alone), high, "fewest"),
+            self._pair([high] * (last + 1), last, low, "duplicates"),
+            self._pair([low] * last + [changed], last, high, "unlike the others"),
         ]
-        for place, name in places(len(several)):
-            rows = list(several)
-            if self.change == "add/remove":
+        count = len(self._several)
+        for place, name in places(count):
+            rows = list(self._several)
+            if self._is_added:
                 rows[place] = high
-            found.append(
-                self._pair(
-                    rows,
-                    place,
-                    high if differ(rows[place], high) else low,
-                    f"{name} of {len(rows)}",
-                )
-            )
+            other = high if differ(rows[place], high) else low
+            found.append(self._pair(rows, place, other, f"{name} of {count}"))
         return different(found)
 
-    def _kept(self, added: Any, replaced: Any) -> Any:
-        """Return the row that is there or not, or the one that another takes the place of."""
-        return added if self.change == "add/remove" else replaced
+    def _changing(self, added: Any, replaced: Any) -> Any:
+        """Return the first row if the change is an addition, else the second."""
+        if self._is_added:
+            return added
+        return replaced
 
     def exhaustive(self) -> None:
-        """Return None: nobody counts the rows of a strategy."""
+        """Return None, because the rows of a strategy cannot be counted."""
 
     def corner_cases(self) -> list[Pair]:
-        """Return pairs at which code breaks, of each kind by turns.
-
-        A row at which code breaks, alone; one among copies of another, or of itself; the one that breaks a tie; one that
-        has the elements of all others; one of several different ones; and sums just below a power of two.
-        """
+        """Return pairs at which code breaks, the kinds of corner cases interleaved."""
         return list(self._corner_cases)
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         found = []
-        corners = RowCorners(
-            self.row,
-            self._ends,
-            self._several,
-            self.change == "add/remove",
-            self._fewest,
-            self.most,
-        )
-        for corner in filter(
-            None, chain.from_iterable(zip_longest(*corners.of_each_kind()))
-        ):
-            rows, place, other = corner
-            with suppress(
-                AdjacencyError
-            ):  # rows that do not fit into the type of an array
-                found.append(self._pair(rows, place, other, "corner case"))
+        for corner in chain.from_iterable(zip_longest(*self._corner_kinds())):
+            if corner is not None:
+                rows, place, other = corner
+                # Some rows may not fit into the type of an array.
+                with suppress(AdjacencyError):
+                    found.append(self._pair(rows, place, other, "corner case"))
         return different(found)
 
+    def _corner_kinds(self) -> Iterator[Iterator[Corner]]:
+        domain = Domain.of(self.row)
+        # The two ends of the row come first, so each kind takes the first ones.
+        special = values(self.row)[: LIMITS.row_values]
+        yield self._alone(special)
+        yield self._among_copies(special[: LIMITS.copied_rows])
+        yield self._of_all_sizes()
+        yield self._all_different(special)
+        yield self._ties(special[:2])
+        yield self._with_all_elements(special)
+        yield self._one_of_several()
+        if domain is not None:
+            yield self._sums(domain)
+
+    def _allows(self, size: int) -> bool:
+        """Return True if the larger input of a pair may have ``size`` rows."""
+        return self._fewest <= size <= self.most
+
+    def _alone(self, special: Sequence[Any]) -> Iterator[Corner]:
+        """Yield each special row, beside the fewest others."""
+        low, high = self._ends
+        others = [low] * (self._fewest - 1)
+        for before, row in zip([high, *special], special, strict=False):
+            yield [*others, row], len(others), before
+
+    def _among_copies(self, special: Sequence[Any]) -> Iterator[Corner]:
+        """Yield a special row after or before copies of another one."""
+        for count in dict.fromkeys((self.most - 1, self.most // 2, self._fewest, 2)):
+            if not self._allows(count + 1):
+                continue
+            for k, (row, copied) in enumerate(permutations(special, 2)):
+                place = 0 if k % 2 else count
+                rows = [copied] * count
+                rows.insert(place, self._changing(row, copied))
+                yield rows, place, row
+
+    def _of_all_sizes(self) -> Iterator[Corner]:
+        """Yield copies: few, many, and numbers of rows around the range of a byte."""
+        low, high = self._ends
+        sizes = {
+            *(self._fewest, self._fewest + 1, 2, 3),
+            *((self._fewest + self.most) // 2, self.most - 1, self.most),
+            *(128, 129, 256, 257, 32768, 32769, 65536, 65537),
+        }
+        for size in sorted(filter(self._allows, sizes)):
+            yield [high] * size, size - 1, low
+            yield [low] * size, 0, high
+
+    def _all_different(self, special: Sequence[Any]) -> Iterator[Corner]:
+        """Yield a row before and after others that are all different."""
+        most = min(len(special) - 1, self.most, LIMITS.distinct_rows)
+        for count in range(self._fewest, most + 1):
+            changed = self._changing(special[count - 1], special[count])
+            for place in (0, count - 1):
+                rows = [*special[: count - 1]]
+                rows.insert(place, changed)
+                yield rows, place, special[count - 1]
+
+    def _ties(self, special: Sequence[Any]) -> Iterator[Corner]:
+        """Yield a row that breaks a tie of two kinds of rows."""
+        for count in dict.fromkeys(((self.most - 1) // 2, 1, 2, self.most // 4)):
+            if count and self._allows(2 * count + 1):
+                for first, second in permutations(special, 2):
+                    tie = [first] * count + [second] * count
+                    changed = self._changing(second, first)
+                    yield [*tie, changed], 2 * count, second
+
+    def _with_all_elements(self, special: Sequence[Any]) -> Iterator[Corner]:
+        """Yield a row after and before rows that have one of its elements each."""
+        containers = [
+            row
+            for row in special
+            if isinstance(row, Collection) and not isinstance(row, str)
+        ]
+        for row in sorted(containers, key=len, reverse=True)[:2]:
+            # The row has the elements of these rows, and they have no others.
+            singles = [
+                single
+                for single in containers
+                if len(single) == 1 and all(element in row for element in single)
+            ]
+            for count in dict.fromkeys((min(len(singles), self.most - 1), 1)):
+                if singles and self._allows(count + 1):
+                    others = singles[:count]
+                    changed = self._changing(row, singles[0])
+                    yield [*others, changed], count, row
+                    yield [changed, *others], 0, row
+
+    def _one_of_several(self) -> Iterator[Corner]:
+        """Yield changes at every place of equal rows, and at some of different rows."""
+        low, high = self._ends
+        several = self._several
+        equal = [low] * len(several)
+        cases = [(equal, place, high) for place in range(len(several))]
+        cases = cases[: LIMITS.changed_places]
+        for place, _ in places(len(several)):
+            for other in (low, high, several[0], several[-1]):
+                cases.append((several, place, other))
+        for rows, place, other in cases:
+            changed = list(rows)
+            changed[place] = self._changing(other, rows[place])
+            yield changed, place, other
+
+    def _sums(self, domain: Domain) -> Iterator[Corner]:
+        """Yield rows with a sum just below a limit, and a row that moves it across."""
+        high = domain.high
+        for limit in domain.limits(self.most):
+            sizes = range(self._fewest, self.most + 1)
+            enough = next(n for n in sizes if limit <= n * high)
+            # The smallest collection that reaches the limit has room for one row more.
+            for count in dict.fromkeys((min(enough + 1, self.most), self.most)):
+                if self._is_added:
+                    rows = domain.summing(limit - 1, count - 1)
+                    yield [*rows, high], count - 1, None
+                    yield [high, *reversed(rows)], 0, None
+                else:
+                    rows = domain.summing(limit - 1, count)
+                    yield rows, count - 1, high
+                    yield rows[::-1], 0, high
+
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return collections of any rows; the simplest have few, simple ones."""
+        """Return collections of any rows; the simplest have few, simple rows."""
         return self._generated(self.row)
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return collections with many of the rows at which code breaks, and with duplicates."""
+        """Return collections with many special rows and with duplicates."""
         return self._generated(with_extremes(self.row))
 
     def _generated(self, row: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
         sizes, either = st.integers(self._fewest, self.most), st.booleans()
 
-        @lru_cache  # Hypothesis looks at a strategy that is made anew as long as it draws from it
+        # Hypothesis analyses a strategy anew each time that it is constructed, which
+        # takes as long as a draw.
+        @lru_cache
         def parts(
             size: int, fewest: int
         ) -> tuple[st.SearchStrategy[list[Any]], st.SearchStrategy[int]]:
-            named = st.sampled_from([k for k, _ in places(size)])
-            some = st.lists(row, min_size=fewest, max_size=min(size, MOST_DRAWN))
-            return some, st.one_of(named, st.integers(0, size - 1))
+            named = st.sampled_from([place for place, _ in places(size)])
+            most = min(size, LIMITS.drawn_rows)
+            rows = st.lists(row, min_size=fewest, max_size=most)
+            return rows, st.one_of(named, st.integers(0, size - 1))
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             size = draw(sizes)
-            several, where = parts(size, 1 if draw(either) else min(size, MOST_DRAWN))
-            some = draw(several)
-            rows = [some[k % len(some)] for k in range(size)]
-            place = draw(where)
+            # Half of the collections may have duplicates.
+            fewest = 1 if draw(either) else min(size, LIMITS.drawn_rows)
+            several, any_place = parts(size, fewest)
+            drawn = draw(several)
+            rows = [drawn[k % len(drawn)] for k in range(size)]
+            place = draw(any_place)
             other = draw(row)
-            if self.change == "add/remove":
-                rows[place] = other if draw(either) else rows[place]
+            # The changed row is a copy of another one, or one of its own.
+            if self._is_added:
+                if draw(either):
+                    rows[place] = other
             elif not differ(rows[place], other):
                 st.reject()
             try:
                 return self._pair(rows, place, other)
-            except AdjacencyError:  # a row that does not fit into the type of an array
+            except AdjacencyError:
+                # The rows do not fit into the type of an array.
                 st.reject()
 
         return pairs()
 
 
+def _type_name(kind: Any) -> str:
+    if isinstance(kind, str):
+        return kind
+    return str(kind.__name__)
+
+
 def _number_type(values: list[Any]) -> np.dtype[Any] | None:
-    """Return the type of an array of these values where they are numbers or booleans."""
-    found = np.array(values).dtype
-    return found if found.kind in "biufc" else None
+    """Return the type of an array of values, or None if they are no numbers."""
+    dtype = np.array(values).dtype
+    if dtype.kind in "biufc":
+        return dtype
+    return None
 
 
-def differ(one: Any, other: Any) -> bool:
-    """Return whether two rows may be different ones."""
-    return bool(identity_key(one) != identity_key(other))
-
-
-Corner = tuple[list[Any], int, Any]
-"""Rows, the place of the one that changes, and what it is replaced by where it is."""
-DISTINCT = 6
-"""Rows that differ from each other, in listed pairs."""
-SINGLE_VALUES = 24
-"""Rows at which code may break, each tried by itself."""
-AMONG = 4
-"""Of these, so many among copies of each other: both ends, and two that have another end in one part."""
-
-
-@dataclass(frozen=True)
-class RowCorners:
-    """The corner cases of collections of rows."""
-
-    row: st.SearchStrategy[Any]
-    ends: tuple[Any, Any]
-    """The least and the largest row."""
-    several: Sequence[Any]
-    """Rows that differ from each other as far as there are enough."""
-    added: bool
-    """Whether a row is added or removed; else one is replaced."""
-    fewest: int
-    """Rows of the larger input of a pair, at least."""
-    most: int
-    """Rows of the larger input of a pair, at most."""
-
-    def kept(self, added: Any, replaced: Any) -> Any:
-        """Return the row that is there or not, or the one that another takes the place of."""
-        return added if self.added else replaced
-
-    def of_each_kind(self) -> Iterator[Iterator[Corner]]:
-        """Yield what there is of each kind."""
-        domain, telling = Domain.of(self.row), values(self.row)[:SINGLE_VALUES]
-        yield self._alone(telling)
-        yield self._among_copies(telling[:AMONG])
-        yield self._in_all_sizes()
-        yield self._all_different(telling)
-        yield self._ties(telling[:AMONG])
-        yield self._with_all_elements(telling)
-        yield self._one_of_several()
-        yield self._sums(domain) if domain is not None else iter(())
-
-    def _alone(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """Each row at which code breaks, beside as few others as there may be."""
-        low, high = self.ends
-        for before, value in zip([high, *telling], telling, strict=False):
-            yield [low] * (self.fewest - 1) + [value], self.fewest - 1, before
-
-    def _among_copies(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row beside copies of another, the last or the first."""
-        for count in dict.fromkeys((self.most - 1, self.most // 2, self.fewest, 2)):
-            if self.fewest <= count + 1 <= self.most:
-                for k, (one, other) in enumerate(permutations(telling, 2)):
-                    kept, place = self.kept(one, other), count * (k % 2 == 0)
-                    yield (
-                        [other] * place + [kept] + [other] * (count - place),
-                        place,
-                        one,
-                    )
-
-    def _in_all_sizes(self) -> Iterator[Corner]:
-        low, high = self.ends
-        for size in self._sizes:
-            yield [high] * size, size - 1, low
-            yield [low] * size, 0, high
-
-    def _all_different(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row before and after some that are all different."""
-        for count in range(self.fewest, min(len(telling) - 1, self.most, DISTINCT) + 1):
-            for place in (0, count - 1):
-                kept = self.kept(telling[count - 1], telling[count])
-                yield (
-                    [*telling[:place], kept, *telling[place : count - 1]],
-                    place,
-                    telling[count - 1],
-                )
-
-    def _ties(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """The row that breaks a tie of two kinds of rows."""
-        for count in dict.fromkeys(((self.most - 1) // 2, 1, 2, self.most // 4)):
-            if count and self.fewest <= 2 * count + 1 <= self.most:
-                for one, other in permutations(telling[:2], 2):
-                    yield (
-                        [one] * count + [other] * count + [self.kept(other, one)],
-                        2 * count,
-                        other,
-                    )
-
-    def _with_all_elements(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row that has the elements of all others, which have one each, after and before them."""
-        containers = [
-            row
-            for row in telling
-            if isinstance(row, Collection) and not isinstance(row, str)
-        ]
-        for row in sorted(containers, key=len, reverse=True)[:2]:
-            others = [
-                single
-                for single in containers
-                if len(single) == 1 and all(x in row for x in single)
-            ]
-            for count in dict.fromkeys((min(len(others), self.most - 1), 1)):
-                if others and self.fewest <= count + 1 <= self.most:
-                    yield [*others[:count], self.kept(row, others[0])], count, row
-                    yield [self.kept(row, others[0]), *others[:count]], 0, row
-
-    def _one_of_several(self) -> Iterator[Corner]:
-        low, high = self.ends
-        several = self.several
-        for place in range(min(len(several), EVERY)):
-            rows = [low] * len(several)
-            if self.added:
-                rows[place] = high
-            yield rows, place, high
-        for place, _ in places(len(several)):
-            for value in (low, high, several[0], several[-1]):
-                rows = list(several)
-                if self.added:
-                    rows[place] = value
-                yield rows, place, value
-
-    @property
-    def _sizes(self) -> list[int]:
-        """Numbers of rows of the larger input: few, many, and those that do not fit into a byte."""
-        some = [
-            self.fewest,
-            self.fewest + 1,
-            2,
-            3,
-            (self.fewest + self.most) // 2,
-            self.most - 1,
-            self.most,
-        ]
-        some += [limit + d for limit in (128, 256, 32768, 65536) for d in (0, 1)]
-        return sorted({size for size in some if self.fewest <= size <= self.most})
-
-    def _sums(self, domain: Domain) -> Iterator[Corner]:
-        """Rows whose sum is just below a limit, and one that takes it across."""
-        for limit in domain.limits(self.most):
-            enough = next(
-                (
-                    n
-                    for n in range(self.fewest, self.most + 1)
-                    if limit <= n * domain.high
-                ),
-                self.most,
-            )
-            for count in dict.fromkeys((min(enough + 1, self.most), self.most)):
-                if self.added:
-                    rows = domain.summing(limit - 1, count - 1)
-                    yield [*rows, domain.high], count - 1, None
-                    yield [domain.high, *reversed(rows)], 0, None
-                else:
-                    rows = domain.summing(limit - 1, count)
-                    yield rows, count - 1, domain.high
-                    yield rows[::-1], 0, domain.high
+def differ(first: Any, second: Any) -> bool:
+    """Return True if two rows are not certainly equal."""
+    return bool(identity_key(first) != identity_key(second))

@@ -1,4 +1,7 @@
-"""What is used of Hypothesis to make strategies; it is imported when one is made, since whoever lists pairs needs none."""
+"""The names of Hypothesis that make strategies, imported when one is first used.
+
+Hypothesis is slow to import, and a program that only lists pairs does not need it.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +24,13 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):  # what the import system asks for
+    # The import system looks up names such as __path__ before any other.
+    if name.startswith("_"):
         raise AttributeError(name)
     import hypothesis
 
-    found = globals()[name] = getattr(
-        hypothesis if name in ("assume", "reject") else hypothesis.strategies, name
-    )
+    home: Any = hypothesis.strategies
+    if name in ("assume", "reject"):
+        home = hypothesis
+    found = globals()[name] = getattr(home, name)
     return found

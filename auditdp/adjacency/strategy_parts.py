@@ -1,4 +1,4 @@
-"""What a Hypothesis strategy is made of, as far as `hypothesis_internals.part_of` can tell."""
+"""Structure of a Hypothesis strategy, as read by ``hypothesis_internals.part_of``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Strategy: TypeAlias = "st.SearchStrategy[Any]"
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy of known structure."""
+    """A strategy. Its structure is unknown unless the part is of a subclass."""
 
     strategy: Strategy
 
 
 @dataclass(frozen=True)
 class Integers(StrategyPart):
-    """Integers between two ends; None where there is no end."""
+    """Integers between two ends, each of which may be None for no end."""
 
     low: int | None
     high: int | None
@@ -28,7 +28,10 @@ class Integers(StrategyPart):
 
 @dataclass(frozen=True)
 class Floats(StrategyPart):
-    """Floating-point numbers between two ends, none nearer to 0 than ``smallest`` but 0 itself."""
+    """Floating-point numbers between two ends.
+
+    ``smallest`` is the smallest absolute value of a number other than 0.
+    """
 
     low: float
     high: float
@@ -38,26 +41,26 @@ class Floats(StrategyPart):
 
 @dataclass(frozen=True)
 class Booleans(StrategyPart):
-    """Two values."""
+    """False and True."""
 
 
 @dataclass(frozen=True)
 class ListedValues(StrategyPart):
-    """Values that are listed."""
+    """Values of a list."""
 
     elements: Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Characters(StrategyPart):
-    """One character; ``allowed`` holds the numbers of those that it may be."""
+    """A character; ``allowed`` holds the code points of all such characters."""
 
     allowed: Container[int]
 
 
 @dataclass(frozen=True)
 class Texts(StrategyPart):
-    """Text of given characters, ``least`` to ``most`` of them."""
+    """Text of ``least`` to ``most`` characters."""
 
     characters: Strategy
     least: int
@@ -66,7 +69,10 @@ class Texts(StrategyPart):
 
 @dataclass(frozen=True)
 class Lists(StrategyPart):
-    """A list of given elements, ``least`` to ``most`` of them; no two that share what one of ``keys`` returns."""
+    """A list of ``least`` to ``most`` elements.
+
+    No two elements share a result of one of the functions ``keys``.
+    """
 
     element: Strategy
     least: int
@@ -97,7 +103,7 @@ class Choice(StrategyPart):
 
 @dataclass(frozen=True)
 class Built(StrategyPart):
-    """What a function makes of parts."""
+    """The results of a function of several strategies' values."""
 
     target: Callable[..., Any]
     arguments: Sequence[Strategy]
@@ -114,7 +120,7 @@ class DrawnBy(StrategyPart):
 
 @dataclass(frozen=True)
 class Mapped(StrategyPart):
-    """What a function makes of another strategy's values."""
+    """The results of a function of another strategy's values."""
 
     inner: Strategy
     function: Callable[[Any], Any]
@@ -122,7 +128,7 @@ class Mapped(StrategyPart):
 
 @dataclass(frozen=True)
 class Filtered(StrategyPart):
-    """Another strategy's values that fulfil conditions."""
+    """The values of another strategy for which all conditions hold."""
 
     inner: Strategy
     conditions: Sequence[Callable[[Any], bool]]

@@ -1,10 +1,8 @@
-"""Neighbours among vectors of query answers: one answer changes, or any of them, each by at most the sensitivity.
-
-Local DP over vectors of a box: any two of them are neighbours.
-"""
+"""Neighbouring vectors: query answers that change by the sensitivity, and local DP."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -15,43 +13,124 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import (
-    EVERY,
-    MAX_EXHAUSTIVE,
+    LIMITS,
     Pair,
     different,
     places,
+    require_change,
+    require_integer,
     sides,
 )
 from auditdp.adjacency.corner_cases import Domain, numbers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
 
-Answers = NDArray[np.float64]
-MOST_EXACT = 2**52
-"""Answers of corner cases are no larger: beyond, one more than a double may be that double."""
+Vector = NDArray[np.float64]
+Steps = Sequence[float] | Vector
+"""A vector of answers in units of the sensitivity."""
+
+MAX_CORNER_ANSWER = 2**52
+"""Largest answer of a corner case, in sensitivities.
+
+A double holds all integers up to 2^53, so that a step of one is exact.
+"""
 REACH = 10
-"""Generated answers lie within this many sensitivities of zero."""
+"""Largest absolute value of a generated answer, in sensitivities."""
+GRID_STEPS = 16
+"""Steps from the low to the high end of a box, on which generated coordinates lie."""
+
+
+class _VectorsOfLengths:
+    """Base of the adjacencies whose inputs are vectors of numbers of several lengths.
+
+    Attributes:
+        shortest: The smallest length, or None if all vectors have the largest length.
+    """
+
+    shortest: int | None
+    _entries: str
+    """The plural noun for the entries of a vector in error messages."""
+
+    @property
+    def name(self) -> str:
+        """The name of the adjacency."""
+        raise NotImplementedError
+
+    @property
+    def _longest(self) -> int:
+        """The largest length."""
+        raise NotImplementedError
+
+    @property
+    def _shortest(self) -> int:
+        if self.shortest is None:
+            return self._longest
+        return self.shortest
+
+    def _vectors(self, pair: Pair) -> list[Vector]:
+        """Return both inputs of a pair as float64, after a check of their lengths."""
+        found = [self._vector(which, data) for which, data in sides(pair)]
+        if len(found[0]) != len(found[1]):
+            raise AdjacencyError(
+                f"{self.name}: the vectors have {len(found[0])} and {len(found[1])} "
+                f"{self._entries}, expected equally many"
+            )
+        return found
+
+    def _vector(self, which: str, data: Any) -> Vector:
+        array = np.asarray(data)
+        if (
+            array.ndim != 1
+            or not self._shortest <= len(array) <= self._longest
+            or array.dtype.kind not in "iuf"
+        ):
+            raise AdjacencyError(
+                f"{self.name}: {which} is not such a vector of numbers: {brief(data)}"
+            )
+        problem = self._problem(array)
+        if problem:
+            raise AdjacencyError(f"{self.name}: {which} {problem}: {brief(data)}")
+        return array.astype(np.float64)
+
+    def _problem(self, array: Vector) -> str:
+        """Return why an entry is outside the domain, or '' if all are inside."""
+        raise NotImplementedError
+
+    def _length(self) -> st.SearchStrategy[int]:
+        return st.integers(self._shortest, self._longest)
+
+    def _draw(self, draw: st.DrawFn, number: st.SearchStrategy[float]) -> Vector:
+        """Draw a vector whose entries are all equal, or are drawn one by one."""
+        length = draw(self._length())
+        if draw(st.booleans()):
+            return np.array([draw(number)] * length)
+        return np.array(draw(st.lists(number, min_size=length, max_size=length)))
 
 
 @dataclass(frozen=True)
-class QueryAnswers:
-    """Vectors of query answers, float64, shape (length,); neighbours change "one" of them, or "all" of them may change.
+class QueryAnswers(_VectorsOfLengths):
+    """Vectors of query answers, float64, shape (length,); one or all answers change.
 
-    With "one", neighbours differ in exactly one answer, by at most the sensitivity: disjoint counts, as in a histogram,
-    of databases that differ in one record. With "all", every answer may differ by at most the sensitivity, in either
-    direction: arbitrary queries of that sensitivity. Every "one" pair is also an "all" pair.
+    With change "one", neighbours differ in exactly one answer, by at most the
+    sensitivity: disjoint counts, as in a histogram, of databases that differ in one
+    record. With "all", every answer may differ by at most the sensitivity, in either
+    direction: arbitrary queries of that sensitivity. Every "one" pair is also an "all"
+    pair.
 
-    Source: Ding, Wang, Wang, Zhang & Kifer (2018), "Detecting Violations of Differential Privacy", CCS
-    (arXiv:1805.10277): the patterns that ``pairs`` lists, in units of the sensitivity.
+    Source: Ding, Wang, Wang, Zhang & Kifer (2018), "Detecting Violations of
+    Differential Privacy", CCS (arXiv:1805.10277): the patterns that ``pairs`` lists, in
+    units of the sensitivity.
 
     Args:
         length: Number of answers, >= 1.
         change: "one" or "all".
         sensitivity: Largest change of an answer, finite and > 0.
-        shortest: Vectors of shortest..length answers are inputs too, so that a counterexample can shrink to the fewest
-            answers; only ``length`` itself unless given.
-        largest: Where given, an answer is an integer count in 0..largest times the sensitivity. Then the inputs are
-            finitely many, and exact evidence can enumerate all pairs.
+        shortest: Smallest number of answers. Vectors of shortest..length answers are
+            inputs too, so that a counterexample can shrink to the fewest answers. By
+            default, every vector has ``length`` answers.
+        largest: If given, an answer is an integer count in 0..largest times the
+            sensitivity. The inputs are then finitely many, and exact evidence can
+            enumerate all pairs.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -63,22 +142,20 @@ class QueryAnswers:
     shortest: int | None = None
     largest: int | None = None
 
+    _entries = "answers"
+
     def __post_init__(self) -> None:
-        if not isinstance(self.length, int | np.integer) or self.length < 1:
-            raise AdjacencyError(
-                f"QueryAnswers: expected length, an integer >= 1, got {self.length!r}"
-            )
-        if self.change not in ("one", "all"):
-            raise AdjacencyError(
-                f"QueryAnswers: expected change='one' or 'all', got {self.change!r}"
-            )
+        require_integer(self, "length", 1)
+        require_change(self, "one", "all")
         if not (np.isfinite(self.sensitivity) and self.sensitivity > 0):
             raise AdjacencyError(
-                f"QueryAnswers: expected a finite sensitivity > 0, got {self.sensitivity!r}"
+                "QueryAnswers: expected a finite sensitivity > 0, "
+                f"got {self.sensitivity!r}"
             )
-        if self.shortest is not None and not 1 <= self.shortest <= self.length:
+        if not 1 <= self._shortest <= self.length:
             raise AdjacencyError(
-                f"QueryAnswers: expected shortest in 1..{self.length}, got {self.shortest!r}"
+                f"QueryAnswers: expected shortest in 1..{self.length}, "
+                f"got {self.shortest!r}"
             )
         if self.largest is not None and self.largest < 1:
             raise AdjacencyError(
@@ -86,240 +163,227 @@ class QueryAnswers:
             )
 
     @property
+    def _longest(self) -> int:
+        return self.length
+
+    @property
+    def _highest(self) -> float:
+        if self.largest is None:
+            return math.inf
+        return self.largest
+
+    @property
     def name(self) -> str:
         """The adjacency, its sizes and its domain."""
-        lengths = (
-            f"{self.length}"
-            if self.shortest is None
-            else f"{self.shortest} to {self.length}"
-        )
+        lengths = f"{self.length}"
+        if self.shortest is not None:
+            lengths = f"{self.shortest} to {self.length}"
         answers = "answer" if self.length == 1 else "answers"
-        which = (
-            "one answer changes" if self.change == "one" else "all answers may change"
-        )
+        which = {"one": "one answer changes", "all": "all answers may change"}
         domain = "" if self.largest is None else f", counts 0..{self.largest}"
-        return f"{lengths} query {answers}, {which} by at most {self.sensitivity:g}{domain}"
+        return (
+            f"{lengths} query {answers}, {which[self.change]} by at most "
+            f"{self.sensitivity:g}{domain}"
+        )
 
     def check(self, pair: Pair) -> None:
-        """Raise unless the two vectors are of the domain and differ as the adjacency says."""
-        a, b = (self._vector(which, x) for which, x in sides(pair))
-        if len(a) != len(b):
+        """Raise unless both vectors are in the domain and differ by the change."""
+        a, b = self._vectors(pair)
+        count = int((a != b).sum())
+        if count == 0 or (self.change == "one" and count > 1):
+            expected = "exactly" if self.change == "one" else "at least"
             raise AdjacencyError(
-                f"{self.name}: the vectors have {len(a)} and {len(b)} answers, expected equally many"
+                f"{self.name}: the vectors differ in {count} answers, expected "
+                f"{expected} one: {pair}"
             )
-        differ, gap = int((a != b).sum()), float(np.abs(a - b).max())
-        if differ == 0 or (self.change == "one" and differ > 1):
-            raise AdjacencyError(
-                f"{self.name}: the vectors differ in {differ} answers, expected "
-                f"{'exactly' if self.change == 'one' else 'at least'} one: {pair}"
-            )
+        gap = float(np.abs(a - b).max())
         if gap > self.sensitivity:
             raise AdjacencyError(f"{self.name}: an answer changes by {gap:g}: {pair}")
 
-    def _vector(self, which: str, data: Any) -> Answers:
-        array = np.asarray(data)
-        least = self.length if self.shortest is None else self.shortest
-        if (
-            array.ndim != 1
-            or not least <= len(array) <= self.length
-            or array.dtype.kind not in "iuf"
-        ):
-            raise AdjacencyError(
-                f"{self.name}: {which} is not such a vector of numbers: {brief(data)}"
-            )
+    def _problem(self, array: Vector) -> str:
         if not np.isfinite(array).all():
-            raise AdjacencyError(
-                f"{self.name}: {which} holds answers that are not finite: {brief(data)}"
-            )
-        if (
-            self.largest is not None
-            and not np.isin(array, self.sensitivity * np.arange(self.largest + 1)).all()
-        ):
-            raise AdjacencyError(
-                f"{self.name}: {which} holds answers other than these counts: {brief(data)}"
-            )
-        return array.astype(np.float64)
+            return "holds answers that are not finite"
+        if self.largest is not None:
+            counts = self.sensitivity * np.arange(self.largest + 1)
+            if not np.isin(array, counts).all():
+                return "holds answers other than these counts"
+        return ""
 
-    def _pair(
-        self, data: Sequence[int], neighbour: Sequence[int], name: str = ""
-    ) -> Pair:
+    def _pair(self, data: Steps, neighbour: Steps, name: str = "") -> Pair:
         a, b = (self.sensitivity * np.array(x, np.float64) for x in (data, neighbour))
         return Pair(a, b, name)
 
     def pairs(self) -> list[Pair]:
-        """Return the field's patterns that belong to the adjacency, one-differ patterns first."""
-        k, h = self.length, self.length // 2
-        ones = [1] * k
-        patterns = [
-            ("one below", ones, [0, *ones[1:]]),
-            ("one above", ones, [2, *ones[1:]]),
-        ]
+        """Return the paper's patterns that belong to the adjacency, "one" first."""
+        k = self.length
+        half = k // 2
+        # Each pattern compares ones with some equal answers, followed by equal others.
+        patterns = [("one below", 0, 1, 1), ("one above", 2, 1, 1)]
         if self.change == "all" and k > 1:
             patterns += [
-                ("one above, rest below", ones, [2] + [0] * (k - 1)),
-                ("one below, rest above", ones, [0] + [2] * (k - 1)),
-                ("half above, half below", ones, [2] * h + [0] * (k - h)),
-                ("all above", ones, [2] * k),
-                ("all below", ones, [0] * k),
-                ("halves swapped", [1] * h + [0] * (k - h), [0] * h + [1] * (k - h)),
+                ("one above, rest below", 2, 0, 1),
+                ("one below, rest above", 0, 2, 1),
+                ("half above, half below", 2, 0, half),
+                ("all above", 2, 2, k),
+                ("all below", 0, 0, k),
             ]
-        most = 2 if self.largest is None else self.largest
-        return [self._pair(a, b, name) for name, a, b in patterns if max(a + b) <= most]
+        found = []
+        for name, first, rest, count in patterns:
+            answers = [first] * count + [rest] * (k - count)
+            if max(answers) <= self._highest:
+                found.append(self._pair([1] * k, answers, name))
+        if self.change == "all" and k > 1:
+            swapped = [0] * half + [1] * (k - half)
+            answers = [1 - answer for answer in swapped]
+            found.append(self._pair(answers, swapped, "halves swapped"))
+        return found
 
     def corner_cases(self) -> list[Pair]:
-        """Return a step of every answer, and steps at the ends of the domain, at limits of integers, in sums, of ties."""
-        k, most = self.length, self.largest
-        steps = [
-            x
-            for x in numbers(None if most is None else 0, most, whole=True)
-            if abs(x) <= MOST_EXACT
+        """Return steps of every answer, and steps from values at which code breaks.
+
+        These are the ends of the domain, limits of integers, sums just below such a
+        limit, and ties.
+        """
+        k = self.length
+        bases: list[tuple[list[Any], int]] = [
+            ([0] * k, place) for place in range(min(k, LIMITS.changed_places))
         ]
-        found: list[tuple[list[Any], int]] = [
-            ([0] * k, place) for place in range(min(k, EVERY))
-        ]
-        for count in (x for x in steps if most is None or x < most):
-            found.append(([count] * k, k - 1))
+        lowest = None if self.largest is None else 0
+        for count in numbers(lowest, self.largest, whole=True):
+            if abs(count) > MAX_CORNER_ANSWER:
+                continue
+            bases.append(([count] * k, k - 1))
             for place, _ in places(k):
                 base = [0] * k
                 base[place] = count
-                found.append((base, place))
-        domain = Domain(0, MOST_EXACT if most is None else most, whole=True)
-        for limit in domain.limits(k) if k > 1 else ():
-            below = domain.summing(limit - 1, k)
-            found += [(below[::-1], 0), (below, k - 1)]
-
-        def moved(base: Sequence[int], place: int) -> list[int]:
-            return [x + (j == place) for j, x in enumerate(base)]
-
-        return different(
-            self._pair(moved(base, place), base, "corner case")
-            for base, place in found
-            if most is None or base[place] < most
-        )
+                bases.append((base, place))
+        if k > 1:
+            domain = Domain(0, min(self._highest, MAX_CORNER_ANSWER), whole=True)
+            for limit in domain.limits(k):
+                below = domain.summing(limit - 1, k)
+                bases += [(below[::-1], 0), (below, k - 1)]
+        found = []
+        for base, place in bases:
+            # A step up from the largest count would leave the domain.
+            if base[place] < self._highest:
+                moved = [*base]
+                moved[place] += 1
+                found.append(self._pair(moved, base, "corner case"))
+        return different(found)
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of count vectors of the full length, or None where they are not few."""
+        """Return every unordered pair of count vectors of the full length.
+
+        Returns:
+            The pairs, or None if there are too many, or vectors of several lengths.
+        """
         if self.largest is None or self.shortest is not None:
             return None
-        values = self.largest + 1
-        changed = (
-            (3 * values - 2) ** self.length
-            if self.change == "all"
-            else 2 * self.length * values**self.length
-        )
-        if changed > 2 * MAX_EXHAUSTIVE:
+        values = range(self.largest + 1)
+        ordered_pairs = 2 * self.length * len(values) ** self.length
+        if self.change == "all":
+            ordered_pairs = (3 * len(values) - 2) ** self.length
+        # Each unordered pair counts twice. With "all", a coordinate has 3 values - 2
+        # combinations of itself and its neighbours in the domain.
+        if ordered_pairs > 2 * LIMITS.exhaustive_pairs:
             return None
-        vectors = product(range(values), repeat=self.length)
         return [
             self._pair(b, a)
-            for a in vectors
-            for b in self._near(a, range(values))
+            for a in product(values, repeat=self.length)
+            for b in self._near(a, values)
             if a < b
         ]
 
     def _near(
-        self, vector: tuple[int, ...], domain: range
+        self, vector: tuple[int, ...], values: range
     ) -> Iterable[tuple[int, ...]]:
-        """Every vector of the domain that is it, or changed by whole sensitivities."""
-        answers = [[y for y in (x, x + 1, x - 1) if y in domain] for x in vector]
+        """Yield the vector and its neighbours at a distance of whole sensitivities."""
+        answers = [[y for y in (x, x + 1, x - 1) if y in values] for x in vector]
         if self.change == "all":
             return product(*answers)
         return (
-            (*vector[:i], y, *vector[i + 1 :])
-            for i in reversed(range(len(vector)))
-            for y in answers[i]
+            (*vector[:place], answer, *vector[place + 1 :])
+            for place in reversed(range(len(vector)))
+            for answer in answers[place]
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of small multiples of the sensitivity; the simplest has zeros and one answer that differs."""
+        """Return pairs of small multiples of the sensitivity.
+
+        The simplest pair has zeros and one answer that differs.
+        """
         low, high = (-REACH, REACH) if self.largest is None else (0, self.largest)
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            k = draw(
-                st.integers(
-                    self.length if self.shortest is None else self.shortest, self.length
-                )
-            )
+            k = draw(self._length())
             base = draw(st.lists(st.integers(low, high), min_size=k, max_size=k))
+            # With "all", the steps are arbitrary, but at least one answer changes.
             step = [0] * k
             if self.change == "all":
-                step = draw(
-                    st.lists(st.sampled_from((0, 1, -1)), min_size=k, max_size=k)
-                )
+                any_step = st.sampled_from((0, 1, -1))
+                step = draw(st.lists(any_step, min_size=k, max_size=k))
             step[draw(st.integers(0, k - 1))] = draw(st.sampled_from((1, -1)))
-            # A step out of the domain is turned round, which stays inside because the domain has two values or more.
-            moved = [
-                x + d if low <= x + d <= high else x - d
-                for x, d in zip(base, step, strict=True)
-            ]
+            moved = []
+            for answer, change in zip(base, step, strict=True):
+                # A step out of the domain is reversed. The domain has two values or
+                # more, so the reversed step stays inside.
+                inside = low <= answer + change <= high
+                moved.append(answer + change if inside else answer - change)
             return self._pair(moved, base)
 
         return pairs()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of any counts of the domain; without ``largest``, of large numbers and fractions too.
+        """Return pairs of any counts; without ``largest``, of any finite numbers.
 
-        The answers of a vector are any, or all the same but for one.
+        The numbers are then large ones and fractions too. The answers of a vector are
+        drawn one by one, or are all equal but for one.
         """
         if self.largest is not None:
             return self.strategy()
-        far = st.integers(-(2**40), 2**40).map(lambda x: x / 2**10)
         number = st.one_of(
             st.integers(-REACH, REACH).map(float),
             st.integers(-(10**6), 10**6).map(float),
-            far,
+            st.integers(-(2**40), 2**40).map(lambda x: x / 2**10),
         )
         change = st.sampled_from((1.0, -1.0, 0.5, -0.5, 0.125))
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            k = draw(
-                st.integers(
-                    self.length if self.shortest is None else self.shortest, self.length
-                )
-            )
-            base = np.array(
-                [draw(number)] * k
-                if draw(st.booleans())
-                else draw(st.lists(number, min_size=k, max_size=k))
-            )
-            base[draw(st.integers(0, k - 1))] = draw(number)
+            base = self._draw(draw, number)
+            place = st.integers(0, len(base) - 1)
+            base[draw(place)] = draw(number)
             moved = base.copy()
-            which = (
-                draw(st.integers(0, k - 1))
-                if self.change == "one" or draw(st.booleans())
-                else slice(None)
-            )
-            moved[which] += draw(change)
-            pair = Pair(self.sensitivity * moved, self.sensitivity * base)
+            if self.change == "one" or draw(st.booleans()):
+                moved[draw(place)] += draw(change)
+            else:
+                moved += draw(change)
+            pair = self._pair(moved, base)
             try:
                 self.check(pair)
-            except (
-                AdjacencyError
-            ):  # rounding made the change too large, or took it away
+            except AdjacencyError:
+                # Rounding made the change too large, or made the vectors equal.
                 st.reject()
             return pair
 
         return pairs()
 
 
-STEPS = 16
-"""Generated values lie on a grid of this many steps, which has the ends and the middle of the range."""
-INNER = 14
-"""A step near the end: code may clip at the ends, and leave out what is near the middle."""
-
-
 @dataclass(frozen=True)
-class Box:
-    """Local DP over records of numbers: any two different vectors of [low, high]^dimension, float64, shape (dimension,).
+class Box(_VectorsOfLengths):
+    """Local DP over vectors of numbers: any two vectors of a box are neighbours.
+
+    An input is a vector of [low, high]^dimension, float64, shape (dimension,).
 
     Args:
         low: Smallest value of a coordinate.
         high: Largest value of a coordinate, > low.
         dimension: Number of coordinates, >= 1.
-        shortest: Vectors of shortest..dimension coordinates are inputs too, so that a counterexample can shrink to the
-            fewest; both vectors of a pair have equally many. Only ``dimension`` itself unless given.
+        shortest: Smallest number of coordinates. Vectors of shortest..dimension
+            coordinates are inputs too, so that a counterexample can shrink to the
+            fewest; both vectors of a pair have equally many. By default, every vector
+            has ``dimension`` coordinates.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -330,25 +394,23 @@ class Box:
     dimension: int = 1
     shortest: int | None = None
 
+    _entries = "coordinates"
+
     def __post_init__(self) -> None:
-        if not (
-            np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high
-        ):
+        are_finite = np.isfinite(self.low) and np.isfinite(self.high)
+        if not (are_finite and self.low < self.high):
             raise AdjacencyError(
                 f"Box: expected finite low < high, got {self.low!r} and {self.high!r}"
             )
-        if not isinstance(self.dimension, int | np.integer) or self.dimension < 1:
-            raise AdjacencyError(
-                f"Box: expected dimension, an integer >= 1, got {self.dimension!r}"
-            )
-        if not 1 <= self._least <= self.dimension:
+        require_integer(self, "dimension", 1)
+        if not 1 <= self._shortest <= self.dimension:
             raise AdjacencyError(
                 f"Box: expected shortest in 1..{self.dimension}, got {self.shortest!r}"
             )
 
     @property
-    def _least(self) -> int:
-        return self.dimension if self.shortest is None else self.shortest
+    def _longest(self) -> int:
+        return self.dimension
 
     @property
     def name(self) -> str:
@@ -356,85 +418,67 @@ class Box:
         interval = f"[{self.low:g}, {self.high:g}]"
         if self.dimension == 1:
             return f"value LDP (any two numbers of {interval})"
-        lengths = (
-            f"{self.dimension}"
-            if self._least == self.dimension
-            else f"{self._least} to {self.dimension}"
-        )
+        lengths = f"{self.dimension}"
+        if self._shortest != self.dimension:
+            lengths = f"{self._shortest} to {self.dimension}"
         return f"value LDP (any two vectors of {interval}, {lengths} coordinates)"
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are vectors of the box, of one length, and differ."""
-        a, b = (self._vector(which, x) for which, x in sides(pair))
-        if len(a) != len(b):
-            raise AdjacencyError(
-                f"{self.name}: the vectors have {len(a)} and {len(b)} coordinates, expected equally many"
-            )
+        a, b = self._vectors(pair)
         if (a == b).all():
             raise AdjacencyError(
                 f"{self.name}: the two vectors are equal: {brief(pair.data)}"
             )
 
-    def _vector(self, which: str, data: Any) -> NDArray[np.float64]:
-        array = np.asarray(data)
-        if (
-            array.ndim != 1
-            or not self._least <= len(array) <= self.dimension
-            or array.dtype.kind not in "iuf"
-        ):
-            raise AdjacencyError(
-                f"{self.name}: {which} is not such a vector of numbers: {brief(data)}"
-            )
-        if not ((array >= self.low) & (array <= self.high)).all():
-            raise AdjacencyError(
-                f"{self.name}: {which} has coordinates outside the box: {brief(data)}"
-            )
-        return array.astype(np.float64)
+    def _problem(self, array: Vector) -> str:
+        is_inside = ((array >= self.low) & (array <= self.high)).all()
+        if is_inside:
+            return ""
+        return "has coordinates outside the box"
 
     def pairs(self) -> list[Pair]:
-        """Return the corners first, then one coordinate that differs, the middle, and half up against half down."""
-        d, h = self.dimension, self.dimension // 2
-        low, high, middle = (
-            np.full(d, x) for x in (self.low, self.high, (self.low + self.high) / 2)
-        )
+        """Return pairs of corners first, then pairs with the middle of the box."""
+        k = self.dimension
+        values = (self.low, self.high, (self.low + self.high) / 2)
+        low, high, middle = (np.full(k, value) for value in values)
         single, split = low.copy(), low.copy()
         single[0] = self.high
-        split[:h] = self.high
+        split[: k // 2] = self.high
         patterns = [
-            ("highest against lowest", high, low),
-            ("middle against lowest", middle, low),
+            Pair(high, low, "highest against lowest"),
+            Pair(middle, low, "middle against lowest"),
+            Pair(high, middle, "highest against middle"),
         ]
-        patterns.append(("highest against middle", high, middle))
-        if d > 1:
-            patterns.append(("one coordinate", single, low))
-        if d > 2:
-            patterns.append(
-                (
-                    "half up, half down, against the reverse",
-                    split,
-                    self.low + self.high - split,
-                )
-            )
-        return [Pair(a, b, name) for name, a, b in patterns]
+        if k > 1:
+            patterns.append(Pair(single, low, "one coordinate"))
+        if k > 2:
+            name = "half up, half down, against the reverse"
+            patterns.append(Pair(split, self.low + self.high - split, name))
+        return patterns
 
     def corner_cases(self) -> list[Pair]:
-        """Return vectors of boundary numbers against the lowest and the next ones, alone, first, last, and in a sum."""
-        values = numbers(self.low, self.high, whole=False)
-        inside = [
-            self._at([k] * self.dimension) for k in (INNER, INNER - 1, STEPS - INNER)
-        ]
+        """Return vectors with numbers at which code breaks, against the lowest vector.
+
+        Such a number stands in all coordinates, or in one, or vectors of such numbers
+        have a sum just below a limit of integers.
+        """
+        # Code may clip at the ends, and treat all values near the middle alike, so
+        # vectors strictly inside the box and near its ends are tried first.
+        inner_steps = (GRID_STEPS - 2, GRID_STEPS - 3, 2)
+        inside = [self._at([step] * self.dimension) for step in inner_steps]
         found = list(permutations(inside, 2))
-        for size in dict.fromkeys((self._least, self.dimension)):
+        values = numbers(self.low, self.high, whole=False)
+        for size in dict.fromkeys((self._shortest, self.dimension)):
             low = np.full(size, float(self.low))
             for before, value in zip([float(self.high), *values], values, strict=False):
-                found += [
-                    (np.full(size, value), low),
-                    (np.full(size, value), np.full(size, before)),
-                ]
-                for place, _ in places(size) if size > 1 else ():
-                    one = low.copy()
-                    one[place] = value
-                    found.append((one, low))
+                constant = np.full(size, value)
+                found += [(constant, low), (constant, np.full(size, before))]
+                if size > 1:
+                    for place, _ in places(size):
+                        single = low.copy()
+                        single[place] = value
+                        found.append((single, low))
             domain = Domain(self.low, self.high)
             for limit in domain.limits(size):
                 below = np.array(domain.summing(limit - 1, size))
@@ -444,43 +488,42 @@ class Box:
         return different(Pair(a, b, "corner case") for a, b in found if (a != b).any())
 
     def exhaustive(self) -> None:
-        """Return None: the box is a continuum."""
+        """Return None, because the box is a continuum."""
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return two vectors on a grid; the simplest are short, with zeros steps from the low end and one that differs."""
+        """Return two vectors of a grid; in the simplest, one low coordinate differs."""
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            k = draw(st.integers(self._least, self.dimension))
-            steps = st.lists(st.integers(0, STEPS), min_size=k, max_size=k)
+            k = draw(self._length())
+            steps = st.lists(st.integers(0, GRID_STEPS), min_size=k, max_size=k)
             base, other = draw(steps), draw(steps)
+            # Another step keeps the draw, which would otherwise be rejected.
             if base == other:
-                other[0] = (other[0] + 1) % (STEPS + 1)
+                other[0] = (other[0] + 1) % (GRID_STEPS + 1)
             return Pair(self._at(other), self._at(base))
 
         return pairs()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return two vectors of any numbers of the box, which differ in one coordinate or in all."""
+        """Return two vectors of any numbers, which differ in one coordinate or all."""
         number = st.floats(self.low, self.high)
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            k = draw(st.integers(self._least, self.dimension))
-            base = np.array(
-                [draw(number)] * k
-                if draw(st.booleans())
-                else draw(st.lists(number, min_size=k, max_size=k))
-            )
+            base = self._draw(draw, number)
             other = base.copy()
-            other[
-                draw(st.integers(0, k - 1)) if draw(st.booleans()) else slice(None)
-            ] = draw(number)
+            value = draw(number)
+            place: Any = slice(None)
+            if draw(st.booleans()):
+                place = draw(st.integers(0, len(base) - 1))
+            other[place] = value
             st.assume(bool((base != other).any()))
             return Pair(other, base)
 
         return pairs()
 
-    def _at(self, steps: list[int]) -> NDArray[np.float64]:
-        share = np.array(steps) / STEPS
+    def _at(self, steps: list[int]) -> Vector:
+        """Return the vector at a number of grid steps above the low end."""
+        share = np.array(steps) / GRID_STEPS
         return np.asarray(self.low * (1 - share) + self.high * share)

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Edges, Pair
-from auditdp.adjacency.tabular import Flips
+from auditdp.adjacency.edges import Flips
 from auditdp.errors import AdjacencyError
 from mechanisms.hierarchy.dendrogram import Edge
 

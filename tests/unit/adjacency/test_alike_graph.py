@@ -11,12 +11,12 @@ import pytest
 from auditdp import GaussianDP, audit_training
 from auditdp.adjacency import Alike, Pair
 from auditdp.adjacency.graph_symmetry import (
-    ADDED,
-    ALONE,
-    ONE,
-    REWIRED,
-    SAME,
-    THERE,
+    EDGE_ADDED,
+    EDGES_ADDED,
+    EDGES_REPLACED,
+    EDGES_UNCHANGED,
+    ISOLATED_ADDED,
+    NODE_ADDED,
     AlikeGraph,
     graph_of,
 )
@@ -83,18 +83,22 @@ FORMS = {
 NAMED = FORMS["named tuple"]
 FORMS["named tuple"] = lambda x, y, edges: NAMED(x=x, y=y, edges=edges)
 PAIRS = {
-    f"{ONE}, features unchanged": Pair((X, ARCS), (X, ARCS[:, 2:])),
-    f"{THERE}, features unchanged": DIRECTED,
-    f"{REWIRED}, features unchanged": Pair((X, ARCS), (X, ARCS[:, 4:])),
-    f"{SAME}, and of the features one record replaced": Pair((X, ARCS), (OTHER, ARCS)),
-    f"{SAME}, and of the features 1 of 2 parts of one record replaced, the others unchanged": Pair(
+    f"{EDGE_ADDED}, features unchanged": Pair((X, ARCS), (X, ARCS[:, 2:])),
+    f"{EDGES_ADDED}, features unchanged": DIRECTED,
+    f"{EDGES_REPLACED}, features unchanged": Pair((X, ARCS), (X, ARCS[:, 4:])),
+    f"{EDGES_UNCHANGED}, and of the features one record replaced": Pair(
+        (X, ARCS), (OTHER, ARCS)
+    ),
+    f"{EDGES_UNCHANGED}, and of the features 1 of 2 parts of one record replaced, the others unchanged": Pair(
         (X, ARCS), (LESS, ARCS)
     ),
-    f"{THERE}, and of the features 1 of 2 parts of one record put to 0, the others unchanged": Pair(
+    f"{EDGES_ADDED}, and of the features 1 of 2 parts of one record put to 0, the others unchanged": Pair(
         (X, ARCS), (ZERO, BESIDE)
     ),
-    ADDED: REMOVED,
-    ALONE: Pair((X, BESIDE), (np.delete(X, NODE, 0), BESIDE - (BESIDE > NODE))),
+    NODE_ADDED: REMOVED,
+    ISOLATED_ADDED: Pair(
+        (X, BESIDE), (np.delete(X, NODE, 0), BESIDE - (BESIDE > NODE))
+    ),
 }
 
 
@@ -121,7 +125,7 @@ def test_pairs_change_no_more_kinds_of_things_than_the_given_one(reading):
         assert len(rows) == len(X)
         assert rows.min() >= X.min()
         assert np.linalg.norm(rows[:, :2], axis=1).max() <= 3 + 1e-9
-        if reading in (ADDED, ALONE):
+        if reading in (NODE_ADDED, ISOLATED_ADDED):
             assert len(others) == len(X) - 1
             assert reading in AlikeGraph([each]).readings
             continue
@@ -136,12 +140,14 @@ def test_pairs_change_no_more_kinds_of_things_than_the_given_one(reading):
             assert not others[NODE].any()
         if "1 of 2 parts" in reading:
             assert np.array_equal(rows[:, 0], others[:, 0])
-        if THERE in reading and changed:
+        if EDGES_ADDED in reading and changed:
             assert any(
                 all(node not in edge for edge in kept)
                 for node in set.intersection(*map(set, changed))
             )
-        assert len(changed) <= {ONE: 1, SAME: 0}.get(reading.split(",")[0], len(X))
+        assert len(changed) <= {EDGE_ADDED: 1, EDGES_UNCHANGED: 0}.get(
+            reading.split(",")[0], len(X)
+        )
 
 
 @pytest.mark.parametrize("reading", PAIRS)
@@ -160,7 +166,7 @@ def test_no_node_has_more_edges_than_one_of_the_given_graphs(reading):
 
 def test_a_user_may_name_a_wider_change():
     pair = Pair((X, ARCS), (X, ARCS[:, 4:]))
-    wide = f"{REWIRED}, and of the features one record replaced"
+    wide = f"{EDGES_REPLACED}, and of the features one record replaced"
     assert any(
         not np.array_equal(each.data[0], each.neighbour[0])
         for each in made(AlikeGraph([pair], wide))
@@ -233,7 +239,7 @@ def test_a_trainer_that_protects_edges_is_not_accused_and_the_result_says_what_w
     assert kept.verdict is Verdict.NOT_REFUTED
     assert details.trace.share == pytest.approx(1.0)
     assert any(
-        notice.startswith(f"neighbours searched: {ONE}, features unchanged")
+        notice.startswith(f"neighbours searched: {EDGE_ADDED}, features unchanged")
         for notice in kept.notices
     )
     assert audit_training(sums, GaussianDP(0.2), pair).verdict is Verdict.VIOLATED
