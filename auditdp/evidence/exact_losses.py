@@ -31,8 +31,6 @@ ROUNDING_TOLERANCE = 1e-12
 """Relative difference up to which two levels are one claim written in doubles."""
 ROUNDING_UNITS = 256
 """Units in the last place by which rounding may move a location or a query."""
-EXACT_INTEGERS = 2**53
-"""Integers below this one are doubles, and so are their differences."""
 Row = tuple[arb, arb, Any]
 """(P(y), Q(y), y) for an output y, or a class of outputs of one ratio."""
 _FLOATS = (
@@ -220,7 +218,7 @@ def rows_loss(
         missing = any(side.lacks for side in laws.left_out)
         floats = any(side.floats for side in laws.left_out)
         low, high = arb(1), arb.pos_inf() if missing else arb(1)
-        for p, q, _ in _extreme(laws.filled):
+        for p, q, _ in laws.filled:
             smallest, largest = ratio(p, q)
             low, high = _larger(low, smallest), _larger(high, largest)
         source = "the two probabilities of every output"
@@ -244,28 +242,6 @@ def rows_loss(
             needed=None if delta is None else _needed(laws, delta),
             assumed=(*[_FLOATS] * floats, *[_LISTED] * incomplete),
         )
-
-
-def _extreme(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without those whose ratio is certainly below that of another row.
-
-    Those decide no bound. Doubles are compared many times faster than balls, and
-    enclose each probability and each ratio: the errors of a few operations on doubles
-    are far below the relative error that is allowed for here, or below the absolute one
-    if they underflow.
-    """
-    rounded, tiny = 2.0**-48, 1e-300
-    middle, radius = (
-        np.array([[float(part(p)) for p in row[:2]] for row in rows])
-        for part in (arb.mid, arb.rad)
-    )
-    most = (middle + radius) * (1 + rounded) + tiny
-    least = np.maximum(middle * (1 - rounded) - radius * (1 + rounded) - tiny, 0.0)
-    with np.errstate(divide="ignore"):
-        largest = (most / least[:, ::-1]).max(axis=1) * (1 + rounded)
-    smallest = (least / most[:, ::-1]).max(axis=1) * (1 - rounded)
-    kept = np.flatnonzero(largest >= smallest.max(initial=0.0))
-    return [rows[k] for k in kept.tolist()]
 
 
 def row_loss(p: arb, q: arb) -> PairLoss:

@@ -28,7 +28,6 @@ from auditdp.claims.claim import Claim
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact_losses import (
-    EXACT_INTEGERS,
     ROUNDING_TOLERANCE,
     ROUNDING_UNITS,
     PairLoss,
@@ -37,6 +36,7 @@ from auditdp.evidence.exact_losses import (
     verified_epsilon,
 )
 from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.leaves import EXACT
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw, ball, precision
 from auditdp.mechanism.laws.additive import gaussian_delta
@@ -113,7 +113,7 @@ def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
         gap = abs(Fraction(a) - Fraction(b))
         size = max(abs(a), abs(b))
         whole = a.is_integer() and b.is_integer()
-        if not whole or size >= EXACT_INTEGERS:
+        if not whole or size >= EXACT:
             gap -= ROUNDING_UNITS * Fraction(math.ulp(size))
         gaps.append(max(gap, Fraction(0)))
     return gaps

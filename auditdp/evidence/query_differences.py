@@ -31,10 +31,11 @@ from auditdp.adjacency.adjacency import offers
 from auditdp.adjacency.pair_search import draws
 from auditdp.betting.pairs.search import attempted, generated, is_adjacent
 from auditdp.errors import AuditError, MechanismError
-from auditdp.evidence.exact_losses import EXACT_INTEGERS, ROUNDING_UNITS
+from auditdp.evidence.exact_losses import ROUNDING_UNITS
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls.allowance import ASIDE, allowance, allowing
 from auditdp.mechanism.calls.inputs import Inputs, is_sparse
+from auditdp.mechanism.calls.leaves import EXACT
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, brief
 from auditdp.numerics.streams import Streams, position
@@ -202,7 +203,7 @@ class QueryComparison:
             )
         size = max(self._norm(first), self._norm(second))
         floats = [value.dtype for value in (first, second) if value.dtype.kind == "f"]
-        if size >= EXACT_INTEGERS:
+        if size >= EXACT:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
         norm, rounding = self._norm(minus(first, second)), ROUNDING_UNITS * unit * size

@@ -92,6 +92,7 @@ class Calls:
         self.drew = True
         self.shown: list[Shown] = []
         self._representation: Representation | None = None
+        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Decide from calls on some inputs how outputs are represented, unless decided.
@@ -218,7 +219,9 @@ class Calls:
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return ``size`` outputs as the mechanism returns them, after a check."""
         with self.inputs.lent(self.name, data) as (lent,):
-            return self._run(lent, size, rng)
+            if not self._singly:
+                return self._run(lent, size, rng)
+            return stacked([self._run(lent, 1, rng) for _ in range(size)])
 
     def _run(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         process = os.getpid()
@@ -291,21 +294,14 @@ class Calls:
         fresh.labels = []
         return fresh
 
-    def singly(self) -> Calls:
-        """Return the same calls made one by one."""
-        return SingleCalls(self)
+    def singly(self) -> Self:
+        """Return the same calls made one by one.
 
-
-class SingleCalls(Calls):
-    """Makes every call by itself, so that no two outputs share the draws of a call."""
-
-    def __init__(self, calls: Calls) -> None:
-        vars(self).update(vars(calls))
-
-    def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """Return the outputs of ``size`` calls of one output each."""
-        with self.inputs.lent(self.name, data) as (lent,):
-            return stacked([self._run(lent, 1, rng) for _ in range(size)])
+        Their outputs cannot share the draws of one call.
+        """
+        single = copy.copy(self)
+        single._singly = True
+        return single
 
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:

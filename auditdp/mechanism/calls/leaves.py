@@ -135,11 +135,6 @@ def kind(output: Any) -> str:
         order = [place for _, place in keys]
         moved = f" in the order {order}" if order != sorted(order) else ""
         return f"{name}{moved} of {_kinds(output[key] for key, _ in keys)}"
-    if type(output) in (list, tuple):
-        # Lists of numbers may be long; one type needs no kind of each item.
-        types = set(map(type, output))
-        if len(types) == 1 and types <= NAMES.keys():
-            return f"{name} of {NAMES[types.pop()]}"
     parts = _parts(output)
     if parts is None:
         return name

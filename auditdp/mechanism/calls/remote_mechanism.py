@@ -7,7 +7,6 @@ each method.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
@@ -307,7 +306,6 @@ class CallsElsewhere(Calls):
         super().__init__(mechanism)
         self.number = number
         self.raising = mechanism.held.per_call
-        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Have the representation of outputs decided there, unless it is decided."""
@@ -370,12 +368,6 @@ class CallsElsewhere(Calls):
         fresh = super().anew()
         fresh.number, _ = self.mechanism.channel.ask("anew", self.number)
         return fresh
-
-    def singly(self) -> CallsElsewhere:
-        """Return the same calls made one by one."""
-        single = copy.copy(self)
-        single._singly = True
-        return single
 
     def checked(self, arrays: list[Array], sizes: Sequence[int]) -> list[Array]:
         """Return an answer if it is one array of rows for each of ``sizes``.
