@@ -260,6 +260,7 @@ def told_apart(
         return None
     one, other = np.concatenate([ends, ends[::-1]], axis=1)
     best = np.argmax(np.maximum(first[one] - first[other], 0).sum(axis=1))
+    # The event holds the outputs that are more frequent on one input.
     event = first[one[best]] > first[other[best]]
     later = (counts[:, : first.shape[1]] - first)[:, event].sum(axis=1)
     least = lower_limit(later[one[best]], runs, error / 2)
@@ -393,10 +394,12 @@ def log_e_value(counts: Counts, law: Floats) -> float:
 
 
 def _log_e_value(x: Counts, q: Floats) -> float:
+    # Outputs that never came have factors of 1.
     q, x = q[x > 0], x[x > 0]
     if (q <= 0).any():
         return math.inf
     concentrations = 4.0 ** np.arange(14)
+    # Largest probabilities may sum to more than 1; the divisor then grows.
     c = concentrations[:, None] / max(1.0, float(q.sum()))
     outputs = (gammaln(c * q + x) - gammaln(c * q) - x * np.log(q)).sum(axis=1)
     mixed = outputs + gammaln(concentrations) - gammaln(concentrations + x.sum())
@@ -421,6 +424,7 @@ def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
     """
     if np.isnan(values).any():
         return 1.0
+    # The largest difference is at a value, or just before one.
     points, times = np.unique(values, return_counts=True)
     until = np.cumsum(times) / len(values)
     before = np.append(0.0, until[:-1])
@@ -494,6 +498,7 @@ class Tally:
         if self.full:
             return
         found, counts = different(rows)
+        # A row that came before keeps its column.
         for row, times in zip(found[: self.most], counts, strict=False):
             place = self._places.setdefault(_key(row), len(self._outputs))
             if place == len(self._outputs):

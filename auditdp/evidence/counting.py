@@ -148,6 +148,7 @@ def counting_evidence(
     tally = Tally(made, inputs, streams, most=MOST_OUTPUTS)
     first = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
+    # Over 64 different outputs in the first runs are too many to bound all events.
     few = not tally.full and len(tally.outputs) <= 64
     few = few and not isinstance(claim, GaussianDP)
     compare = None
@@ -157,6 +158,7 @@ def counting_evidence(
         return None
     both = zip(first, tally.add(later), strict=True)
     rows = [np.concatenate(parts) for parts in both]
+    # The bounds and the test of the law share the error equally.
     error = alpha / (few + (compare is not None))
     losses = event = followed = None
     if few and not tally.full:
@@ -166,6 +168,7 @@ def counting_evidence(
         followed = compare(tally, rows, error)
     if losses is None and followed is None:
         return None
+    # Dependent calls would make every bound wrong.
     found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
     return believed(found, made, inputs[:2], own, calls)
 
@@ -201,6 +204,8 @@ Comparison = Callable[[Tally, Sequence[Array], float], Followed]
 def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
     """Return the test of runs against the laws of their inputs, if there is one."""
     finite = [law for law in laws if isinstance(law, FiniteLaw)]
+    # Finite laws are compared output by output, and laws of numbers by distribution
+    # functions.
     if len(finite) == len(laws):
         if all(len(law.outcomes) <= MOST_OUTPUTS for law in finite):
             return partial(_by_counts, finite)
@@ -232,6 +237,7 @@ def _by_counts(
         refuted = (
             f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
         )
+    # Half of the error is for the test, and half for the distance.
     elif log_e >= math.log(2 / error):
         once_in = f"10^{log_e / math.log(10):.1f}"
         seldom = f"{tally.runs:,} runs on each input come out so at most once in {once_in} times"

@@ -97,11 +97,13 @@ def by_pairs(
     if given is not None:
         coverage = searched(adjacency, compared)
         return Compared(pairs, losses, coverage, looked_at=looked_at)
+    # A model of noise covers all pairs, unless one contradicts it.
     noise = declared_noise(able, stated, pairs[0].data)
     departures = []
     if noise is not None:
         departures = list(filter(None, map(noise.departure, pairs)))
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
+    # A pair and its reverse have the same loss.
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
     if new:
@@ -111,6 +113,7 @@ def by_pairs(
     if noise is None:
         coverage = searched(adjacency, compared, offers(adjacency).remedy)
         return Compared(pairs, losses, coverage, True, looked_at)
+    # A model that was tested on listed pairs alone is not tested at all.
     if not departures and not new:
         departures = [
             "the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"
@@ -154,6 +157,7 @@ def _search(
 
     found = maximise(offered.generated, loss, examples=examples, seed=seed)
     if noise is not None and not departures:
+        # A contradiction may be found on inputs far from those of a large loss.
         wide = offered.generated if offered.wide is None else offered.wide
         # If a mechanism refuses all inputs, they show nothing.
         with suppress(AuditError):
@@ -222,6 +226,7 @@ def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
     first, second = stated.law_of(pair.data), stated.law_of(other.data)
     if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
         return type(first) is type(second)
+    # Outputs of probability 0 may be listed or not.
     longest = max(len(first.floats), len(second.floats))
     mine, theirs = (
         np.sort(np.pad(law.floats, (longest - len(law.floats), 0)))
@@ -253,6 +258,7 @@ def by_envelope(
     losses = [stated.loss_of(pair) for pair in compared]
     worst = max(range(len(compared)), key=lambda k: size(losses[k]))
     beyond = ""
+    # A law that loses more than its envelope shows that the envelope is wrong.
     if losses[worst].lower > bound.upper * (1 + ROUNDING_TOLERANCE):
         beyond = (
             f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "

@@ -135,6 +135,8 @@ class Aligned:
             excess = (row[one] - factor * row[other] for row in self.rows)
             listed = sum((each.max(zero) for each in excess), zero)
             more, less = self.left_out[one].most, self.left_out[other]
+            # Unlisted outputs of the first law add to δ, and those of the second
+            # subtract.
             if less.floats:
                 listed += (-factor * less.most).union(more)
             elif more > 0:
@@ -154,11 +156,14 @@ def aligned(p: Any, q: Any) -> Aligned:
     """
     rows: list[Row]
     if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
+        # Outcomes of one value are distinct if either law lists them so.
         zero, split = arb(0), p.split | q.split
         of_p, of_q = p.by_key(split), q.by_key(split)
         rows = []
         for key, i in of_p.items():
-            other = q.balls[of_q[key]] if key in of_q else zero
+            other = zero
+            if key in of_q:
+                other = q.balls[of_q[key]]
             rows.append((p.balls[i], other, p.outcomes[i]))
         for key, i in of_q.items():
             if key not in of_p:
@@ -179,6 +184,7 @@ def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
         for atom in p.points | q.points:
             p_mass, q_mass = (ball(law.points.get(atom, 0)) for law in (p, q))
             rows.append((p_mass, q_mass, float(atom)))
+        # Both densities are constant between any two consecutive breaks.
         for a, b in pairwise(sorted({*p.ends, *q.ends})):
             width = ball(b - a)
             p_mass, q_mass = (law.density_between(a, b) * width for law in (p, q))
@@ -217,6 +223,7 @@ def rows_loss(
     with precision():
         missing = any(side.lacks for side in laws.left_out)
         floats = any(side.floats for side in laws.left_out)
+        # Ratios are at least 1, since the larger of two orders counts.
         low, high = arb(1), arb.pos_inf() if missing else arb(1)
         for p, q, _ in laws.filled:
             smallest, largest = ratio(p, q)
@@ -270,6 +277,8 @@ def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
     p, q = laws.side(0), laws.side(1)
     guess = 0.0
     for near, far in ((p, q), (q, p)):
+        # Sets of outputs with the largest ratios are nested, so that sums are
+        # cumulative.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             order = np.argsort(-np.divide(near, far))
             excess = np.log(np.cumsum(near[order]) - delta)
@@ -331,6 +340,7 @@ def verified_epsilon(
     until it is.
     """
     lower, upper = 0.0, math.inf
+    # The bounds are at first as near to the guess as doubles allow.
     for slack in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
         step = slack * (1 + guess)
         near, far = max(0.0, guess - step), guess + step

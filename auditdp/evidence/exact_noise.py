@@ -88,6 +88,7 @@ class DeclaredNoise:
         law, first = self.stated.law_of(data), self.law
         if type(law) is not type(first):
             return f"the law is a {type(law).__name__} on {brief(data)} and a {type(first).__name__} on {brief(self.first)}"
+        # A scale that depends on the data makes the loss unbounded.
         if _scale(law) != _scale(first):
             return (
                 f"the scale of the noise depends on the data: {_scale(law)!r} on {brief(data)}, {_scale(first)!r} on "
@@ -117,6 +118,7 @@ class DeclaredNoise:
             return f"how many numbers are released depends on the data: {pair}"
         if not np.array_equal(_scales(first), _scales(second)):
             return f"the scale of the noise depends on the data: {pair}"
+        # Squares are rational, and roots are not.
         power = 2 if self.norm == "l2" else 1
         distance = self._distance(pair)
         allowed = Fraction(self.sensitivity) * (1 + Fraction(ROUNDING_TOLERANCE))

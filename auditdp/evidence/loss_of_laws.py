@@ -85,6 +85,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
             "depend on the data"
         )
     same = np.asarray(p.scale) == np.asarray(q.scale)
+    # Scales that agree up to rounding refute nothing.
     if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
         source = "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
         return PairLoss(arb.pos_inf(), arb.pos_inf(), source)
@@ -96,6 +97,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
             high = arb.pos_inf()
             source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
         low = arb(0)
+        # The lower bound refutes a claim, so that rounding is subtracted from it.
         for gap, scale in zip(_certain_gaps(one, two), one.scale, strict=True):
             low += ball(gap / Fraction(float(scale)))
         return PairLoss(low.lower(), high, source)
@@ -149,6 +151,7 @@ def gaussian_loss(
             at = gaussian_delta(mu, arb(epsilon))
             beyond = gaussian_delta(least_mu, larger)
         if delta is not None:
+            # An accountant's search gives a guess, and balls verify it.
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
             lower, upper = (
                 verified_epsilon(partial(gaussian_delta, each), delta, guess)
@@ -204,6 +207,7 @@ def _one_sided(p: Floats, q: Floats, epsilons: Any) -> Floats:
     order = np.argsort(loss)
     tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
     tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
+    # Outputs with a larger loss than ε contribute to δ(ε).
     start = np.searchsorted(loss[order], epsilons, side="right")
     # Beyond the largest loss e^ε may overflow, times a tail of 0.
     with np.errstate(over="ignore", invalid="ignore"):

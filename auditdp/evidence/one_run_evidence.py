@@ -100,6 +100,7 @@ def one_run_evidence(
     coins = [streams("coins", k).random(adjacency.count) < 0.5 for k in places]
     scores = [_scores(made, coins[k], streams("training", k)) for k in places]
     question = Question(curve_of_claim(claim), alpha, claim.level)
+    # All trainings are guessed together, as one mechanism of all coins.
     labels = np.concatenate(coins).astype(np.int8)
     everything = np.concatenate(scores)
     bound = in_one_run(everything, labels, question, rng=streams("order", 0))
@@ -107,6 +108,7 @@ def one_run_evidence(
     if is_bound(claim):
         assumed = assuming_gaussian(everything, labels, question)
     found = _evidence(bound, assumed, claim, adjacency, trainings)
+    # A clean result needs no repetition, and a single training cannot depend on others.
     if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
         return found
     again = _scores(made, coins[0], streams("training", 0))
@@ -120,6 +122,7 @@ def one_run_evidence(
 
 def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     """Return the scores of one training's canaries."""
+    # An exception is no score: a training that fails decides nothing.
     (output,) = calls.outputs(included, 1, rng)
     if isinstance(output, Raised):
         raise MechanismError(

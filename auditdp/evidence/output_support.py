@@ -42,6 +42,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     forecasters: list[Any] = [BitPatterns()]
     if capabilities(request.adapted).possible is not None:
         forecasters = [Possible(), *forecasters]
+    # The pairs are the played ones: neither search nor trace is about bits.
     game = GameOptions(
         alpha=alpha,
         calls=request.calls,
@@ -118,6 +119,7 @@ def patterns(outputs: Array) -> Floats:
     fraction, exponent = np.frexp(rows.astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0)
+        # The 53 bits of the fraction are an integer, whose lowest set bit is x & -x.
         whole = scaled.astype(np.int64)
         place = exponent - 53 + np.log2((whole & -whole).astype(np.float64))
     return np.column_stack([np.where(whole > 0, place, np.nan), fingerprint(rows)])

@@ -153,6 +153,8 @@ class QueryComparison:
             first, used = self._evaluate(pair.data, seed)
             second, also_used = self._evaluate(pair.neighbour, seed)
             difference = self._difference(pair, first, second)
+            # A large difference between different amounts of randomness may be a
+            # difference of draws.
             if used == also_used or not self.refutes(difference):
                 counting.append(difference)
             else:
@@ -203,6 +205,7 @@ class QueryComparison:
             )
         size = max(self._norm(first), self._norm(second))
         floats = [value.dtype for value in (first, second) if value.dtype.kind == "f"]
+        # Integers from 2^53 on are rounded, too.
         if size >= EXACT:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
@@ -272,9 +275,11 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
                     outcomes=0,
                 )
             )
+            # A trace that misses draws may attribute noise to the wrong value.
             if traced is None or traced.extent != "full":
                 return None
             pairs += 1
+            # Values in single precision are rounded more.
             allowed = sensitivity * (1 + SINGLE if traced.is_single else 1)
             noisy = [moved for moved in traced.noisy if moved.first.kind == NOISY]
             for moved in noisy:
@@ -329,6 +334,7 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
     if play is not None or not request.exhaustive:
         return
     # A hundred pairs beside the played ones protect time.
+    # Corner cases have at most half of them, and drawn pairs the rest.
     offered, most = offers(adjacency), request.generated(100)
     others = list(offered.corner_cases or [])[: most // 2]
     if offered.generated is not None:

@@ -129,6 +129,7 @@ class Channel:
             AuditError: The error of the harness that was raised there.
             ForeignError: The exception of the audit's code that was raised there.
         """
+        # A conversation that was once out of step is never trusted again.
         if self._lost:
             raise LostError(self._lost)
         ticket = secrets.token_hex(8)
@@ -193,6 +194,7 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
+    # The line of JSON ends before the bytes of the arrays.
     end = content.find(b"\n", 0, MOST_MESSAGE)
     if end < 0:
         end = len(content)

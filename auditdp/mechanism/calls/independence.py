@@ -144,6 +144,7 @@ def look(
         ExhaustedError: If too few runs, or too little time, are left for the tests.
     """
     size = _test_size(budget, seeded=calls.seeded, finding=finding) // 2
+    # The runs are divided between the inputs, and each has two outputs.
     counts = [len(part) for part in np.array_split(np.arange(size), len(inputs))]
     seeds = iter(streams("independence", 1).integers(2**63, size=size).tolist())
     runs = []
@@ -162,6 +163,8 @@ def look(
         found, apart = _of_processes(calls, process, inputs, took / size, most=most)
     dependent = found or independence(by_input)
     constant = all((part == part[0, 0]).all() for part in by_input)
+    # Inputs with one output each mean no noise, or an answer that is kept. Only calls
+    # in processes of their own distinguish the two.
     if finding and constant and not dependent and apart:
         processes = runs_in_processes(alone, seeded=calls.seeded) // 2
         seeds = streams("independence", 3).integers(2**63, size=processes)
@@ -190,6 +193,8 @@ def _keeps_its_answers(
         return ""
     both = zip(here, there, strict=True)
     differ = sum(one.tobytes() != other[0].tobytes() for one, other in both)
+    # With the given generator any difference is proof. A mechanism that draws from
+    # elsewhere may differ by chance.
     if not calls.seeded:
         by_input = np.split(here, np.cumsum([*map(len, parts)])[:-1])
         has_one_output = all(len(np.unique(rows, axis=0)) == 1 for rows in by_input)
@@ -224,6 +229,7 @@ def _made_again(
     again.insert(half, Run(runs[0].data, 1, 0))
     there = process.rows(calls, [again], _patience(took))
     made = there[0] if there else calls.runs(again)
+    # The additional output is dropped before the comparison.
     others = np.delete(made, 2 * half, axis=0).reshape(pairs.shape)
     first = pairs[order]
     with np.errstate(invalid="ignore"):
@@ -347,6 +353,7 @@ def check_batch(
         MechanismError: If all rows of the batch agree while at most three quarters of
             the single calls do.
     """
+    # A small batch nearly always settles the question at little cost.
     for each in (few, size):
         batch = calls(data, each, rng).reshape(each, -1)
         if len(np.unique(batch, axis=0)) > 1:
@@ -382,6 +389,7 @@ def independence(rows: Sequence[Array]) -> str:
                 "draw everything from the rng that it is given"
             )
     sides = _ranked(rows)
+    # The second output of a call and the first of the next are consecutive, too.
     neighbours = {
         "outputs of one call": [(side[:, 0], side[:, 1]) for side in sides],
         "outputs of consecutive calls": [(side[:-1, 1], side[1:, 0]) for side in sides],
@@ -453,6 +461,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
         sums, zeros = excess.sum(axis=0), np.zeros_like(size)
         standard[name] = np.divide(sums, size, out=zeros, where=size > 0)
         tests += len(size)
+    # All tests together have the false alarm rate.
     enough = math.sqrt(2 * math.log(2 * tests / FALSE_ALARM))
     for name, values in standard.items():
         worst = values[np.argmax(np.abs(values))]
@@ -466,6 +475,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
 
 def _excess(first: Floats, second: Floats) -> Floats:
     half = len(first) // 2
+    # (a, b) are outputs near each other, and (c, d) those half of the list later.
     a, c = first[:half], first[half : 2 * half]
     b, d = second[:half], second[half : 2 * half]
     return _distances(a, d) + _distances(c, b) - _distances(a, b) - _distances(c, d)

@@ -90,6 +90,8 @@ class After:
             raise LostError(
                 "the process of the mechanism does not say in which state it left its generator"
             )
+        # The generator spawns here what the calls spawned there, so that later
+        # generators are the same, and continues in their state.
         if more:
             key.spawn(more)
         number, has_half, half = self.state
@@ -164,6 +166,7 @@ class HeldInput:
         return self  # nothing here can change it
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        # The numbers are sent once, and only if they are needed.
         if self._numbers is None:
             _, self._numbers = self._channel.ask("numbers", self.place)
         if len(self._numbers) != 1 or self._numbers[0].ndim != 1:
@@ -314,6 +317,7 @@ class CallsElsewhere(Calls):
         places = [each.place for each in islice(inputs, MOST_PROBED)]
         value, arrays = self._ask("look", places, rng=rng)
         form = dict(vars(shaped(ANSWERS["look"], value)))
+        # The first rows decide shape and type of all later answers.
         (like,) = arrays or [np.zeros(0)]
         if like.ndim < 1 or len(like) < 1:
             raise LostError("the process of the mechanism shows no outputs")
@@ -325,6 +329,7 @@ class CallsElsewhere(Calls):
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
         """Return (equal outputs, equal numbers of draws) of two calls with one seed."""
+        # The seed makes both generators there, so that none is sent.
         value, _ = self._ask("repeated", data.place, seed, size)
         same: tuple[bool, bool] = shaped(ANSWERS["repeated"], value)
         return same
@@ -359,6 +364,7 @@ class CallsElsewhere(Calls):
         rng: np.random.Generator | None = None,
     ) -> list[Array]:
         assert self.like is not None  # they were looked at
+        # The size of the answer is known, and a longer one is not read.
         most = sum(sizes) * self.like[:1].nbytes
         _, arrays = self._ask(what, asked, self._singly, rng=rng, most=most)
         return self.checked(arrays, sizes)
@@ -394,6 +400,7 @@ class CallsElsewhere(Calls):
         seed = None if rng is None else Seed.of(rng)
         asked = "of_calls", self.number, what, self.raising, seed, *arguments
         (after, value), arrays = self.mechanism.channel.ask(*asked, **options)
+        # The effects of the calls are taken over, as if they had been made here.
         self.raising |= after.raising
         self.raised.update(after.raised)
         self.inputs.kept.update(after.kept)

@@ -125,6 +125,7 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
             generators = [
                 each for each in gc.get_objects() if issubclass(type(each), GENERATORS)
             ]
+        # Each part has a fork of its own: its calls leave no traces for the next.
         for part in parts:
             child = os.fork()
             if child == 0:
@@ -142,11 +143,13 @@ def _make(
     status = 1
     with suppress(BaseException):
         die_with_parent()
+        # An exception of a new type may be due to the process, and not to the input.
         recorded = set(calls.raised)
         if generators is not None:
             _start_afresh(generators)
         rows = calls.runs(part)
         if set(calls.raised) <= recorded:
+            # The first byte distinguishes rows of no bytes from a failure.
             pipe.send_bytes(b"+" + rows.tobytes())
             status = 0
     os._exit(status)
