@@ -143,25 +143,25 @@ def counting_evidence(
     later = calls // max(len(inputs), 1) - FIRST_RUNS
     if later < 0:
         return None
-    made, own = Calls(mechanism), prefixed(streams, "counting:")
-    check_calls(made, inputs, own)
-    tally = Tally(made, inputs, streams, most=MOST_OUTPUTS)
+    caller, own = Calls(mechanism), prefixed(streams, "counting:")
+    check_calls(caller, inputs, own)
+    tally = Tally(caller, inputs, streams, most=MOST_OUTPUTS)
     first = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
     # Over 64 different outputs in the first runs are too many to bound all events.
-    few = not tally.full and len(tally.outputs) <= 64
-    few = few and not isinstance(claim, GaussianDP)
+    has_few_outputs = not tally.full and len(tally.outputs) <= 64
+    has_few_outputs = has_few_outputs and not isinstance(claim, GaussianDP)
     compare = None
     if law is not None:
-        compare = _comparison([law(data) for data in inputs], made.form)
-    if not few and compare is None:
+        compare = _comparison([law(data) for data in inputs], caller.form)
+    if not has_few_outputs and compare is None:
         return None
     both = zip(first, tally.add(later), strict=True)
     rows = [np.concatenate(parts) for parts in both]
     # The bounds and the test of the law share the error equally.
-    error = alpha / (few + (compare is not None))
+    error = alpha / (has_few_outputs + (compare is not None))
     losses = event = followed = None
-    if few and not tally.full:
+    if has_few_outputs and not tally.full:
         losses = _losses(tally, ends, claim, error)
         event = told_apart(first_counts, tally.counts, ends, later, alpha)
     if compare is not None:
@@ -170,7 +170,7 @@ def counting_evidence(
         return None
     # Dependent calls would make every bound wrong.
     found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
-    return believed(found, made, inputs[:2], own, calls)
+    return believed(found, caller, inputs[:2], own, calls)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
@@ -298,7 +298,7 @@ def _evidence(
     if losses is not None:
         delta, epsilon = losses.shown
         scope = _scope(played, adjacency)
-        least, most = event or (None, None)
+        lower, higher = event or (None, None)
         details = replace(
             details,
             scope=scope,
@@ -308,8 +308,8 @@ def _evidence(
             delta_at_claim=losses.claimed,
             # More than 64 pairs are not named in the record.
             counted_pairs=list(map(str, played)) if len(played) <= 64 else None,
-            event_at_least=least,
-            event_at_most=most,
+            event_at_least=lower,
+            event_at_most=higher,
         )
         bound = "they give no upper bound on ε"
         if math.isfinite(epsilon):

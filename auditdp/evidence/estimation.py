@@ -146,18 +146,20 @@ def estimation_evidence(
     """
     # The calls of a class are shared by its inputs, so that the largest class decides.
     each = calls // max(len(inputs), 1)
-    most = max(len(group) for group in inputs.values())
-    if each < LEAST_CALLS * most:
+    largest_class = max(len(group) for group in inputs.values())
+    if each < LEAST_CALLS * largest_class:
         raise MechanismError(
-            f"{calls} calls for {len(inputs)} classes of up to {most} inputs are too few: give at least {LEAST_CALLS} "
-            f"to every input, that is calls={LEAST_CALLS * most * len(inputs)}"
+            f"{calls} calls for {len(inputs)} classes of up to {largest_class} inputs are too few: "
+            f"give at least {LEAST_CALLS} to every input, that is calls={LEAST_CALLS * largest_class * len(inputs)}"
         )
     first = next(iter(inputs.values()))
-    made = Calls(mechanism)
-    check_calls(made, first[:2], streams)
+    caller = Calls(mechanism)
+    check_calls(caller, first[:2], streams)
     samples: list[Sample] = []
     for k, (name, group) in enumerate(inputs.items()):
-        samples += _samples(made, promise, name, group, each, streams("estimation", k))
+        samples += _samples(
+            caller, promise, name, group, each, streams("estimation", k)
+        )
     level = alpha / len(samples)
     classes = {}
     for name, group in inputs.items():
@@ -206,7 +208,7 @@ def estimation_evidence(
             classes=list(classes.values()), margin=promise.margin
         ),
     )
-    return believed(found, made, tested[:2], streams, calls)
+    return believed(found, caller, tested[:2], streams, calls)
 
 
 def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
@@ -220,7 +222,7 @@ def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
 
 
 def _samples(
-    made: Calls,
+    caller: Calls,
     promise: Promise,
     name: str,
     group: Sequence[Any],
@@ -231,20 +233,20 @@ def _samples(
     samples = []
     shares = np.array_split(np.arange(calls), len(group))
     for share, data in zip(shares, group, strict=True):
-        outputs = made(data, len(share), rng)
+        outputs = caller(data, len(share), rng)
         if outputs.ndim != 1:
             raise MechanismError(
-                f"{made.name}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
+                f"{caller.name}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
             )
-        with made.inputs.lent(f"{made.name}: the promise's truth", data) as (lent,):
+        with caller.inputs.lent(f"{caller.name}: the promise's truth", data) as (lent,):
             truth = promise.truth(lent)
         values = outputs.astype(float)
         if not np.isfinite(values).all():
             text = "NaN" if np.isnan(values).any() else "an infinite number"
             raise MechanismError(
-                f"{made.name}: returned {text} on input {brief(data)}, which estimates nothing"
+                f"{caller.name}: returned {text} on input {brief(data)}, which estimates nothing"
             )
-        limits = _declared(made.mechanism, promise, data, values)
+        limits = _declared(caller.mechanism, promise, data, values)
         if limits is not None:
             limits = limits[0] - truth, limits[1] - truth
         # The last bits of a subtraction are no bias.
@@ -455,9 +457,9 @@ def _sides(
     values: Floats, low: float, high: float, alpha: float, limits: Limits | None
 ) -> tuple[Floats, Floats]:
     """Return bets against "the mean is at most ``high``" and "at least ``low``"."""
-    least, most = limits or (None, None)
-    above = mean_bets(values, high, alpha, least)
-    return above, mean_bets(-values, -low, alpha, None if most is None else -most)
+    lower, upper = limits or (None, None)
+    above = mean_bets(values, high, alpha, lower)
+    return above, mean_bets(-values, -low, alpha, None if upper is None else -upper)
 
 
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
@@ -568,8 +570,8 @@ def mean_bets(
     allowed = place >= start
     if low is None:
         # Without declared limits, those of the numbers so far are widened.
-        least, most = np.minimum.accumulate(values), np.maximum.accumulate(values)
-        low = _before(2 * least - most, values[0])
+        smallest, largest = np.minimum.accumulate(values), np.maximum.accumulate(values)
+        low = _before(2 * smallest - largest, values[0])
         allowed = _before(_changes(values), 0) >= 2 * START
     gains = values - mean
     # A stake may depend on the numbers before, and not on its own number.

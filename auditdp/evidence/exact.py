@@ -501,19 +501,19 @@ def _envelope_counterexample(
     envelope: Envelope, k: int, loss: PairLoss, pair: Pair, claim: Claim
 ) -> Counterexample:
     output = envelope.outputs[k]
-    least, most = envelope.bounds[k]
+    smallest_p, largest_p = envelope.bounds[k]
     several = envelope.uses > 1
     each = ""
     if several:
         each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all"
-    probabilities = float(most.mid()), float(least.mid())
+    probabilities = float(largest_p.mid()), float(smallest_p.mid())
     return Counterexample(
         pair=str(pair),
         python=pair.python,
         output=_text(output),
         explanation=(
-            f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "
-            f"{_factor(row_loss(most, least))}{each}; the claim is {claim}"
+            f"This output has probability (or density) {_show(largest_p)} on the first input and "
+            f"{_show(smallest_p)} on the second, {_factor(row_loss(largest_p, smallest_p))}{each}; the claim is {claim}"
         ),
         probabilities=None if several else probabilities,
     )

@@ -307,13 +307,13 @@ def enumerated(
 
 
 def enclosed(
-    adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: str = ""
+    adjacency: Adjacency, largest: PairLoss, compared: int = 0, beyond: str = ""
 ) -> Coverage:
     """Return the cover of all pairs of a domain by the loss of an envelope.
 
     Args:
         adjacency: The domain.
-        most: The loss of the envelope.
+        largest: The loss of the envelope.
         compared: Number of pairs whose law was compared with the envelope.
         beyond: The larger loss of one of them, if any.
     """
@@ -324,14 +324,14 @@ def enclosed(
         assumed += f": its law lost no more on {count(compared, 'pair')}, and that is searched, not proved, for all others"
     else:
         assumed += ", attained as stated: no law was there to compare"
-    return Coverage(f"all pairs of {adjacency.name}", "", most, [assumed])
+    return Coverage(f"all pairs of {adjacency.name}", "", largest, [assumed])
 
 
 def additive(
     adjacency: Adjacency,
     noise: DeclaredNoise,
-    most: PairLoss,
-    seen: str,
+    largest: PairLoss,
+    compared_pairs: str,
     departure: str = "",
 ) -> Coverage:
     """Return the cover of all neighbours of a declared sensitivity by the noise model.
@@ -339,19 +339,19 @@ def additive(
     Args:
         adjacency: The neighbours.
         noise: The model: noise of one scale and shape.
-        most: The loss of answers that are as far apart as the sensitivity.
-        seen: The compared pairs, in words.
+        largest: The loss of answers that are as far apart as the sensitivity.
+        compared_pairs: The compared pairs, in words.
         departure: The contradiction of one of them to the model, if any.
     """
     if departure:
-        return Coverage(f"{seen} of {adjacency.name}", departure)
+        return Coverage(f"{compared_pairs} of {adjacency.name}", departure)
     apart = f"at most {noise.sensitivity:g} apart in {noise.norm}"
     around = " around its query" if noise.able.query is not None else ""
-    others = f"true on {seen}, and searched, not proved, on all others"
+    others = f"true on {compared_pairs}, and searched, not proved, on all others"
     return Coverage(
         f"all neighbours with queries {apart}, as declared, of noise of one scale{around}; {adjacency.name}",
         "",
-        most,
+        largest,
         [
             f"the noise has one scale and shape{around}, whatever the data: {others}",
             f"the answers of neighbours are {apart}: declared; {others}",
@@ -359,8 +359,8 @@ def additive(
     )
 
 
-def searched(adjacency: Adjacency, seen: str, remedy: str = "") -> Coverage:
-    """Return the cover by some pairs, ``seen`` in words; ``remedy`` would cover all."""
+def searched(adjacency: Adjacency, compared_pairs: str, remedy: str = "") -> Coverage:
+    """Return the cover by some pairs; ``remedy`` would cover all of them."""
     more = f"; {remedy}" if remedy else ""
     unchecked = f"not all neighbouring pairs were covered{more}"
-    return Coverage(f"{seen} of {adjacency.name}", unchecked)
+    return Coverage(f"{compared_pairs} of {adjacency.name}", unchecked)

@@ -298,9 +298,9 @@ def envelope_losses(envelope: Envelope) -> list[PairLoss]:
     assumed = (_FLOATS,) if floats else ()
     found = []
     with precision():
-        for least, most in envelope.bounds:
-            low = _larger(arb(1), _quotient(most.lower(), least.upper())).log()
-            high = _larger(arb(1), _quotient(most.upper(), least.lower())).log()
+        for smallest, largest in envelope.bounds:
+            low = _larger(arb(1), _quotient(largest.lower(), smallest.upper())).log()
+            high = _larger(arb(1), _quotient(largest.upper(), smallest.lower())).log()
             ends = (envelope.uses * low).lower(), (envelope.uses * high).upper()
             found.append(PairLoss(*ends, source, assumed=assumed))
     return found

@@ -53,15 +53,15 @@ class DeclaredNoise:
         """The norm of the sensitivity."""
         return NORMS[type(self.law)]
 
-    def bound(self, asked: dict[str, float]) -> PairLoss:
+    def bound(self, point: dict[str, float]) -> PairLoss:
         """Return the loss of answers that are as far apart as the sensitivity.
 
-        ``asked`` is a point of the curve δ(ε), if any.
+        ``point`` is a point of the curve δ(ε), if any.
         """
         family, scale = type(self.law), _scale(self.law)
         spread: Any = scale if family is GaussianLaw else np.array([scale])
         far, near = (family(np.array([at]), spread) for at in (self.sensitivity, 0.0))
-        return pair_loss(far, near, **asked)
+        return pair_loss(far, near, **point)
 
     def departure(self, pair: Pair) -> str:
         """Return the contradiction of a pair to the model, in words, or '' if none.

@@ -56,12 +56,12 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     evidence = play_game(
         request.adapted, request.privacy, request.adjacency, game, streams=streams
     )
-    seen = "whoever sees the outputs sees all of their bits"
+    assumption = "whoever sees the outputs sees all of their bits"
     return replace(
         evidence,
         kind="support",
         statement=f"Bit patterns: {evidence.statement}",
-        assumptions=[*evidence.assumptions, seen],
+        assumptions=[*evidence.assumptions, assumption],
     )
 
 
@@ -80,11 +80,11 @@ class Possible:
         """Return the forecaster of one pair."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         assert able.possible is not None  # else it is not played
-        asked, name = able.possible, f"{able.name}.possible"
+        of_mechanism, name = able.possible, f"{able.name}.possible"
 
         def possible(outputs: Array) -> list[Array]:
             with inputs.lent(name, pair.data, pair.neighbour) as lent:
-                return [np.asarray(asked(outputs, x), dtype=bool) for x in lent]
+                return [np.asarray(of_mechanism(outputs, x), dtype=bool) for x in lent]
 
         bound._possible = possible
         return bound

@@ -260,9 +260,9 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     seed = int(request.streams("sensitivity", 0).integers(2**32))
     largest: tuple[float, Pair] | None = None
     pairs, refuted = 0, None
-    most = int(ASIDE * allowance().left) // 2  # two runs each
+    max_pairs = int(ASIDE * allowance().left) // 2  # two runs each
     with trace, allowing(share=ASIDE):
-        for pair in islice(_pairs(request, seed), most):
+        for pair in islice(_pairs(request, seed), max_pairs):
             rng, claim = np.random.default_rng(seed), request.privacy
             traced = attempted(
                 partial(
@@ -335,10 +335,10 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
         return
     # A hundred pairs beside the played ones protect time.
     # Corner cases have at most half of them, and drawn pairs the rest.
-    offered, most = offers(adjacency), request.generated(100)
-    others = list(offered.corner_cases or [])[: most // 2]
+    offered, max_pairs = offers(adjacency), request.generated(100)
+    others = list(offered.corner_cases or [])[: max_pairs // 2]
     if offered.generated is not None:
-        drawn = islice(draws(generated(adjacency), seed=seed), most - len(others))
+        drawn = islice(draws(generated(adjacency), seed=seed), max_pairs - len(others))
         others += [each.value for each in drawn]
     for pair in others:
         if is_adjacent(adjacency, pair):

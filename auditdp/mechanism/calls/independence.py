@@ -66,7 +66,7 @@ in 10^6 times differ with probability 10^-4. """
 
 
 @dataclass(frozen=True)
-class Look:
+class IndependenceTest:
     """The result of the tests of independence."""
 
     dependent: str
@@ -114,10 +114,10 @@ def runs_in_processes(processes: int, *, seeded: bool) -> int:
 
 def _test_size(budget: int, *, seeded: bool, finding: bool) -> int:
     """Return the number of outputs that are compared: an even share of the budget."""
-    most = min(budget // 50, 1_024)
+    max_runs = min(budget // 50, 1_024)
     if finding and not seeded:
-        most = min(budget // SHARE_UNSEEDED, 2_048)
-    return max(most // 2 * 2, 4)
+        max_runs = min(budget // SHARE_UNSEEDED, 2_048)
+    return max(max_runs // 2 * 2, 4)
 
 
 def look(
@@ -128,7 +128,7 @@ def look(
     *,
     finding: bool = True,
     alone: int = PROCESSES,
-) -> Look:
+) -> IndependenceTest:
     """Test whether calls on these one or two inputs are independent.
 
     Args:
@@ -159,8 +159,10 @@ def look(
         order = streams("independence", 2).permutation(size).tolist()
         found, apart = _made_again(calls, process, runs, order, pairs, took)
     else:
-        most = math.inf if finding else budget // 2
-        found, apart = _of_processes(calls, process, inputs, took / size, most=most)
+        max_runs = math.inf if finding else budget // 2
+        found, apart = _of_processes(
+            calls, process, inputs, took / size, max_runs=max_runs
+        )
     dependent = found or independence(by_input)
     constant = all((part == part[0, 0]).all() for part in by_input)
     # Inputs with one output each mean no noise, or an answer that is kept. Only calls
@@ -169,7 +171,9 @@ def look(
         processes = runs_in_processes(alone, seeded=calls.seeded) // 2
         seeds = streams("independence", 3).integers(2**63, size=processes)
         dependent = _keeps_its_answers(calls, process, inputs, seeds)
-    return Look(f"{calls.name}: {dependent}" if dependent else "", constant, apart)
+    return IndependenceTest(
+        f"{calls.name}: {dependent}" if dependent else "", constant, apart
+    )
 
 
 def _keeps_its_answers(
@@ -228,9 +232,9 @@ def _made_again(
     # One more output in the middle exposes a state that alternates from call to call.
     again.insert(half, Run(runs[0].data, 1, 0))
     there = process.rows(calls, [again], _patience(took))
-    made = there[0] if there else calls.runs(again)
+    repeated = there[0] if there else calls.runs(again)
     # The additional output is dropped before the comparison.
-    others = np.delete(made, 2 * half, axis=0).reshape(pairs.shape)
+    others = np.delete(repeated, 2 * half, axis=0).reshape(pairs.shape)
     first = pairs[order]
     with np.errstate(invalid="ignore"):
         scale = np.nan_to_num(np.abs(first), posinf=0.0).max(axis=(0, 1))
@@ -254,7 +258,12 @@ REMEDY = (
 
 
 def _of_processes(
-    calls: Calls, process: Untouched, inputs: Sequence[Any], each: float, *, most: float
+    calls: Calls,
+    process: Untouched,
+    inputs: Sequence[Any],
+    each: float,
+    *,
+    max_runs: float,
 ) -> tuple[str, bool]:
     """Compare two outputs of one untouched process with those of other processes.
 
@@ -263,7 +272,7 @@ def _of_processes(
     """
     processes = PROCESSES // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
-    if processes * len(part) > most:
+    if processes * len(part) > max_runs:
         return "", False
     patience = _patience(each * len(part))
     found = process.rows(calls, [part] * processes, patience)

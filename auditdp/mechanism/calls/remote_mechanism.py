@@ -202,9 +202,9 @@ class MechanismElsewhere:
         self.score: Any = None
         self.possible: Any = None
 
-    def begin(self, *asked: Any) -> None:
+    def begin(self, *request: Any) -> None:
         """Have evidence prepared in the other process, before any is gathered."""
-        self.held, _ = self.channel.ask("gather", self.number, *asked)
+        self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None
         self.possible = self._possible if self.held.tells_possible else None
 
@@ -212,9 +212,9 @@ class MechanismElsewhere:
         self, data: HeldInput, size: int, *, rng: np.random.Generator
     ) -> Array:
         """Return rows of ``size`` outputs."""
-        made = self.calls()
-        made.look([data], rng)
-        return made(data, size, rng)
+        calls = self.calls()
+        calls.look([data], rng)
+        return calls(data, size, rng)
 
     def calls(self) -> CallsElsewhere:
         """Return calls whose outputs have no representation yet."""
@@ -231,8 +231,8 @@ class MechanismElsewhere:
             the law does not list; and the finite log-odds of the law with their
             weights, two arrays or none.
         """
-        asked = "law", self.number, form, pair.data.pair
-        (number, unlisted), arrays = self.channel.ask(*asked)
+        request = "law", self.number, form, pair.data.pair
+        (number, unlisted), arrays = self.channel.ask(*request)
         return partial(self._log_probs, number), unlisted, self._stated(arrays)
 
     def _log_probs(self, number: int, outputs: Array) -> list[Array]:
@@ -262,8 +262,8 @@ class MechanismElsewhere:
             two arrays or none if they are unknown beforehand. None if the trace derives
             none.
         """
-        asked = "read", self.number, form, pair.data.pair
-        number, arrays = self.channel.ask(*asked)
+        request = "read", self.number, form, pair.data.pair
+        number, arrays = self.channel.ask(*request)
         stated = self._stated(arrays)
         return None if number is None else (partial(self._odds, number), stated)
 
@@ -348,8 +348,8 @@ class CallsElsewhere(Calls):
     def _rows_of(
         self, wanted: Sequence[tuple[Any, int]], rng: np.random.Generator
     ) -> list[Array]:
-        asked = [(data.place, size) for data, size in wanted]
-        return self._rows_by("rows", asked, [size for _, size in wanted], rng)
+        request = [(data.place, size) for data, size in wanted]
+        return self._rows_by("rows", request, [size for _, size in wanted], rng)
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
@@ -359,14 +359,14 @@ class CallsElsewhere(Calls):
     def _rows_by(
         self,
         what: str,
-        asked: Sequence[Any],
+        request: Sequence[Any],
         sizes: Sequence[int],
         rng: np.random.Generator | None = None,
     ) -> list[Array]:
         assert self.like is not None  # they were looked at
         # The size of the answer is known, and a longer one is not read.
-        most = sum(sizes) * self.like[:1].nbytes
-        _, arrays = self._ask(what, asked, self._singly, rng=rng, most=most)
+        max_bytes = sum(sizes) * self.like[:1].nbytes
+        _, arrays = self._ask(what, request, self._singly, rng=rng, max_bytes=max_bytes)
         return self.checked(arrays, sizes)
 
     def anew(self) -> Self:
@@ -398,8 +398,8 @@ class CallsElsewhere(Calls):
         **options: Any,
     ) -> tuple[Any, list[Array]]:
         seed = None if rng is None else Seed.of(rng)
-        asked = "of_calls", self.number, what, self.raising, seed, *arguments
-        (after, value), arrays = self.mechanism.channel.ask(*asked, **options)
+        request = "of_calls", self.number, what, self.raising, seed, *arguments
+        (after, value), arrays = self.mechanism.channel.ask(*request, **options)
         # The effects of the calls are taken over, as if they had been made here.
         self.raising |= after.raising
         self.raised.update(after.raised)
