@@ -68,6 +68,7 @@ def accounting_evidence(
     """
     check = cross_check(claim, accountants, about=about, attained=attained)
     failed = "; ".join(check.failures)
+    # An undecided claim without any answer is an error, and not a result.
     none_answered = len(check.failures) == len(check.answers)
     if check.verdict is Verdict.NOT_REFUTED and none_answered:
         raise AccountantError(f"no accountant answered: {failed}")
@@ -116,6 +117,7 @@ def accounting_evidence(
 def _counterexample(check: CrossCheck) -> Counterexample | None:
     if check.verdict is not Verdict.VIOLATED:
         return None
+    # The accountant whose lower bound is reported may be a check alone.
     worst, shown = f"the worst of {check.about.text}", check.lower
     if shown is None or shown.value is None or not shown.refutes:
         return Counterexample(pair=worst, explanation=check.statement)

@@ -160,17 +160,20 @@ class Limits:
 
         They are an upper limit of p and a lower limit of q; shape (events, angles - 1).
         """
-        return self._most(first, angles)[:, :-1], self._least(second, angles)[:, 1:]
+        return self._upper(first, angles)[:, :-1], self._lower(second, angles)[:, 1:]
 
     def rounded(self, first: Counts, second: Counts) -> tuple[Floats, Floats]:
         """Return wider limits of the same shape, from the table."""
         up = np.searchsorted(self.nodes, first)
         down = np.searchsorted(self.nodes, second, side="right") - 1
-        most, least = self._table
-        for table, used, limit in ((most, up, self._most), (least, down, self._least)):
+        upper, lower = self._table
+        for table, used, limit in (
+            (upper, up, self._upper),
+            (lower, down, self._lower),
+        ):
             missing = np.unique(used[np.isnan(table[used, 0])])
             table[missing] = limit(self.nodes[missing], COARSE)
-        return most[up][:, :-1], least[down][:, 1:]
+        return upper[up][:, :-1], lower[down][:, 1:]
 
     @cached_property
     def nodes(self) -> Counts:
@@ -183,10 +186,10 @@ class Limits:
         empty = np.full((len(self.nodes), COARSE), np.nan)
         return empty, empty.copy()
 
-    def _most(self, counts: Counts, angles: int) -> Floats:
+    def _upper(self, counts: Counts, angles: int) -> Floats:
         return self._limit(upper_limit, counts, np.cos(_grid(angles)))
 
-    def _least(self, counts: Counts, angles: int) -> Floats:
+    def _lower(self, counts: Counts, angles: int) -> Floats:
         return self._limit(lower_limit, counts, np.sin(_grid(angles)))
 
     def _limit(self, limit: Any, counts: Counts, side: Floats) -> Floats:
@@ -230,8 +233,8 @@ def largest_losses(
     for first, second in np.concatenate([ends, ends[::-1]], axis=1).T:
         events = _events(counts[first], counts[second], limits)
         found = [
-            _largest(loss, events, limits, least)
-            for loss, least in zip(losses, found, strict=True)
+            _largest(loss, events, limits, so_far)
+            for loss, so_far in zip(losses, found, strict=True)
         ]
     return found[: len(deltas)], found[len(deltas) :]
 
@@ -260,10 +263,11 @@ def told_apart(
         return None
     one, other = np.concatenate([ends, ends[::-1]], axis=1)
     best = np.argmax(np.maximum(first[one] - first[other], 0).sum(axis=1))
+    # The event holds the outputs that are more frequent on one input.
     event = first[one[best]] > first[other[best]]
     later = (counts[:, : first.shape[1]] - first)[:, event].sum(axis=1)
-    least = lower_limit(later[one[best]], runs, error / 2)
-    return float(least), float(upper_limit(later[other[best]], runs, error / 2))
+    lower = lower_limit(later[one[best]], runs, error / 2)
+    return float(lower), float(upper_limit(later[other[best]], runs, error / 2))
 
 
 def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
@@ -276,40 +280,40 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     """
     here = (first > 0) & (second > 0)
     weights, gains = second[here], first[here]
-    most = np.full(runs + 1, int(first[second == 0].sum()), dtype=np.int64)
+    best = np.full(runs + 1, int(first[second == 0].sum()), dtype=np.int64)
     if len(gains) > MOST_OUTPUTS:
         order = np.argsort(weights)
         rare, kept = order[:-MOST_OUTPUTS], order[-MOST_OUTPUTS:]
-        most += gains[rare].sum()
+        best += gains[rare].sum()
         weights, gains = weights[kept], gains[kept]
     # Invariant: ``most`` has the best sets of the outputs so far.
     for weight, gain in zip(weights, gains, strict=True):
-        np.maximum(most[weight:], most[:-weight] + gain, out=most[weight:])
-    return most
+        np.maximum(best[weight:], best[:-weight] + gain, out=best[weight:])
+    return best
 
 
 def _events(first: Counts, second: Counts, limits: Limits) -> tuple[Counts, Counts]:
     """Return (X, Y): every event has at most the X and at least the Y of an entry."""
-    most = most_hits(first, second, limits.runs)
+    hits = most_hits(first, second, limits.runs)
     # Only steps at which X grows count, and of all steps between two nodes, the least Y
     # and the most X.
-    steps = np.append(0, 1 + np.flatnonzero(np.diff(most)))
+    steps = np.append(0, 1 + np.flatnonzero(np.diff(hits)))
     starts, ends = _binned(steps, limits.nodes)
-    return most[steps[ends]], steps[starts]
+    return hits[steps[ends]], steps[starts]
 
 
 def _largest(
-    loss: Loss, events: tuple[Counts, Counts], limits: Limits, least: float
+    loss: Loss, events: tuple[Counts, Counts], limits: Limits, so_far: float
 ) -> float:
-    """Return the largest loss of all events, or ``least`` if that is larger."""
+    """Return the largest loss of all events, or ``so_far`` if that is larger."""
     first, second = events
     bounds = loss(*limits.rounded(first, second)).max(axis=1)
     for k in np.argsort(-bounds):
-        if bounds[k] <= least:
+        if bounds[k] <= so_far:
             break
         exact = limits(first[k : k + 1], second[k : k + 1], FINE)
-        least = max(least, float(loss(*exact).max()))
-    return least
+        so_far = max(so_far, float(loss(*exact).max()))
+    return so_far
 
 
 def _epsilon_at(delta: float) -> Loss:
@@ -343,7 +347,7 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
     ends = nodes(runs, 0.1)
     largest = 0.0
     for x, q in zip(counts, law, strict=True):
-        hits, mass = _least_mass(x[x > 0], q[x > 0], runs)
+        hits, mass = _smallest_mass(x[x > 0], q[x > 0], runs)
         # Of all sets between two ends, the most runs and the least mass.
         first, last = _binned(hits, ends)
         limits = upper_limit(hits[last], runs, error)
@@ -352,7 +356,7 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
     return largest
 
 
-def _least_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
+def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
     """Return (X, m): every set has at most the X and at least the m of an entry.
 
     X ascends from 0. Up to ``MOST_EXACT`` outputs are a knapsack, solved exactly; of
@@ -363,12 +367,12 @@ def _least_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
         hits = np.arange(runs + 1)
         known = np.append(0, np.cumsum(x[order]))
         return hits, np.interp(hits, known, np.append(0.0, np.cumsum(q[order])))
-    least = np.full(runs + 1, np.inf)
-    least[0] = 0.0
+    smallest = np.full(runs + 1, np.inf)
+    smallest[0] = 0.0
     for times, mass in zip(x, q, strict=True):
-        np.minimum(least[times:], least[:-times] + mass, out=least[times:])
-    hits = np.flatnonzero(np.isfinite(least))
-    return hits, least[hits]
+        np.minimum(smallest[times:], smallest[:-times] + mass, out=smallest[times:])
+    hits = np.flatnonzero(np.isfinite(smallest))
+    return hits, smallest[hits]
 
 
 def log_e_value(counts: Counts, law: Floats) -> float:
@@ -393,10 +397,12 @@ def log_e_value(counts: Counts, law: Floats) -> float:
 
 
 def _log_e_value(x: Counts, q: Floats) -> float:
+    # Outputs that never came have factors of 1.
     q, x = q[x > 0], x[x > 0]
     if (q <= 0).any():
         return math.inf
     concentrations = 4.0 ** np.arange(14)
+    # Largest probabilities may sum to more than 1; the divisor then grows.
     c = concentrations[:, None] / max(1.0, float(q.sum()))
     outputs = (gammaln(c * q + x) - gammaln(c * q) - x * np.log(q)).sum(axis=1)
     mixed = outputs + gammaln(concentrations) - gammaln(concentrations + x.sum())
@@ -421,6 +427,7 @@ def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
     """
     if np.isnan(values).any():
         return 1.0
+    # The largest difference is at a value, or just before one.
     points, times = np.unique(values, return_counts=True)
     until = np.cumsum(times) / len(values)
     before = np.append(0.0, until[:-1])
@@ -494,6 +501,7 @@ class Tally:
         if self.full:
             return
         found, counts = different(rows)
+        # A row that came before keeps its column.
         for row, times in zip(found[: self.most], counts, strict=False):
             place = self._places.setdefault(_key(row), len(self._outputs))
             if place == len(self._outputs):

@@ -143,31 +143,34 @@ def counting_evidence(
     later = calls // max(len(inputs), 1) - FIRST_RUNS
     if later < 0:
         return None
-    made, own = Calls(mechanism), prefixed(streams, "counting:")
-    check_calls(made, inputs, own)
-    tally = Tally(made, inputs, streams, most=MOST_OUTPUTS)
+    caller, own = Calls(mechanism), prefixed(streams, "counting:")
+    check_calls(caller, inputs, own)
+    tally = Tally(caller, inputs, streams, most=MOST_OUTPUTS)
     first = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
-    few = not tally.full and len(tally.outputs) <= 64
-    few = few and not isinstance(claim, GaussianDP)
+    # Over 64 different outputs in the first runs are too many to bound all events.
+    has_few_outputs = not tally.full and len(tally.outputs) <= 64
+    has_few_outputs = has_few_outputs and not isinstance(claim, GaussianDP)
     compare = None
     if law is not None:
-        compare = _comparison([law(data) for data in inputs], made.form)
-    if not few and compare is None:
+        compare = _comparison([law(data) for data in inputs], caller.form)
+    if not has_few_outputs and compare is None:
         return None
     both = zip(first, tally.add(later), strict=True)
     rows = [np.concatenate(parts) for parts in both]
-    error = alpha / (few + (compare is not None))
+    # The bounds and the test of the law share the error equally.
+    error = alpha / (has_few_outputs + (compare is not None))
     losses = event = followed = None
-    if few and not tally.full:
+    if has_few_outputs and not tally.full:
         losses = _losses(tally, ends, claim, error)
         event = told_apart(first_counts, tally.counts, ends, later, alpha)
     if compare is not None:
         followed = compare(tally, rows, error)
     if losses is None and followed is None:
         return None
+    # Dependent calls would make every bound wrong.
     found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
-    return believed(found, made, inputs[:2], own, calls)
+    return believed(found, caller, inputs[:2], own, calls)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
@@ -201,6 +204,8 @@ Comparison = Callable[[Tally, Sequence[Array], float], Followed]
 def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
     """Return the test of runs against the laws of their inputs, if there is one."""
     finite = [law for law in laws if isinstance(law, FiniteLaw)]
+    # Finite laws are compared output by output, and laws of numbers by distribution
+    # functions.
     if len(finite) == len(laws):
         if all(len(law.outcomes) <= MOST_OUTPUTS for law in finite):
             return partial(_by_counts, finite)
@@ -232,6 +237,7 @@ def _by_counts(
         refuted = (
             f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
         )
+    # Half of the error is for the test, and half for the distance.
     elif log_e >= math.log(2 / error):
         once_in = f"10^{log_e / math.log(10):.1f}"
         seldom = f"{tally.runs:,} runs on each input come out so at most once in {once_in} times"
@@ -292,7 +298,7 @@ def _evidence(
     if losses is not None:
         delta, epsilon = losses.shown
         scope = _scope(played, adjacency)
-        least, most = event or (None, None)
+        lower, higher = event or (None, None)
         details = replace(
             details,
             scope=scope,
@@ -302,8 +308,8 @@ def _evidence(
             delta_at_claim=losses.claimed,
             # More than 64 pairs are not named in the record.
             counted_pairs=list(map(str, played)) if len(played) <= 64 else None,
-            event_at_least=least,
-            event_at_most=most,
+            event_at_least=lower,
+            event_at_most=higher,
         )
         bound = "they give no upper bound on ε"
         if math.isfinite(epsilon):

@@ -144,24 +144,28 @@ def estimation_evidence(
         MechanismError: If outputs are not single finite numbers within the declared
             range, or the calls do not suffice for 30 of every input.
     """
+    # The calls of a class are shared by its inputs, so that the largest class decides.
     each = calls // max(len(inputs), 1)
-    most = max(len(group) for group in inputs.values())
-    if each < LEAST_CALLS * most:
+    largest_class = max(len(group) for group in inputs.values())
+    if each < LEAST_CALLS * largest_class:
         raise MechanismError(
-            f"{calls} calls for {len(inputs)} classes of up to {most} inputs are too few: give at least {LEAST_CALLS} "
-            f"to every input, that is calls={LEAST_CALLS * most * len(inputs)}"
+            f"{calls} calls for {len(inputs)} classes of up to {largest_class} inputs are too few: "
+            f"give at least {LEAST_CALLS} to every input, that is calls={LEAST_CALLS * largest_class * len(inputs)}"
         )
     first = next(iter(inputs.values()))
-    made = Calls(mechanism)
-    check_calls(made, first[:2], streams)
+    caller = Calls(mechanism)
+    check_calls(caller, first[:2], streams)
     samples: list[Sample] = []
     for k, (name, group) in enumerate(inputs.items()):
-        samples += _samples(made, promise, name, group, each, streams("estimation", k))
+        samples += _samples(
+            caller, promise, name, group, each, streams("estimation", k)
+        )
     level = alpha / len(samples)
     classes = {}
     for name, group in inputs.items():
         own = [sample for sample in samples if sample.name == name]
         classes[name] = _describe(own, group, promise, level)
+    # Each input has tests of its own, and classes are for the report.
     broken, within = _judge(promise, samples, alpha)
     pairs = list(zip(samples, broken, within, strict=True))
     refuted = dict.fromkeys(s.name for s, is_broken, _ in pairs if is_broken)
@@ -169,6 +173,8 @@ def estimation_evidence(
     promised = str(promise)[0].upper() + str(promise)[1:]
     undeclared = any(s.limits is None for s in samples)
     counterexample, tested = None, first
+    # The class that is furthest off is reported, and its inputs are tested for
+    # dependence.
     if refuted:
         worst = max((classes[name] for name in refuted), key=_severity(promise))
         asymptotic = undeclared and isinstance(promise, Unbiased)
@@ -202,7 +208,7 @@ def estimation_evidence(
             classes=list(classes.values()), margin=promise.margin
         ),
     )
-    return believed(found, made, tested[:2], streams, calls)
+    return believed(found, caller, tested[:2], streams, calls)
 
 
 def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
@@ -216,7 +222,7 @@ def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
 
 
 def _samples(
-    made: Calls,
+    caller: Calls,
     promise: Promise,
     name: str,
     group: Sequence[Any],
@@ -227,20 +233,20 @@ def _samples(
     samples = []
     shares = np.array_split(np.arange(calls), len(group))
     for share, data in zip(shares, group, strict=True):
-        outputs = made(data, len(share), rng)
+        outputs = caller(data, len(share), rng)
         if outputs.ndim != 1:
             raise MechanismError(
-                f"{made.name}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
+                f"{caller.name}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
             )
-        with made.inputs.lent(f"{made.name}: the promise's truth", data) as (lent,):
+        with caller.inputs.lent(f"{caller.name}: the promise's truth", data) as (lent,):
             truth = promise.truth(lent)
         values = outputs.astype(float)
         if not np.isfinite(values).all():
             text = "NaN" if np.isnan(values).any() else "an infinite number"
             raise MechanismError(
-                f"{made.name}: returned {text} on input {brief(data)}, which estimates nothing"
+                f"{caller.name}: returned {text} on input {brief(data)}, which estimates nothing"
             )
-        limits = _declared(made.mechanism, promise, data, values)
+        limits = _declared(caller.mechanism, promise, data, values)
         if limits is not None:
             limits = limits[0] - truth, limits[1] - truth
         # The last bits of a subtraction are no bias.
@@ -259,6 +265,7 @@ def _declared(
     """
     own = capabilities(mechanism).output_range
     given = own(data) if own is not None else None
+    # The mechanism's own range precedes that of the promise.
     if given is None:
         given = promise.range(data) if callable(promise.range) else promise.range
     if given is None:
@@ -287,6 +294,7 @@ def _judge(
             refuting.append(variance_above(s.errors, bound, level))
             shown = variance_below(s.errors, bound, alpha, s.limits, promise.kurtosis)
         else:
+            # A promise of almost no bias is refuted only beyond its margin.
             allowed = promise.margin if promise.almost else 0.0
             refuting.append(bias(s.errors, -allowed, allowed, level, s.limits))
             shown = mean_within(s.errors, promise.margin, alpha, s.limits)
@@ -301,6 +309,8 @@ def _holm(p_values: Floats, alpha: float) -> Flags:
     statsmodels gives the same answer, and collects all garbage at every call: for 20
     p-values it took 190 ms on a busy core, and these lines take 0.02 ms.
     """
+    # The k-th smallest p-value is compared with alpha over the number of hypotheses
+    # that are left, until one fails.
     order, count = np.argsort(p_values), len(p_values)
     below = p_values[order] <= alpha / (count - np.arange(count))
     refuted = np.zeros(count, dtype=np.bool_)
@@ -447,9 +457,9 @@ def _sides(
     values: Floats, low: float, high: float, alpha: float, limits: Limits | None
 ) -> tuple[Floats, Floats]:
     """Return bets against "the mean is at most ``high``" and "at least ``low``"."""
-    least, most = limits or (None, None)
-    above = mean_bets(values, high, alpha, least)
-    return above, mean_bets(-values, -low, alpha, None if most is None else -most)
+    lower, upper = limits or (None, None)
+    above = mean_bets(values, high, alpha, lower)
+    return above, mean_bets(-values, -low, alpha, None if upper is None else -upper)
 
 
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
@@ -485,6 +495,7 @@ def variance_below(
         means = np.cumsum(values)[:-1] / np.arange(1, len(values))
         centre = np.concatenate([values[:1], means])
         widest = np.maximum(centre - limits[0], limits[1] - centre) ** 2
+        # A small variance is a small mean of squares, so that signs are reversed.
         squares = (values - centre) ** 2
         return _wealth(mean_bets(-squares, -bound, alpha, -widest), True)
     if not varies(values):
@@ -507,6 +518,7 @@ def kurtosis_bets(
     """
     groups = sample_variances(values)
     second = 1 + (kurtosis - 3) / GROUP + 2 / (GROUP - 1)
+    # The stake depends on the number of groups alone, so that it is fixed beforehand.
     stake = min(math.sqrt(2 * math.log(1 / alpha) / len(groups) / (second - 1)), 1.0)
     with np.errstate(divide="ignore"):
         factors = 2 * np.log(np.maximum(1 - stake * groups / bound / 2, 0.0))
@@ -557,10 +569,12 @@ def mean_bets(
     place = np.arange(len(values))
     allowed = place >= start
     if low is None:
-        least, most = np.minimum.accumulate(values), np.maximum.accumulate(values)
-        low = _before(2 * least - most, values[0])
+        # Without declared limits, those of the numbers so far are widened.
+        smallest, largest = np.minimum.accumulate(values), np.maximum.accumulate(values)
+        low = _before(2 * smallest - largest, values[0])
         allowed = _before(_changes(values), 0) >= 2 * START
     gains = values - mean
+    # A stake may depend on the numbers before, and not on its own number.
     mean_squares = _before(np.cumsum(gains**2), 0.0) / np.maximum(place, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = np.sqrt(2 * math.log(1 / alpha) / len(values) / mean_squares)

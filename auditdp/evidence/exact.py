@@ -132,6 +132,7 @@ def exact_evidence(
     stated = stated_by(able, claim)
     envelope: Envelope | None = None
     enclosed = play is None and (stated is None or is_pure(claim))
+    # An envelope covers all pairs of a domain, but only for a pure epsilon.
     if enclosed and isinstance(adjacency, Box) and able.envelope is not None:
         envelope = able.envelope()
         compared = by_envelope(envelope, stated, adjacency, seed)
@@ -141,11 +142,13 @@ def exact_evidence(
         )
     else:
         if refuting and stated.of_output:
+            # A control is refuted by its first pair that breaks the claim.
             play = _first_that_breaks(stated, claim, adjacency, play) or play
         compared = by_pairs(
             able, stated, claim, adjacency, play, seed=seed, examples=examples
         )
     found = _LawComparison(able, claim, stated, envelope, compared)
+    # Only an attained loss refutes.
     if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
@@ -155,6 +158,7 @@ def exact_evidence(
             ),
             **found.recorded(),
         )
+    # Every inequality is certain, and every pair is covered.
     if found.within and found.bounded and compared.complete:
         verdict, ending = Verdict.CERTIFIED, f", certainly within {claim}"
     else:
@@ -244,6 +248,7 @@ class _LawComparison:
             **_curves(claim, self.stated, worst, self.pair),
         )
         lower = upper = None
+        # A bound counts only if all losses have one.
         if known and self.attained:
             lower = max(low for low, _ in ends[:-1])
         if known and compared.complete:
@@ -336,6 +341,7 @@ def _smallest(
 ) -> Pair:
     """Return the simplest violating pair that a search finds, or ``start``."""
 
+    # A mechanism may refuse to state the law of a generated pair.
     def loss_of(pair: Pair) -> PairLoss | None:
         try:
             return stated.loss_of(pair)
@@ -397,6 +403,7 @@ def _number(value: arb, digits: int) -> str:
     if low == high == math.inf:
         return "∞"
     if low == 0.0 < high:
+        # An enclosure that contains 0 has no digits.
         # No claim is about a probability below 1e-30.
         return "0" if high < 1e-30 else f"at most {high:.{digits}g}"
     if high - low > 1e-6 * high:
@@ -412,6 +419,7 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
     left to the game.
     """
     with precision():
+        # Comparisons of balls are true only if they are certain.
         level = arb(claim.level)
         tolerance = 1 + arb(ROUNDING_TOLERANCE)
         if isinstance(claim, GaussianDP):
@@ -467,6 +475,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
             explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}"
         )
     with precision():
+        # The output that adds most to δ is the clearest example.
         factor = arb(claim.level).exp()
 
         def excess(row: Any) -> float:
@@ -478,7 +487,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
         one, two, output = max(exceeding or rows, key=excess)
         delta = float(laws.delta(arb(claim.level)).mid())
     return found(
-        output=output if isinstance(output, str) else brief(output),
+        output=_text(output),
         explanation=(
             f"This output has probability {_show(one)} on the first input and {_show(two)} on the second, "
             f"{_factor(row_loss(one, two))}; the claim is {claim}. Over all outputs ε = {loss} and "
@@ -492,22 +501,26 @@ def _envelope_counterexample(
     envelope: Envelope, k: int, loss: PairLoss, pair: Pair, claim: Claim
 ) -> Counterexample:
     output = envelope.outputs[k]
-    least, most = envelope.bounds[k]
+    smallest_p, largest_p = envelope.bounds[k]
     several = envelope.uses > 1
     each = ""
     if several:
         each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all"
-    probabilities = float(most.mid()), float(least.mid())
+    probabilities = float(largest_p.mid()), float(smallest_p.mid())
     return Counterexample(
         pair=str(pair),
         python=pair.python,
-        output=output if isinstance(output, str) else brief(output),
+        output=_text(output),
         explanation=(
-            f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "
-            f"{_factor(row_loss(most, least))}{each}; the claim is {claim}"
+            f"This output has probability (or density) {_show(largest_p)} on the first input and "
+            f"{_show(smallest_p)} on the second, {_factor(row_loss(largest_p, smallest_p))}{each}; the claim is {claim}"
         ),
         probabilities=None if several else probabilities,
     )
+
+
+def _text(output: Any) -> str:
+    return output if isinstance(output, str) else brief(output)
 
 
 def _show(p: arb) -> str:

@@ -97,11 +97,13 @@ def by_pairs(
     if given is not None:
         coverage = searched(adjacency, compared)
         return Compared(pairs, losses, coverage, looked_at=looked_at)
+    # A model of noise covers all pairs, unless one contradicts it.
     noise = declared_noise(able, stated, pairs[0].data)
     departures = []
     if noise is not None:
         departures = list(filter(None, map(noise.departure, pairs)))
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
+    # A pair and its reverse have the same loss.
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
     if new:
@@ -111,6 +113,7 @@ def by_pairs(
     if noise is None:
         coverage = searched(adjacency, compared, offers(adjacency).remedy)
         return Compared(pairs, losses, coverage, True, looked_at)
+    # A model that was tested on listed pairs alone is not tested at all.
     if not departures and not new:
         departures = [
             "the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"
@@ -154,6 +157,7 @@ def _search(
 
     found = maximise(offered.generated, loss, examples=examples, seed=seed)
     if noise is not None and not departures:
+        # A contradiction may be found on inputs far from those of a large loss.
         wide = offered.generated if offered.wide is None else offered.wide
         # If a mechanism refuses all inputs, they show nothing.
         with suppress(AuditError):
@@ -222,6 +226,7 @@ def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
     first, second = stated.law_of(pair.data), stated.law_of(other.data)
     if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
         return type(first) is type(second)
+    # Outputs of probability 0 may be listed or not.
     longest = max(len(first.floats), len(second.floats))
     mine, theirs = (
         np.sort(np.pad(law.floats, (longest - len(law.floats), 0)))
@@ -253,6 +258,7 @@ def by_envelope(
     losses = [stated.loss_of(pair) for pair in compared]
     worst = max(range(len(compared)), key=lambda k: size(losses[k]))
     beyond = ""
+    # A law that loses more than its envelope shows that the envelope is wrong.
     if losses[worst].lower > bound.upper * (1 + ROUNDING_TOLERANCE):
         beyond = (
             f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
@@ -301,13 +307,13 @@ def enumerated(
 
 
 def enclosed(
-    adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: str = ""
+    adjacency: Adjacency, largest: PairLoss, compared: int = 0, beyond: str = ""
 ) -> Coverage:
     """Return the cover of all pairs of a domain by the loss of an envelope.
 
     Args:
         adjacency: The domain.
-        most: The loss of the envelope.
+        largest: The loss of the envelope.
         compared: Number of pairs whose law was compared with the envelope.
         beyond: The larger loss of one of them, if any.
     """
@@ -318,14 +324,14 @@ def enclosed(
         assumed += f": its law lost no more on {count(compared, 'pair')}, and that is searched, not proved, for all others"
     else:
         assumed += ", attained as stated: no law was there to compare"
-    return Coverage(f"all pairs of {adjacency.name}", "", most, [assumed])
+    return Coverage(f"all pairs of {adjacency.name}", "", largest, [assumed])
 
 
 def additive(
     adjacency: Adjacency,
     noise: DeclaredNoise,
-    most: PairLoss,
-    seen: str,
+    largest: PairLoss,
+    compared_pairs: str,
     departure: str = "",
 ) -> Coverage:
     """Return the cover of all neighbours of a declared sensitivity by the noise model.
@@ -333,19 +339,19 @@ def additive(
     Args:
         adjacency: The neighbours.
         noise: The model: noise of one scale and shape.
-        most: The loss of answers that are as far apart as the sensitivity.
-        seen: The compared pairs, in words.
+        largest: The loss of answers that are as far apart as the sensitivity.
+        compared_pairs: The compared pairs, in words.
         departure: The contradiction of one of them to the model, if any.
     """
     if departure:
-        return Coverage(f"{seen} of {adjacency.name}", departure)
+        return Coverage(f"{compared_pairs} of {adjacency.name}", departure)
     apart = f"at most {noise.sensitivity:g} apart in {noise.norm}"
     around = " around its query" if noise.able.query is not None else ""
-    others = f"true on {seen}, and searched, not proved, on all others"
+    others = f"true on {compared_pairs}, and searched, not proved, on all others"
     return Coverage(
         f"all neighbours with queries {apart}, as declared, of noise of one scale{around}; {adjacency.name}",
         "",
-        most,
+        largest,
         [
             f"the noise has one scale and shape{around}, whatever the data: {others}",
             f"the answers of neighbours are {apart}: declared; {others}",
@@ -353,8 +359,8 @@ def additive(
     )
 
 
-def searched(adjacency: Adjacency, seen: str, remedy: str = "") -> Coverage:
-    """Return the cover by some pairs, ``seen`` in words; ``remedy`` would cover all."""
+def searched(adjacency: Adjacency, compared_pairs: str, remedy: str = "") -> Coverage:
+    """Return the cover by some pairs; ``remedy`` would cover all of them."""
     more = f"; {remedy}" if remedy else ""
     unchecked = f"not all neighbouring pairs were covered{more}"
-    return Coverage(f"{seen} of {adjacency.name}", unchecked)
+    return Coverage(f"{compared_pairs} of {adjacency.name}", unchecked)

@@ -31,8 +31,6 @@ ROUNDING_TOLERANCE = 1e-12
 """Relative difference up to which two levels are one claim written in doubles."""
 ROUNDING_UNITS = 256
 """Units in the last place by which rounding may move a location or a query."""
-EXACT_INTEGERS = 2**53
-"""Integers below this one are doubles, and so are their differences."""
 Row = tuple[arb, arb, Any]
 """(P(y), Q(y), y) for an output y, or a class of outputs of one ratio."""
 _FLOATS = (
@@ -137,6 +135,8 @@ class Aligned:
             excess = (row[one] - factor * row[other] for row in self.rows)
             listed = sum((each.max(zero) for each in excess), zero)
             more, less = self.left_out[one].most, self.left_out[other]
+            # Unlisted outputs of the first law add to δ, and those of the second
+            # subtract.
             if less.floats:
                 listed += (-factor * less.most).union(more)
             elif more > 0:
@@ -156,11 +156,14 @@ def aligned(p: Any, q: Any) -> Aligned:
     """
     rows: list[Row]
     if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
+        # Outcomes of one value are distinct if either law lists them so.
         zero, split = arb(0), p.split | q.split
         of_p, of_q = p.by_key(split), q.by_key(split)
         rows = []
         for key, i in of_p.items():
-            other = q.balls[of_q[key]] if key in of_q else zero
+            other = zero
+            if key in of_q:
+                other = q.balls[of_q[key]]
             rows.append((p.balls[i], other, p.outcomes[i]))
         for key, i in of_q.items():
             if key not in of_p:
@@ -181,6 +184,7 @@ def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
         for atom in p.points | q.points:
             p_mass, q_mass = (ball(law.points.get(atom, 0)) for law in (p, q))
             rows.append((p_mass, q_mass, float(atom)))
+        # Both densities are constant between any two consecutive breaks.
         for a, b in pairwise(sorted({*p.ends, *q.ends})):
             width = ball(b - a)
             p_mass, q_mass = (law.density_between(a, b) * width for law in (p, q))
@@ -219,8 +223,9 @@ def rows_loss(
     with precision():
         missing = any(side.lacks for side in laws.left_out)
         floats = any(side.floats for side in laws.left_out)
+        # Ratios are at least 1, since the larger of two orders counts.
         low, high = arb(1), arb.pos_inf() if missing else arb(1)
-        for p, q, _ in _extreme(laws.filled):
+        for p, q, _ in laws.filled:
             smallest, largest = ratio(p, q)
             low, high = _larger(low, smallest), _larger(high, largest)
         source = "the two probabilities of every output"
@@ -244,28 +249,6 @@ def rows_loss(
             needed=None if delta is None else _needed(laws, delta),
             assumed=(*[_FLOATS] * floats, *[_LISTED] * incomplete),
         )
-
-
-def _extreme(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without those whose ratio is certainly below that of another row.
-
-    Those decide no bound. Doubles are compared many times faster than balls, and
-    enclose each probability and each ratio: the errors of a few operations on doubles
-    are far below the relative error that is allowed for here, or below the absolute one
-    if they underflow.
-    """
-    rounded, tiny = 2.0**-48, 1e-300
-    middle, radius = (
-        np.array([[float(part(p)) for p in row[:2]] for row in rows])
-        for part in (arb.mid, arb.rad)
-    )
-    most = (middle + radius) * (1 + rounded) + tiny
-    least = np.maximum(middle * (1 - rounded) - radius * (1 + rounded) - tiny, 0.0)
-    with np.errstate(divide="ignore"):
-        largest = (most / least[:, ::-1]).max(axis=1) * (1 + rounded)
-    smallest = (least / most[:, ::-1]).max(axis=1) * (1 - rounded)
-    kept = np.flatnonzero(largest >= smallest.max(initial=0.0))
-    return [rows[k] for k in kept.tolist()]
 
 
 def row_loss(p: arb, q: arb) -> PairLoss:
@@ -294,6 +277,8 @@ def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
     p, q = laws.side(0), laws.side(1)
     guess = 0.0
     for near, far in ((p, q), (q, p)):
+        # Sets of outputs with the largest ratios are nested, so that sums are
+        # cumulative.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             order = np.argsort(-np.divide(near, far))
             excess = np.log(np.cumsum(near[order]) - delta)
@@ -313,9 +298,9 @@ def envelope_losses(envelope: Envelope) -> list[PairLoss]:
     assumed = (_FLOATS,) if floats else ()
     found = []
     with precision():
-        for least, most in envelope.bounds:
-            low = _larger(arb(1), _quotient(most.lower(), least.upper())).log()
-            high = _larger(arb(1), _quotient(most.upper(), least.lower())).log()
+        for smallest, largest in envelope.bounds:
+            low = _larger(arb(1), _quotient(largest.lower(), smallest.upper())).log()
+            high = _larger(arb(1), _quotient(largest.upper(), smallest.lower())).log()
             ends = (envelope.uses * low).lower(), (envelope.uses * high).upper()
             found.append(PairLoss(*ends, source, assumed=assumed))
     return found
@@ -355,6 +340,7 @@ def verified_epsilon(
     until it is.
     """
     lower, upper = 0.0, math.inf
+    # The bounds are at first as near to the guess as doubles allow.
     for slack in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
         step = slack * (1 + guess)
         near, far = max(0.0, guess - step), guess + step

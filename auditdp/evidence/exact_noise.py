@@ -53,15 +53,15 @@ class DeclaredNoise:
         """The norm of the sensitivity."""
         return NORMS[type(self.law)]
 
-    def bound(self, asked: dict[str, float]) -> PairLoss:
+    def bound(self, point: dict[str, float]) -> PairLoss:
         """Return the loss of answers that are as far apart as the sensitivity.
 
-        ``asked`` is a point of the curve δ(ε), if any.
+        ``point`` is a point of the curve δ(ε), if any.
         """
         family, scale = type(self.law), _scale(self.law)
         spread: Any = scale if family is GaussianLaw else np.array([scale])
         far, near = (family(np.array([at]), spread) for at in (self.sensitivity, 0.0))
-        return pair_loss(far, near, **asked)
+        return pair_loss(far, near, **point)
 
     def departure(self, pair: Pair) -> str:
         """Return the contradiction of a pair to the model, in words, or '' if none.
@@ -88,6 +88,7 @@ class DeclaredNoise:
         law, first = self.stated.law_of(data), self.law
         if type(law) is not type(first):
             return f"the law is a {type(law).__name__} on {brief(data)} and a {type(first).__name__} on {brief(self.first)}"
+        # A scale that depends on the data makes the loss unbounded.
         if _scale(law) != _scale(first):
             return (
                 f"the scale of the noise depends on the data: {_scale(law)!r} on {brief(data)}, {_scale(first)!r} on "
@@ -117,6 +118,7 @@ class DeclaredNoise:
             return f"how many numbers are released depends on the data: {pair}"
         if not np.array_equal(_scales(first), _scales(second)):
             return f"the scale of the noise depends on the data: {pair}"
+        # Squares are rational, and roots are not.
         power = 2 if self.norm == "l2" else 1
         distance = self._distance(pair)
         allowed = Fraction(self.sensitivity) * (1 + Fraction(ROUNDING_TOLERANCE))

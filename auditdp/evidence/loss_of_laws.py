@@ -28,7 +28,6 @@ from auditdp.claims.claim import Claim
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact_losses import (
-    EXACT_INTEGERS,
     ROUNDING_TOLERANCE,
     ROUNDING_UNITS,
     PairLoss,
@@ -37,6 +36,7 @@ from auditdp.evidence.exact_losses import (
     verified_epsilon,
 )
 from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.leaves import EXACT
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw, ball, precision
 from auditdp.mechanism.laws.additive import gaussian_delta
@@ -85,6 +85,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
             "depend on the data"
         )
     same = np.asarray(p.scale) == np.asarray(q.scale)
+    # Scales that agree up to rounding refute nothing.
     if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
         source = "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
         return PairLoss(arb.pos_inf(), arb.pos_inf(), source)
@@ -96,6 +97,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
             high = arb.pos_inf()
             source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
         low = arb(0)
+        # The lower bound refutes a claim, so that rounding is subtracted from it.
         for gap, scale in zip(_certain_gaps(one, two), one.scale, strict=True):
             low += ball(gap / Fraction(float(scale)))
         return PairLoss(low.lower(), high, source)
@@ -113,7 +115,7 @@ def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
         gap = abs(Fraction(a) - Fraction(b))
         size = max(abs(a), abs(b))
         whole = a.is_integer() and b.is_integer()
-        if not whole or size >= EXACT_INTEGERS:
+        if not whole or size >= EXACT:
             gap -= ROUNDING_UNITS * Fraction(math.ulp(size))
         gaps.append(max(gap, Fraction(0)))
     return gaps
@@ -149,6 +151,7 @@ def gaussian_loss(
             at = gaussian_delta(mu, arb(epsilon))
             beyond = gaussian_delta(least_mu, larger)
         if delta is not None:
+            # An accountant's search gives a guess, and balls verify it.
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
             lower, upper = (
                 verified_epsilon(partial(gaussian_delta, each), delta, guess)
@@ -204,6 +207,7 @@ def _one_sided(p: Floats, q: Floats, epsilons: Any) -> Floats:
     order = np.argsort(loss)
     tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
     tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
+    # Outputs with a larger loss than ε contribute to δ(ε).
     start = np.searchsorted(loss[order], epsilons, side="right")
     # Beyond the largest loss e^ε may overflow, times a tail of 0.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -95,11 +95,12 @@ def one_run_evidence(
         raise AdjacencyError(
             f"evidence 'one_run' needs two canaries or trainings at least, got {adjacency.name}"
         )
-    made, streams = Calls(mechanism), prefixed(streams, "one_run:")
+    caller, streams = Calls(mechanism), prefixed(streams, "one_run:")
     places = range(trainings)
     coins = [streams("coins", k).random(adjacency.count) < 0.5 for k in places]
-    scores = [_scores(made, coins[k], streams("training", k)) for k in places]
+    scores = [_scores(caller, coins[k], streams("training", k)) for k in places]
     question = Question(curve_of_claim(claim), alpha, claim.level)
+    # All trainings are guessed together, as one mechanism of all coins.
     labels = np.concatenate(coins).astype(np.int8)
     everything = np.concatenate(scores)
     bound = in_one_run(everything, labels, question, rng=streams("order", 0))
@@ -107,19 +108,21 @@ def one_run_evidence(
     if is_bound(claim):
         assumed = assuming_gaussian(everything, labels, question)
     found = _evidence(bound, assumed, claim, adjacency, trainings)
-    if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
+    # A clean result needs no repetition, and a single training cannot depend on others.
+    if trainings == 1 or not caller.seeded or not (bound.lower > 0 or bound.refuted):
         return found
-    again = _scores(made, coins[0], streams("training", 0))
+    again = _scores(caller, coins[0], streams("training", 0))
     if np.allclose(again, scores[0], rtol=SAME, atol=SAME * np.abs(scores[0]).max()):
         return found
     return withdrawn(
         found,
-        f"{made.name}: the first training gave other scores when it was made again. {REMEDY}",
+        f"{caller.name}: the first training gave other scores when it was made again. {REMEDY}",
     )
 
 
 def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     """Return the scores of one training's canaries."""
+    # An exception is no score: a training that fails decides nothing.
     (output,) = calls.outputs(included, 1, rng)
     if isinstance(output, Raised):
         raise MechanismError(

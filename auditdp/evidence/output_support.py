@@ -43,6 +43,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     forecasters: list[Any] = [BitPatterns()]
     if capabilities(request.adapted).possible is not None:
         forecasters = [Possible(), *forecasters]
+    # The pairs are the played ones: neither search nor trace is about bits.
     game = GameOptions(
         alpha=alpha,
         budget=AuditBudget.of(
@@ -57,12 +58,12 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     evidence = play_game(
         request.adapted, request.privacy, request.adjacency, game, streams=streams
     )
-    seen = "whoever sees the outputs sees all of their bits"
+    assumption = "whoever sees the outputs sees all of their bits"
     return replace(
         evidence,
         kind="support",
         statement=f"Bit patterns: {evidence.statement}",
-        assumptions=[*evidence.assumptions, seen],
+        assumptions=[*evidence.assumptions, assumption],
     )
 
 
@@ -81,11 +82,11 @@ class Possible:
         """Return the forecaster of one pair."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         assert able.possible is not None  # else it is not played
-        asked, name = able.possible, f"{able.name}.possible"
+        of_mechanism, name = able.possible, f"{able.name}.possible"
 
         def possible(outputs: Array) -> list[Array]:
             with inputs.lent(name, pair.data, pair.neighbour) as lent:
-                return [np.asarray(asked(outputs, x), dtype=bool) for x in lent]
+                return [np.asarray(of_mechanism(outputs, x), dtype=bool) for x in lent]
 
         bound._possible = possible
         return bound
@@ -120,6 +121,7 @@ def patterns(outputs: Array) -> Floats:
     fraction, exponent = np.frexp(rows.astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0)
+        # The 53 bits of the fraction are an integer, whose lowest set bit is x & -x.
         whole = scaled.astype(np.int64)
         place = exponent - 53 + np.log2((whole & -whole).astype(np.float64))
     return np.column_stack([np.where(whole > 0, place, np.nan), fingerprint(rows)])

@@ -106,6 +106,7 @@ def same_outputs(game: Game) -> int | None:
     if not game.calls.seeded:
         return None
     for size in (8, 32, 128, 512):
+        # Few calls nearly always show a difference, and end the comparison.
         seed = [int(game.streams("same outputs", size).integers(2**32)), size]
         for table in game.tables:
             sides = (table.pair.data, table.pair.neighbour)

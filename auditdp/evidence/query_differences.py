@@ -31,10 +31,11 @@ from auditdp.adjacency.adjacency import offers
 from auditdp.adjacency.pair_search import draws
 from auditdp.betting.pairs.search import attempted, generated, is_adjacent
 from auditdp.errors import AuditError, MechanismError
-from auditdp.evidence.exact_losses import EXACT_INTEGERS, ROUNDING_UNITS
+from auditdp.evidence.exact_losses import ROUNDING_UNITS
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls.allowance import ASIDE, allowance, allowing
 from auditdp.mechanism.calls.inputs import Inputs, is_sparse
+from auditdp.mechanism.calls.leaves import EXACT
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, brief
 from auditdp.numerics.streams import Streams, position
@@ -152,6 +153,8 @@ class QueryComparison:
             first, used = self._evaluate(pair.data, seed)
             second, also_used = self._evaluate(pair.neighbour, seed)
             difference = self._difference(pair, first, second)
+            # A large difference between different amounts of randomness may be a
+            # difference of draws.
             if used == also_used or not self.refutes(difference):
                 counting.append(difference)
             else:
@@ -202,7 +205,8 @@ class QueryComparison:
             )
         size = max(self._norm(first), self._norm(second))
         floats = [value.dtype for value in (first, second) if value.dtype.kind == "f"]
-        if size >= EXACT_INTEGERS:
+        # Integers from 2^53 on are rounded, too.
+        if size >= EXACT:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
         norm, rounding = self._norm(minus(first, second)), ROUNDING_UNITS * unit * size
@@ -256,9 +260,9 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     seed = int(request.streams("sensitivity", 0).integers(2**32))
     largest: tuple[float, Pair] | None = None
     pairs, refuted = 0, None
-    most = int(ASIDE * allowance().left) // 2  # two runs each
+    max_pairs = int(ASIDE * allowance().left) // 2  # two runs each
     with trace, allowing(share=ASIDE):
-        for pair in islice(_pairs(request, seed), most):
+        for pair in islice(_pairs(request, seed), max_pairs):
             rng, claim = np.random.default_rng(seed), request.privacy
             traced = attempted(
                 partial(
@@ -271,9 +275,11 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
                     outcomes=0,
                 )
             )
+            # A trace that misses draws may attribute noise to the wrong value.
             if traced is None or traced.extent != "full":
                 return None
             pairs += 1
+            # Values in single precision are rounded more.
             allowed = sensitivity * (1 + SINGLE if traced.is_single else 1)
             noisy = [moved for moved in traced.noisy if moved.first.kind == NOISY]
             for moved in noisy:
@@ -328,10 +334,11 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
     if play is not None or not request.exhaustive:
         return
     # A hundred pairs beside the played ones protect time.
-    offered, most = offers(adjacency), request.generated(100)
-    others = list(offered.corner_cases or [])[: most // 2]
+    # Corner cases have at most half of them, and drawn pairs the rest.
+    offered, max_pairs = offers(adjacency), request.generated(100)
+    others = list(offered.corner_cases or [])[: max_pairs // 2]
     if offered.generated is not None:
-        drawn = islice(draws(generated(adjacency), seed=seed), most - len(others))
+        drawn = islice(draws(generated(adjacency), seed=seed), max_pairs - len(others))
         others += [each.value for each in drawn]
     for pair in others:
         if is_adjacent(adjacency, pair):

@@ -114,10 +114,12 @@ def sensitivity_evidence(
     """
     comparison = QueryComparison(mechanism, adjacency, streams)
     everything = adjacency.exhaustive() if examples else None
+    # Longer lists are searched instead.
     if everything is not None and len(everything) > MAX_ENUMERATED:
         everything = None
     listed = everything or (adjacency.pairs() if play is None else play)
     differences = [comparison.of(pair) for pair in listed]
+    # The first violation in the list is reported.
     above = (d for d in differences if d is not None and comparison.refutes(d))
     violation = next(above, None)
     if everything is None and examples:
@@ -152,6 +154,7 @@ def _search(
         latest = comparison.of(pair)
         return -math.inf if latest is None else latest.norm
 
+    # The search asks for the score of a pair first, which computes the difference.
     def violates(_: Pair) -> bool:  # called right after the norm of the same pair
         if latest is None or not comparison.refutes(latest):
             return False

@@ -58,6 +58,7 @@ def game_trace(
             return None
         return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=failed)
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
+    # The pair with the largest share is checked again with other draws.
     place = max(range(len(found)), key=lambda k: found[k][1].share)
     pair, worst = found[place]
     if look.covers:
@@ -65,7 +66,8 @@ def game_trace(
         found[place] = pair, worst
     findings, opaque = findings_of(found, claim, root, look.trace)
     opaque += failed
-    opaque += [OTHERWISE.format(abstained)] if abstained else []
+    if abstained:
+        opaque.append(OTHERWISE.format(abstained))
     extents = {trace.extent for _, trace in found}
     return GameTrace(
         pairs=look.pairs,
@@ -89,6 +91,7 @@ def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
     """Return each line with the largest numbers that it has on any pair."""
     largest: dict[Line, TracedLine] = {}
     for _, pair in found:
+        # The first release of a line stands for its noise.
         releases = {_line(each): each for each in reversed(_releases(pair))}
         for line, losses in _losses(pair).items():
             site, family = line
@@ -108,8 +111,7 @@ def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
                 share=composed.share(claim) if composed is not None else None,
                 needed=_needed(moves, claim),
             )
-            before = largest.get(line)
-            largest[line] = row if before is None else _larger(before, row)
+            largest[line] = _larger(largest.get(line, row), row)
     return [largest[line] for line in sorted(largest)]
 
 
@@ -175,6 +177,7 @@ def findings_of(
         pair, trace, finding = max(
             same, key=lambda each: (each[2].is_read_off, each[1].share)
         )
+        # A finding is confirmed by runs with other draws, once for each trace.
         if finding.is_read_off:
             if id(trace) not in confirmed:
                 confirmed[id(trace)] = checked(code, trace)
@@ -187,6 +190,7 @@ def findings_of(
             continue
         sentence = finding.sentence
         noise = _noise_of(trace.by_line().get(site, ()), claim)
+        # The line that makes the difference says more than the line that shows it.
         if kind == "flow" or (kind == "round" and not site.line):
             maker = made_at(code, trace)
             if maker.line:

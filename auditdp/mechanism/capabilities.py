@@ -91,6 +91,7 @@ class Capabilities:
     @property
     def knows_odds(self) -> bool:
         """True if the mechanism states the probabilities of outputs."""
+        # The other process states this before the first call.
         if isinstance(self.mechanism, MechanismElsewhere):
             return self.mechanism.held.knows_odds
         return self.log_prob is not None or self.law_of_output is not None
@@ -160,6 +161,7 @@ class Capabilities:
         norm = self.declared_norm
         if isinstance(norm, str) and norm in NORMS:
             return Norm(NORMS[norm], norm)
+        # A number is the order of an ℓp norm.
         if isinstance(norm, Number) and norm >= 1:
             return Norm(float(norm), f"l{norm:g}")
         raise AuditError(
@@ -169,6 +171,7 @@ class Capabilities:
 
     def log_prob_by(self, law: Law, outputs: Array) -> Array:
         """Return the log density or probability of outputs, shape (outputs,)."""
+        # A finite law compares rows by value, and others take numbers.
         if isinstance(law, FiniteLaw):
             return law.log_prob(outputs, self.form)
         return law.log_prob(self._numbers(outputs))
@@ -196,6 +199,8 @@ class Capabilities:
             return None
         given = ARGUMENTS[name]
         wanted = f"{self.name}: expected a method {name}({', '.join(given)})"
+        # An attribute of this name that is no method would otherwise be ignored, and
+        # the audit would be weaker without a notice.
         if not callable(method):
             raise MechanismError(
                 f"{wanted}, got {name}={brief(method)}; rename the attribute, or make it such a method"
@@ -205,6 +210,8 @@ class Capabilities:
         except (TypeError, ValueError):  # a builtin without a signature
             return method
         try:
+            # A method of other arguments is found here, and not in the middle of a
+            # game.
             signature.bind(*given)
         except TypeError as error:
             raise MechanismError(

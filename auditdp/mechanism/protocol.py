@@ -193,6 +193,7 @@ def takes_size(function: Any) -> bool:
     synthesizer makes.
     """
     parameters = list((_parameters(function) or {}).values())
+    # A keyword with a default is an option of the function's own.
     for p in parameters:
         if p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty:
             return True
@@ -250,11 +251,13 @@ def identity_key(data: Any) -> Any:
     is used.
     """
     kind = type(data).__name__
+    # The bytes of an array of objects are addresses.
     if isinstance(data, np.ndarray):
         if data.dtype.hasobject:
             return "array", str(data.dtype), data.shape, identity_key(data.tolist())
         dtype = data.dtype.str if data.dtype.names is None else str(data.dtype)
         return "array", dtype, data.shape, data.tobytes()
+    # A list and a tuple are different inputs, and so are a dict and its subclass.
     if isinstance(data, tuple | list):
         return kind, tuple(map(identity_key, data))
     if isinstance(data, dict):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from auditdp.mechanism.calls.calling import MOST_PROBED, PROBES, Calls, SingleCalls
+from auditdp.mechanism.calls.calling import MOST_PROBED, PROBES, Calls
 
-__all__ = ["MOST_PROBED", "PROBES", "Calls", "SingleCalls"]
+__all__ = ["MOST_PROBED", "PROBES", "Calls"]

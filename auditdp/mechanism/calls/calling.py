@@ -92,6 +92,7 @@ class Calls:
         self.drew = True
         self.shown: list[Shown] = []
         self._representation: Representation | None = None
+        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Decide from calls on some inputs how outputs are represented, unless decided.
@@ -183,6 +184,7 @@ class Calls:
             MechanismError: If the mechanism raises, does not return ``size`` readable
                 outputs, or changes its input.
         """
+        # A call of no outputs still has rows of the decided shape and type.
         if size == 0 and self.like is not None:
             return self.like[:0]
         outputs = self.outputs(data, size, rng)
@@ -207,7 +209,8 @@ class Calls:
             raise MechanismError(f"{self.name}: {error}") from None
         self.like = np.concatenate([self._rows(sample) for sample in samples])
         longest = max(samples, key=len)
-        self.labels = self.form.names(longest[0]) if len(longest) else []
+        if len(longest):
+            self.labels = self.form.names(longest[0])
 
     def _rows(self, outputs: Outputs) -> Array:
         try:
@@ -218,11 +221,14 @@ class Calls:
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return ``size`` outputs as the mechanism returns them, after a check."""
         with self.inputs.lent(self.name, data) as (lent,):
-            return self._run(lent, size, rng)
+            if not self._singly:
+                return self._run(lent, size, rng)
+            return stacked([self._run(lent, 1, rng) for _ in range(size)])
 
     def _run(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         process = os.getpid()
         try:
+            # Runs are counted before they are made, so that none exceeds the allowance.
             if is_vectorised(self.mechanism) and not self.raising:
                 allowance().spend(size)
                 raw = self.mechanism(data, size, rng=rng)
@@ -253,13 +259,16 @@ class Calls:
                 raise
             self.raised[type(error).__name__] += 1
             return [Raised.of(error)]
+        # A function of one output may return anything, so that there is nothing to
+        # check.
         if isinstance(self.mechanism, PerCall) and isinstance(raw, list):
             return raw
         return checked_outputs(raw, 1, self.name)
 
     def _error(self, error: Exception, where: str) -> RaisedError:
-        at = raised_at(error)
-        place = f", at {at}" if at else ""
+        at, place = raised_at(error), ""
+        if at:
+            place = f", at {at}"
         if self._representation is not None and not self.raising:
             place += "; as a function f(data, rng) of one output, it may raise: that is an output then"
         found = RaisedError(
@@ -291,21 +300,14 @@ class Calls:
         fresh.labels = []
         return fresh
 
-    def singly(self) -> Calls:
-        """Return the same calls made one by one."""
-        return SingleCalls(self)
+    def singly(self) -> Self:
+        """Return the same calls made one by one.
 
-
-class SingleCalls(Calls):
-    """Makes every call by itself, so that no two outputs share the draws of a call."""
-
-    def __init__(self, calls: Calls) -> None:
-        vars(self).update(vars(calls))
-
-    def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """Return the outputs of ``size`` calls of one output each."""
-        with self.inputs.lent(self.name, data) as (lent,):
-            return stacked([self._run(lent, 1, rng) for _ in range(size)])
+        Their outputs cannot share the draws of one call.
+        """
+        single = copy.copy(self)
+        single._singly = True
+        return single
 
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
@@ -314,12 +316,14 @@ def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
     Raises:
         MechanismError: If it is not ``size`` outputs.
     """
+    # Columns of outputs become one mapping for each run.
     if isinstance(raw, Mapping):
         columns = {}
         for key, column in raw.items():
             columns[key] = checked_outputs(column, size, f"{name}, {key!r}")
         rows = zip(*columns.values(), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
+    # Arrays that come as a tuple become one tuple for each run.
     is_tuple = isinstance(raw, tuple) and len(raw) > 0
     if is_tuple and all(isinstance(part, np.ndarray) for part in raw):
         parts = [checked_outputs(part, size, name) for part in raw]
@@ -334,7 +338,9 @@ def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
             f"{name}: returned ragged outputs ({error}), expected {size}: an array or a list with one for each run"
         ) from error
     if outputs.ndim == 0 or outputs.shape[0] != size:
-        what = f"shape {outputs.shape}" if outputs.dtype.kind in NUMERIC else brief(raw)
+        what = brief(raw)
+        if outputs.dtype.kind in NUMERIC:
+            what = f"shape {outputs.shape}"
         raise MechanismError(
             f"{name}: returned {what}, expected first dimension size={size}: one row per independent run"
         )

@@ -114,14 +114,14 @@ class Channel:
         self._lost = ""
 
     def ask(
-        self, what: str, *arguments: Any, most: int = MOST_ARRAYS
+        self, what: str, *arguments: Any, max_bytes: int = MOST_ARRAYS
     ) -> tuple[Any, list[Array]]:
         """Call a method of the other process; return plain data and arrays of numbers.
 
         Args:
             what: The name of the method.
             arguments: The arguments, which are pickled.
-            most: Largest number of bytes of the arrays.
+            max_bytes: Largest number of bytes of the arrays.
 
         Raises:
             LostError: If there is no answer, or one of another type than ``ANSWERS``
@@ -129,6 +129,7 @@ class Channel:
             AuditError: The error of the harness that was raised there.
             ForeignError: The exception of the audit's code that was raised there.
         """
+        # A conversation that was once out of step is never trusted again.
         if self._lost:
             raise LostError(self._lost)
         ticket = secrets.token_hex(8)
@@ -136,7 +137,7 @@ class Channel:
         limits = allowed.left, allowed.seconds
         try:
             self._connection.send_bytes(pickle.dumps((ticket, what, arguments, limits)))
-            line, arrays = self._answer(ticket, most)
+            line, arrays = self._answer(ticket, max_bytes)
         except (EOFError, OSError):
             self._lost = "the process of the mechanism ended before it had answered"
             raise LostError(self._lost) from None
@@ -152,7 +153,7 @@ class Channel:
             return shaped(ANSWERS[what], line.value), arrays
         return line.value, arrays
 
-    def _answer(self, ticket: str, most: int) -> tuple[_Line, list[Array]]:
+    def _answer(self, ticket: str, max_bytes: int) -> tuple[_Line, list[Array]]:
         while True:
             try:
                 self._ready.poll()
@@ -161,7 +162,7 @@ class Channel:
                 self._given_up.add(ticket)
                 raise
             try:
-                content = self._connection.recv_bytes(MOST_MESSAGE + most)
+                content = self._connection.recv_bytes(MOST_MESSAGE + max_bytes)
             except (EOFError, ConnectionError):
                 raise
             except OSError:
@@ -193,6 +194,7 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
+    # The line of JSON ends before the bytes of the arrays.
     end = content.find(b"\n", 0, MOST_MESSAGE)
     if end < 0:
         end = len(content)

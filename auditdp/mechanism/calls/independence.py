@@ -66,7 +66,7 @@ in 10^6 times differ with probability 10^-4. """
 
 
 @dataclass(frozen=True)
-class Look:
+class IndependenceTest:
     """The result of the tests of independence."""
 
     dependent: str
@@ -114,10 +114,10 @@ def runs_in_processes(processes: int, *, seeded: bool) -> int:
 
 def _test_size(budget: int, *, seeded: bool, finding: bool) -> int:
     """Return the number of outputs that are compared: an even share of the budget."""
-    most = min(budget // 50, 1_024)
+    max_runs = min(budget // 50, 1_024)
     if finding and not seeded:
-        most = min(budget // SHARE_UNSEEDED, 2_048)
-    return max(most // 2 * 2, 4)
+        max_runs = min(budget // SHARE_UNSEEDED, 2_048)
+    return max(max_runs // 2 * 2, 4)
 
 
 def look(
@@ -128,7 +128,7 @@ def look(
     *,
     finding: bool = True,
     alone: int = PROCESSES,
-) -> Look:
+) -> IndependenceTest:
     """Test whether calls on these one or two inputs are independent.
 
     Args:
@@ -144,6 +144,7 @@ def look(
         ExhaustedError: If too few runs, or too little time, are left for the tests.
     """
     size = _test_size(budget, seeded=calls.seeded, finding=finding) // 2
+    # The runs are divided between the inputs, and each has two outputs.
     counts = [len(part) for part in np.array_split(np.arange(size), len(inputs))]
     seeds = iter(streams("independence", 1).integers(2**63, size=size).tolist())
     runs = []
@@ -158,15 +159,21 @@ def look(
         order = streams("independence", 2).permutation(size).tolist()
         found, apart = _made_again(calls, process, runs, order, pairs, took)
     else:
-        most = math.inf if finding else budget // 2
-        found, apart = _of_processes(calls, process, inputs, took / size, most=most)
+        max_runs = math.inf if finding else budget // 2
+        found, apart = _of_processes(
+            calls, process, inputs, took / size, max_runs=max_runs
+        )
     dependent = found or independence(by_input)
     constant = all((part == part[0, 0]).all() for part in by_input)
+    # Inputs with one output each mean no noise, or an answer that is kept. Only calls
+    # in processes of their own distinguish the two.
     if finding and constant and not dependent and apart:
         processes = runs_in_processes(alone, seeded=calls.seeded) // 2
         seeds = streams("independence", 3).integers(2**63, size=processes)
         dependent = _keeps_its_answers(calls, process, inputs, seeds)
-    return Look(f"{calls.name}: {dependent}" if dependent else "", constant, apart)
+    return IndependenceTest(
+        f"{calls.name}: {dependent}" if dependent else "", constant, apart
+    )
 
 
 def _keeps_its_answers(
@@ -190,6 +197,8 @@ def _keeps_its_answers(
         return ""
     both = zip(here, there, strict=True)
     differ = sum(one.tobytes() != other[0].tobytes() for one, other in both)
+    # With the given generator any difference is proof. A mechanism that draws from
+    # elsewhere may differ by chance.
     if not calls.seeded:
         by_input = np.split(here, np.cumsum([*map(len, parts)])[:-1])
         has_one_output = all(len(np.unique(rows, axis=0)) == 1 for rows in by_input)
@@ -223,8 +232,9 @@ def _made_again(
     # One more output in the middle exposes a state that alternates from call to call.
     again.insert(half, Run(runs[0].data, 1, 0))
     there = process.rows(calls, [again], _patience(took))
-    made = there[0] if there else calls.runs(again)
-    others = np.delete(made, 2 * half, axis=0).reshape(pairs.shape)
+    repeated = there[0] if there else calls.runs(again)
+    # The additional output is dropped before the comparison.
+    others = np.delete(repeated, 2 * half, axis=0).reshape(pairs.shape)
     first = pairs[order]
     with np.errstate(invalid="ignore"):
         scale = np.nan_to_num(np.abs(first), posinf=0.0).max(axis=(0, 1))
@@ -248,7 +258,12 @@ REMEDY = (
 
 
 def _of_processes(
-    calls: Calls, process: Untouched, inputs: Sequence[Any], each: float, *, most: float
+    calls: Calls,
+    process: Untouched,
+    inputs: Sequence[Any],
+    each: float,
+    *,
+    max_runs: float,
 ) -> tuple[str, bool]:
     """Compare two outputs of one untouched process with those of other processes.
 
@@ -257,7 +272,7 @@ def _of_processes(
     """
     processes = PROCESSES // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
-    if processes * len(part) > most:
+    if processes * len(part) > max_runs:
         return "", False
     patience = _patience(each * len(part))
     found = process.rows(calls, [part] * processes, patience)
@@ -347,6 +362,7 @@ def check_batch(
         MechanismError: If all rows of the batch agree while at most three quarters of
             the single calls do.
     """
+    # A small batch nearly always settles the question at little cost.
     for each in (few, size):
         batch = calls(data, each, rng).reshape(each, -1)
         if len(np.unique(batch, axis=0)) > 1:
@@ -382,6 +398,7 @@ def independence(rows: Sequence[Array]) -> str:
                 "draw everything from the rng that it is given"
             )
     sides = _ranked(rows)
+    # The second output of a call and the first of the next are consecutive, too.
     neighbours = {
         "outputs of one call": [(side[:, 0], side[:, 1]) for side in sides],
         "outputs of consecutive calls": [(side[:-1, 1], side[1:, 0]) for side in sides],
@@ -453,6 +470,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
         sums, zeros = excess.sum(axis=0), np.zeros_like(size)
         standard[name] = np.divide(sums, size, out=zeros, where=size > 0)
         tests += len(size)
+    # All tests together have the false alarm rate.
     enough = math.sqrt(2 * math.log(2 * tests / FALSE_ALARM))
     for name, values in standard.items():
         worst = values[np.argmax(np.abs(values))]
@@ -466,6 +484,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
 
 def _excess(first: Floats, second: Floats) -> Floats:
     half = len(first) // 2
+    # (a, b) are outputs near each other, and (c, d) those half of the list later.
     a, c = first[:half], first[half : 2 * half]
     b, d = second[:half], second[half : 2 * half]
     return _distances(a, d) + _distances(c, b) - _distances(a, b) - _distances(c, d)

@@ -112,7 +112,8 @@ class _Comparison:
             return different
         if isinstance(before, PLAIN):
             both_nan = before != before and after != after
-            return None if before == after or both_nan else different
+            equal = before == after or both_nan
+            return None if equal else different
         self._inside.add(id(before))
         try:
             return self._content(before, after, where)
@@ -120,40 +121,38 @@ class _Comparison:
             self._inside.discard(id(before))
 
     def _content(self, before: Any, after: Any, where: str) -> Different | None:
-        different = where, before, after
+        # The first rule that fits decides: arrays, tables, containers, then attributes.
         array = of_tensor(before)
-        if isinstance(array, np.ndarray) and array.dtype != object:
-            return None if _equal_arrays(array, of_tensor(after)) else different
-        if is_sparse(before):
-            alike = before.shape == after.shape and before.dtype == after.dtype
-            return None if alike and not (before != after).nnz else different
         equals = getattr(before, "equals", None)
-        if callable(equals):  # a table of pandas or polars
-            return None if equals(after) else different
-        if isinstance(before, Mapping):
-            if before.keys() != after.keys():
-                return different
-            return self._items(before, after, where)
-        if isinstance(before, list | tuple | np.ndarray):
-            if len(before) != len(after):
-                return different
-            # Lists of numbers may be long, and are compared as a whole.
-            is_array = isinstance(before, np.ndarray)
-            plain = not is_array and all(type(item) in PLAIN for item in before)
-            if plain and before == after:
-                return None
-            return self._items(dict(enumerate(before)), dict(enumerate(after)), where)
-        held = attributes(before)
-        if held:
-            other = attributes(after)
-            for name, value in held.items():
-                found = self.of(value, other.get(name), f"{where}.{name}")
+        if isinstance(array, np.ndarray) and array.dtype != object:
+            equal = _equal_arrays(array, of_tensor(after))
+        elif is_sparse(before):
+            equal = before.shape == after.shape and before.dtype == after.dtype
+            equal = equal and not (before != after).nnz
+        elif callable(equals):  # a table of pandas or polars
+            equal = equals(after)
+        elif isinstance(before, Mapping):
+            equal = before.keys() == after.keys()
+            if equal:
+                return self._items(before, after, where)
+        elif isinstance(before, list | tuple | np.ndarray):
+            equal = len(before) == len(after)
+            if equal and not _plain_and_equal(before, after):
+                items = dict(enumerate(before)), dict(enumerate(after))
+                return self._items(*items, where)
+        elif attributes(before):
+            others = attributes(after)
+            for name, value in attributes(before).items():
+                found = self.of(value, others.get(name), f"{where}.{name}")
                 if found is not None:
                     return found
             return None
-        if type(before).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
+        elif type(before).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
+            # An object without attributes and without a comparison shows no content.
             return None if self.opaque is None else (self.opaque, before, after)
-        return None if before == after else different
+        else:
+            equal = before == after
+        return None if equal else (where, before, after)
 
     def _items(
         self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str
@@ -163,6 +162,13 @@ class _Comparison:
             if found is not None:
                 return found
         return None
+
+
+def _plain_and_equal(before: Any, after: Any) -> bool:
+    """Return True for equal lists of plain values, which may be long."""
+    if isinstance(before, np.ndarray):
+        return False
+    return all(type(item) in PLAIN for item in before) and bool(before == after)
 
 
 def is_sparse(value: Any) -> bool:
@@ -184,7 +190,7 @@ def of_tensor(value: Any) -> Any:
         return value
     if str(value.layout) != "torch.strided":
         value = value.to_dense()
-    # numpy has no type for these.
+    # numpy has no type for these numbers, which single precision holds.
     if str(value.dtype).startswith(("torch.bfloat16", "torch.float8")):
         value = value.float()
     return value.numpy(force=True)

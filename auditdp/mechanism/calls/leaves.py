@@ -111,8 +111,10 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
             yield f"{way} {start}".strip()
         return
     for way, part in parts:
-        in_words = way.startswith(("a", "the "))
-        yield from paths(part, f"{way} of {start}" if in_words else start + way)
+        longer = start + way
+        if way.startswith(("a", "the ")):  # in words, as for a key
+            longer = f"{way} of {start}"
+        yield from paths(part, longer)
 
 
 def kind(output: Any) -> str:
@@ -133,13 +135,9 @@ def kind(output: Any) -> str:
     if isinstance(output, Mapping):
         keys = _order(output)
         order = [place for _, place in keys]
-        moved = f" in the order {order}" if order != sorted(order) else ""
-        return f"{name}{moved} of {_kinds(output[key] for key, _ in keys)}"
-    if type(output) in (list, tuple):
-        # Lists of numbers may be long; one type needs no kind of each item.
-        types = set(map(type, output))
-        if len(types) == 1 and types <= NAMES.keys():
-            return f"{name} of {NAMES[types.pop()]}"
+        if order != sorted(order):
+            name += f" in the order {order}"
+        return f"{name} of {_kinds(output[key] for key, _ in keys)}"
     parts = _parts(output)
     if parts is None:
         return name
@@ -195,6 +193,7 @@ def row_keys(outputs: Sequence[Any] | NDArray[Any]) -> list[bytes]:
     """
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in NUMERIC:
         shape = len(outputs), math.prod(outputs.shape[1:])
+        # Whole rows are compared if doubles hold all of their numbers.
         rows = outputs.reshape(shape).astype(np.float64)
         exact = outputs.dtype.itemsize <= 4 or outputs.dtype == np.float64
         if exact or not (np.abs(rows) >= EXACT).any():
@@ -217,6 +216,7 @@ def form_key(output: Any) -> bytes:
     Outputs of one value that differ in either have different bytes.
     """
     numbers = _array(output)
+    # The leaves of 0.0 and -0.0 are equal numbers, and the receiver sees the sign.
     minus_zeros = np.signbit(numbers) & (numbers == 0)
     return _hash(kind(output).encode() + minus_zeros.tobytes())
 
@@ -239,6 +239,7 @@ def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
     """
     if isinstance(output, Mapping):
         return _items(output)
+    # A record of a structured array has fields, as a mapping has keys.
     if isinstance(output, np.void) and output.dtype.names is not None:
         return _items({name: output[name] for name in output.dtype.names})
     if isinstance(output, np.ndarray):
@@ -247,6 +248,7 @@ def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
         names = getattr(output, "_fields", ())  # of a named tuple
         ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))
         return zip(ways, output, strict=True)
+    # Sets have no order, so that their elements are sorted.
     if isinstance(output, Set):
         return (("an element", value) for value in sorted(output, key=repr))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
@@ -258,6 +260,7 @@ def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
         return [("", array)]
     if is_sparse(output):
         return [("", output.toarray())]
+    # The names of columns are leaves, since the receiver sees them.
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
         found = _index(output)
         for name in output.columns:
@@ -269,7 +272,7 @@ def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
 
 
 def _bracketed(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""
+    return str(list(index)) if index else ""
 
 
 def _index(output: Any) -> list[tuple[str, Any]]:
@@ -364,6 +367,7 @@ def _integer(number: int) -> Iterator[tuple[str, float]]:
     """Yield doubles whose sum is the integer, the nearest double first."""
     way = ""
     try:
+        # Each double takes the leading digits, and the rest is exact.
         while True:
             near = float(number)
             yield way, near

@@ -37,6 +37,7 @@ class Recorder(Calls):
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return the rows of the other object's calls."""
         rows = self._calls(data, size, rng)
+        # Rows beyond the limit are counted and not kept.
         self._bytes += rows.nbytes
         if self._bytes <= MOST_BYTES:
             self._kept.append(rows)

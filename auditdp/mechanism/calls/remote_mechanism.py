@@ -7,7 +7,6 @@ each method.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
@@ -91,6 +90,8 @@ class After:
             raise LostError(
                 "the process of the mechanism does not say in which state it left its generator"
             )
+        # The generator spawns here what the calls spawned there, so that later
+        # generators are the same, and continues in their state.
         if more:
             key.spawn(more)
         number, has_half, half = self.state
@@ -165,6 +166,7 @@ class HeldInput:
         return self  # nothing here can change it
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        # The numbers are sent once, and only if they are needed.
         if self._numbers is None:
             _, self._numbers = self._channel.ask("numbers", self.place)
         if len(self._numbers) != 1 or self._numbers[0].ndim != 1:
@@ -200,9 +202,9 @@ class MechanismElsewhere:
         self.score: Any = None
         self.possible: Any = None
 
-    def begin(self, *asked: Any) -> None:
+    def begin(self, *request: Any) -> None:
         """Have evidence prepared in the other process, before any is gathered."""
-        self.held, _ = self.channel.ask("gather", self.number, *asked)
+        self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None
         self.possible = self._possible if self.held.tells_possible else None
 
@@ -210,9 +212,9 @@ class MechanismElsewhere:
         self, data: HeldInput, size: int, *, rng: np.random.Generator
     ) -> Array:
         """Return rows of ``size`` outputs."""
-        made = self.calls()
-        made.look([data], rng)
-        return made(data, size, rng)
+        calls = self.calls()
+        calls.look([data], rng)
+        return calls(data, size, rng)
 
     def calls(self) -> CallsElsewhere:
         """Return calls whose outputs have no representation yet."""
@@ -229,8 +231,8 @@ class MechanismElsewhere:
             the law does not list; and the finite log-odds of the law with their
             weights, two arrays or none.
         """
-        asked = "law", self.number, form, pair.data.pair
-        (number, unlisted), arrays = self.channel.ask(*asked)
+        request = "law", self.number, form, pair.data.pair
+        (number, unlisted), arrays = self.channel.ask(*request)
         return partial(self._log_probs, number), unlisted, self._stated(arrays)
 
     def _log_probs(self, number: int, outputs: Array) -> list[Array]:
@@ -260,8 +262,8 @@ class MechanismElsewhere:
             two arrays or none if they are unknown beforehand. None if the trace derives
             none.
         """
-        asked = "read", self.number, form, pair.data.pair
-        number, arrays = self.channel.ask(*asked)
+        request = "read", self.number, form, pair.data.pair
+        number, arrays = self.channel.ask(*request)
         stated = self._stated(arrays)
         return None if number is None else (partial(self._odds, number), stated)
 
@@ -307,7 +309,6 @@ class CallsElsewhere(Calls):
         super().__init__(mechanism)
         self.number = number
         self.raising = mechanism.held.per_call
-        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Have the representation of outputs decided there, unless it is decided."""
@@ -316,6 +317,7 @@ class CallsElsewhere(Calls):
         places = [each.place for each in islice(inputs, MOST_PROBED)]
         value, arrays = self._ask("look", places, rng=rng)
         form = dict(vars(shaped(ANSWERS["look"], value)))
+        # The first rows decide shape and type of all later answers.
         (like,) = arrays or [np.zeros(0)]
         if like.ndim < 1 or len(like) < 1:
             raise LostError("the process of the mechanism shows no outputs")
@@ -327,6 +329,7 @@ class CallsElsewhere(Calls):
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
         """Return (equal outputs, equal numbers of draws) of two calls with one seed."""
+        # The seed makes both generators there, so that none is sent.
         value, _ = self._ask("repeated", data.place, seed, size)
         same: tuple[bool, bool] = shaped(ANSWERS["repeated"], value)
         return same
@@ -345,8 +348,8 @@ class CallsElsewhere(Calls):
     def _rows_of(
         self, wanted: Sequence[tuple[Any, int]], rng: np.random.Generator
     ) -> list[Array]:
-        asked = [(data.place, size) for data, size in wanted]
-        return self._rows_by("rows", asked, [size for _, size in wanted], rng)
+        request = [(data.place, size) for data, size in wanted]
+        return self._rows_by("rows", request, [size for _, size in wanted], rng)
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
@@ -356,13 +359,14 @@ class CallsElsewhere(Calls):
     def _rows_by(
         self,
         what: str,
-        asked: Sequence[Any],
+        request: Sequence[Any],
         sizes: Sequence[int],
         rng: np.random.Generator | None = None,
     ) -> list[Array]:
         assert self.like is not None  # they were looked at
-        most = sum(sizes) * self.like[:1].nbytes
-        _, arrays = self._ask(what, asked, self._singly, rng=rng, most=most)
+        # The size of the answer is known, and a longer one is not read.
+        max_bytes = sum(sizes) * self.like[:1].nbytes
+        _, arrays = self._ask(what, request, self._singly, rng=rng, max_bytes=max_bytes)
         return self.checked(arrays, sizes)
 
     def anew(self) -> Self:
@@ -370,12 +374,6 @@ class CallsElsewhere(Calls):
         fresh = super().anew()
         fresh.number, _ = self.mechanism.channel.ask("anew", self.number)
         return fresh
-
-    def singly(self) -> CallsElsewhere:
-        """Return the same calls made one by one."""
-        single = copy.copy(self)
-        single._singly = True
-        return single
 
     def checked(self, arrays: list[Array], sizes: Sequence[int]) -> list[Array]:
         """Return an answer if it is one array of rows for each of ``sizes``.
@@ -400,8 +398,9 @@ class CallsElsewhere(Calls):
         **options: Any,
     ) -> tuple[Any, list[Array]]:
         seed = None if rng is None else Seed.of(rng)
-        asked = "of_calls", self.number, what, self.raising, seed, *arguments
-        (after, value), arrays = self.mechanism.channel.ask(*asked, **options)
+        request = "of_calls", self.number, what, self.raising, seed, *arguments
+        (after, value), arrays = self.mechanism.channel.ask(*request, **options)
+        # The effects of the calls are taken over, as if they had been made here.
         self.raising |= after.raising
         self.raised.update(after.raised)
         self.inputs.kept.update(after.kept)

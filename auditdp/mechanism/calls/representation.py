@@ -107,6 +107,7 @@ class Representation:
         longest = max((one.longest for one in sampled), default=0)
         typed = len(kinds) > 1
         alike = "".join(kinds) if len(kinds) == 1 else ""
+        # Numbers of one shape, type and kind need no leaves: a row is the output.
         if None not in shapes and len(shapes) == 1 and len(types) == 1 and not typed:
             dtype = types.pop() if together else double
             checked = alike if dtype == double else ""
@@ -130,8 +131,7 @@ class Representation:
     def names(self, sample: Any) -> list[str]:
         """Return a label of each number of a row: its path in an output like this."""
         if not self.flat:
-            indices = np.ndindex(self.shape)
-            return [f"[{', '.join(map(str, index))}]" for index in indices]
+            return [str(list(index)) for index in np.ndindex(self.shape)]
         width = self._width
         ways = ["its type"] * self.typed + list(paths(sample))
         ways += [f"part {k + 1}" for k in range(len(ways), width)]
@@ -150,6 +150,7 @@ class Representation:
                 them.
         """
         array = _array(outputs)
+        # All outputs are converted at once if rows hold them without loss.
         if (
             array is not None
             and not self.flat
@@ -165,6 +166,7 @@ class Representation:
             raise MechanismError(
                 f"returned {what} after {self.dtype} of shape {self.shape}; return one shape and type, or doubles"
             )
+        # Otherwise each output is converted alone; a number that is not set is NaN.
         width = math.prod(self.shape)
         rows = np.full((len(outputs), width), np.nan, self.dtype)
         fill = self._fill_flat if self.flat else self._fill_plain
@@ -219,6 +221,7 @@ class Representation:
         """
         of, found, width = kind(output), list(leaves(output)), self._width
         numbers = [digest(of), *found] if self.typed else found
+        # The layout is: number of leaves, leaves, places of keys, name.
         row[0] = len(numbers)
         row[1 : 1 + min(len(numbers), width)] = numbers[:width]
         if self.ordered:
@@ -240,6 +243,7 @@ class Representation:
             return found
         found = []
         for row in rows:
+            # A row with more leaves than its width has a digest of the value.
             if row[0] > self._width:
                 found.append(_short(int(row[-1]), b""))
             else:
@@ -257,6 +261,7 @@ class Representation:
             return numbers[:, 0] if self.longest == 1 else numbers
         named, names = _named(rows)
         whole = names & _IS_NUMBER > 0
+        # A name of a number has its first bits, which are restored.
         if whole.any():
             rows = rows.copy()
             first = rows.reshape(len(rows), -1)[:, 0]
@@ -339,6 +344,7 @@ def _leaf_count(output: Any) -> int:
 
 def _one_order(orders: Iterable[list[str]]) -> bool:
     """Return True if one order of all keys agrees with the order of every output."""
+    # Each output orders some of the keys. The orders agree if no cycle arises.
     after = TopologicalSorter[str]()
     for order in orders:
         for key, following in pairwise(order):
@@ -354,6 +360,7 @@ def _kinds(outputs: Outputs) -> set[str]:
     """Return the kinds of some outputs; those of one array are alike."""
     if isinstance(outputs, np.ndarray):
         return set(map(kind, outputs[:1]))
+    # Numbers have a kind by type, and a batch may have many of them.
     types = set(map(type, outputs))
     if types <= NAMES.keys():
         return {NAMES[of] for of in types}

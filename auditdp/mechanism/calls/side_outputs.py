@@ -92,6 +92,7 @@ def _add_hook() -> None:
         if not _opened or event != "open":
             return
         path, mode, flags = arguments
+        # Python passes a mode, and ``os.open`` passes flags alone.
         writes = flags & (os.O_WRONLY | os.O_RDWR) != 0
         if isinstance(mode, str):
             writes = not set(mode).isdisjoint("wax+")
@@ -122,6 +123,8 @@ def showing(
 @contextmanager
 def _logging(showed: Showing, *, quiet: bool) -> Iterator[None]:
     """Record log messages before any handler, and warnings before they are printed."""
+    # Methods of the class are replaced, since loggers with levels of their own may
+    # exist already.
     logger: Any = logging.Logger
     enabled, handled = logger.isEnabledFor, logger.callHandlers
 
@@ -159,6 +162,7 @@ def _writing(showed: Showing) -> Iterator[None]:
         if path.is_relative_to(folder) and "__pycache__" not in path.parts:
             showed.written.add(path)
 
+    # Calls may be nested, and the innermost block is informed.
     _opened.append(opened)
     try:
         yield

@@ -66,8 +66,8 @@ class Untouched:
         allowance().spend(sum(sizes))
         found: list[Array] | None
         try:
-            asked = calls.decided, parts, afresh or not calls.seeded
-            pipe.send_bytes(pickle.dumps(asked))
+            request = calls.decided, parts, afresh or not calls.seeded
+            pipe.send_bytes(pickle.dumps(request))
             found = [_answer(pipe, calls, size, seconds) for size in sizes]
         except Exception:
             # An input cannot be pickled, and may raise anything; or the process failed.
@@ -95,8 +95,8 @@ class UntouchedElsewhere(Untouched):
     ) -> list[Array] | None:
         """Return the rows of some calls, or None if they could not be made."""
         assert isinstance(calls, CallsElsewhere)
-        number, asked = self.mechanism.number, [sent(part) for part in parts]
-        given = number, calls.number, calls.raising, asked, seconds, afresh
+        number, request = self.mechanism.number, [sent(part) for part in parts]
+        given = number, calls.number, calls.raising, request, seconds, afresh
         _, found = self.mechanism.channel.ask("in_untouched", *given)
         sizes = [sum(run.size for run in part) for part in parts]
         return calls.checked(found, sizes) if found else None
@@ -125,6 +125,7 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
             generators = [
                 each for each in gc.get_objects() if issubclass(type(each), GENERATORS)
             ]
+        # Each part has a fork of its own: its calls leave no traces for the next.
         for part in parts:
             child = os.fork()
             if child == 0:
@@ -142,11 +143,13 @@ def _make(
     status = 1
     with suppress(BaseException):
         die_with_parent()
+        # An exception of a new type may be due to the process, and not to the input.
         recorded = set(calls.raised)
         if generators is not None:
             _start_afresh(generators)
         rows = calls.runs(part)
         if set(calls.raised) <= recorded:
+            # The first byte distinguishes rows of no bytes from a failure.
             pipe.send_bytes(b"+" + rows.tobytes())
             status = 0
     os._exit(status)

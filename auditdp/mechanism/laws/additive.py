@@ -184,6 +184,7 @@ class StepLaw:
                 f"StepLaw: {len(self.breaks)} breaks and {len(self.densities)} densities, {len(self.atoms)} atoms and "
                 f"{len(self.probabilities)} probabilities; give a density per step, and a probability per atom"
             )
+        # Exact rationals are compared, so that no rounding hides an overlap.
         increasing = all(a < b for a, b in pairwise(self.ends))
         if not increasing or len(self.points) < len(self.atoms):
             raise MechanismError(
@@ -216,6 +217,7 @@ class StepLaw:
                 self.densities, pairwise(self.ends), strict=True
             ):
                 width = b - a
+                # Fractions stay exact; balls and floats carry their errors.
                 if isinstance(density, Fraction | int):
                     found.append(density * width)
                 elif isinstance(density, arb):
@@ -260,6 +262,7 @@ class StepLaw:
         if len(self.breaks):
             levels = np.array([0.0, *map(middle, self.densities), 0.0])
             found = levels[np.searchsorted(self._float_breaks, y, side="right")]
+        # An atom has a probability, which precedes any density.
         for atom, p in zip(self.atoms, self.probabilities, strict=True):
             found = np.where(y == float(atom), middle(p), found)
         with np.errstate(divide="ignore"):

@@ -143,7 +143,8 @@ class FiniteLaw:
         split = split | self.split
         index: dict[Any, int] = dict(self.by_key(split) if split else self.index)
         keys: list[Any]
-        if form is None or form.dtype != np.float64:  # rows are the outputs
+        # Without doubles, or without a representation, rows are the outputs.
+        if form is None or form.dtype != np.float64:
             keys = list(_keys(outputs, row_keys(outputs), split))
             return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
         keys = form.keys(np.asarray(outputs))
@@ -157,6 +158,7 @@ class FiniteLaw:
                 if row.tobytes() in exact:
                     keys[k] = row.tobytes()
             index |= exact
+        # Some rows do not hold the whole value, and have a short key.
         if not all(isinstance(key, bytes) for key in keys):
             for i, value in enumerate(self.values):
                 if value not in split:
@@ -239,6 +241,7 @@ class Envelope:
 
         Densities may exceed 1, and so may the errors of their floats.
         """
+        # The error of floats is relative to the largest density.
         unit = max([1.0, *map(middle, self.most)])
         ends = zip(self.least, self.most, strict=True)
         with precision():
