@@ -170,7 +170,7 @@ def detectable_rarely(
 
     def is_enough(events: float) -> bool:
         surely = events * mean - quantile * deviation * math.sqrt(events)
-        return surely >= needed + math.log(events) + TRUSTED_OCCURRENCES * mean
+        return bool(surely >= needed + math.log(events) + TRUSTED_OCCURRENCES * mean)
 
     events = 1.0
     while events <= calls and not is_enough(events):
