@@ -10,7 +10,11 @@ from dataclasses import dataclass, replace
 from auditdp.adjacency import Adjacency
 from auditdp.adjacency.remote_adjacency import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasters.forecaster import default_forecasters
-from auditdp.betting.forecasters.traced import ReplayedElsewhere, ReplayedRatio
+from auditdp.betting.forecasters.traced import (
+    ReplayedElsewhere,
+    ReplayedRatio,
+    RunBudget,
+)
 from auditdp.betting.game import Game, going_on, is_stopped
 from auditdp.betting.pairs.search import propose, search_calls
 from auditdp.betting.pairs.trace_summary import PROMISED, TraceLook
@@ -48,8 +52,6 @@ TRACED = 0.6
 """Of these, so many are traced at most before a finding is promised."""
 BROKEN = 0.05
 """Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
-ENOUGH = 3.0
-"""Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 SOON = 60
 """Runs in which a law is to promise a finding where a trace that understands all that is drawn proposes none."""
 GAINING = 0.5
@@ -305,20 +307,26 @@ def _traced(
             calls, listed, options.calls, seed, search=options.search
         )
     among = adjacency if options.search else None
-    share, enough = (PLAYED, ENOUGH) if options.within else (1.0, math.inf)
-    runs, more = (
-        int(share * options.calls),
-        int(BROKEN * share * (options.proposed or 0)),
-    )
+    budget = _budget(options) if options.within else None
     return looked_by_trace(
         calls.mechanism,
         claim,
         listed,
         among,
-        calls=runs,
+        calls=options.calls if budget is None else int(PLAYED * options.calls),
         seed=seed,
-        enough=enough,
-        more=more,
+        budget=budget,
+    )
+
+
+def _budget(options: GameOptions, *, suspect: bool = False) -> RunBudget:
+    """Return the limits of an audit whose runs are all counted."""
+    proposed = options.proposed or 0
+    most = proposed or options.calls
+    return RunBudget(
+        total=most,
+        before_game=int(TRACED * PLAYED * (most if suspect else options.calls)),
+        for_worse_pair=int(BROKEN * PLAYED * proposed),
     )
 
 
@@ -340,9 +348,7 @@ def _replayed(
         return ReplayedElsewhere() if look.reads() else None
     if not options.within:
         return look.replayed(calls.form, claim)
-    most = options.proposed or options.calls
-    until = TRACED * PLAYED * (most if look.is_suspect else options.calls)
-    return look.replayed(calls.form, claim, few=most, until=until)
+    return look.replayed(calls.form, claim, _budget(options, suspect=look.is_suspect))
 
 
 def _is_won(opened: PreparedGame, options: GameOptions, *, promises: bool) -> bool:
