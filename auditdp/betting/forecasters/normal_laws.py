@@ -29,10 +29,6 @@ from auditdp.numerics.arrays import Floats, Labels
 
 MIN_CALLS = 16
 """Calls before the first fit."""
-REFIT_FACTOR = 1.25
-"""The laws are fitted again when the number of calls has grown by this factor."""
-MAX_COLUMNS = 1 << 16
-"""Outputs with more numbers are not modelled: this bounds memory."""
 MAX_CORRELATED_COLUMNS = 256
 """Largest number of columns whose covariances are estimated: this bounds time."""
 FINEST_DEVIATION = 1e-6
@@ -41,10 +37,6 @@ LARGEST_VALUE = 1e30
 """Outputs are clipped to this size, so that their squares are finite."""
 LARGEST_DISTANCE = 1e6
 """Largest distance of two laws, in standard deviations, that is estimated."""
-MAX_CHANGE_ERROR = 0.17
-"""Largest standard error of the mean change, in standard deviations of the scores."""
-LAW_CELLS = 128
-"""Number of log-odds by which a continuous law is represented."""
 
 
 class NormalRatio:
@@ -66,9 +58,11 @@ class NormalRatio:
         rows = _rows(outputs)
         rarest = min(labels.sum(), (1 - labels).sum())
         too_few = len(rows) < self._next_fit or rarest < MIN_CALLS // 4
-        if too_few or rows.shape[1] > MAX_COLUMNS:
+        # More than 65,536 numbers take too much memory.
+        if too_few or rows.shape[1] > 1 << 16:
             return self
-        self._next_fit = math.ceil(REFIT_FACTOR * len(rows))
+        # Fits at a quarter more calls each take five times the last one in all.
+        self._next_fit = math.ceil(1.25 * len(rows))
         # Sorted by coin, every second row is a half that has as many of each coin.
         order = np.argsort(labels, kind="stable")
         halves = [(rows[part], labels[part]) for part in (order[::2], order[1::2])]
@@ -127,7 +121,8 @@ def by_change(
     distance, shrunk, direction, deviation = max(fits, key=lambda fit: fit[1])
     error = (changes @ direction).std() / math.sqrt(len(ones))
     moved = abs(float(change @ direction))
-    accurate = error <= MAX_CHANGE_ERROR * max(deviation, MAX_CHANGE_ERROR * moved)
+    # Draws may move the change by 0.17 standard deviations of the scores.
+    accurate = error <= 0.17 * max(deviation, 0.17 * moved)
     if not distance > 0 or not accurate:
         return None
     deviation = max(deviation, np.finfo(float).tiny)
@@ -174,9 +169,10 @@ def normal_law(square: float) -> Law:
     Args:
         square: The squared distance of their means, in standard deviations.
     """
-    quantiles = ndtri((np.arange(LAW_CELLS) + 0.5) / LAW_CELLS)
+    cells = 128
+    quantiles = ndtri((np.arange(cells) + 0.5) / cells)
     odds = square / 2 + math.sqrt(square) * quantiles
-    weights = np.full(2 * LAW_CELLS, 1 / LAW_CELLS)
+    weights = np.full(2 * cells, 1 / cells)
     return Law(np.concatenate([odds, -odds]), weights)
 
 

@@ -67,8 +67,6 @@ PAIRED_RUN_SCHEDULE = (8, 16, 32, 96, 400)
 """Runs per input for fitting two normal laws, while the expected game is longer."""
 SUBSAMPLED_RUN_SCHEDULE = (48, 192)
 """Runs per input for fitting a law where records are sampled or shuffled."""
-MIN_CALLS_PER_RUN = 4
-"""Expected calls of a game for each further run on an input that may shorten it."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class ReplayedRatio:
         return bound.afresh()
 
     def afresh(self) -> Self:
-        """Return a copy for another game, with as many replays of outputs again."""
+        """Return a copy for another game, whose budget of replays is reset."""
         again = copy.copy(self)
         again._ratio = copy.copy(self._fitted)
         return again
@@ -158,26 +156,37 @@ class ReplayedRatio:
         """Choose the pair to play, and fix the way in which laws are read from then on.
 
         Returns:
-            The first pair with an expected short game, or else the pair with the
-            largest expected growth, or None if no law can be read.
+            The pair with the largest expected growth, or None if no law of the first
+            pair can be read. With a run budget, the first pair with a short game.
         """
         self._best = None
-        found: list[tuple[float, Pair, Way, FittedRatio]] = []
+        ways = self.ways
+        fits: list[tuple[float, Pair, FittedRatio]] = []
         for pair in pairs:
-            for way in self.ways:
+            for way in ways:
                 fitted = self._read(pair, form, (way,))
                 if fitted is not None:
-                    growth = math.inf if fitted[1] is None else self._growth(fitted[1])
-                    found.append((growth, pair, way, fitted))
                     break
-            if found and _ends_soon(found[-1][0]):
+            if fitted is None:
+                if not fits:
+                    return None
+                continue
+            # Other pairs are read in the way that applies to the first one.
+            ways = (way,)
+            growth = math.inf if fitted[1] is None else self._growth(fitted[1])
+            fits.append((growth, pair, fitted))
+            # Cheap runs go on to the pair with the shortest game.
+            is_cheap = self.budget is None and fitted[1] is not None
+            if not is_cheap and _ends_soon(growth):
                 break
-        if not found:
-            return None
-        _, self._best, way, fitted = max(found, key=lambda each: each[0])
-        self.ways = tuple(dict.fromkeys((self.ways[0], way)))
-        self._of(self._best).law = fitted
-        return self._best
+        _, best, _ = max(fits, key=lambda each: each[0])
+        for _, pair, fitted in fits:
+            # With a run budget, the runs are for the game on the chosen pair.
+            if self.budget is None or pair is best:
+                self._of(pair).law = fitted
+        self._best = best
+        self.ways = tuple(dict.fromkeys((self.ways[0], *ways)))
+        return best
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio of each output, 0 if it is unlike those traced."""
@@ -189,31 +198,11 @@ class ReplayedRatio:
 
     @property
     def promised(self) -> Law | None:
-        """The law of the log-odds of the chosen pair, if it is known."""
-        law = None if self._best is None else self._of(self._best).law
-        return None if law is None else law[1]
-
-    def expected_growths(
-        self, pairs: Sequence[Pair], form: Representation
-    ) -> list[float | None]:
-        """Return the expected log growth per call of each pair, by the exact laws.
-
-        Returns:
-            The growths in nats, None for a pair without a law; an empty list if the
-            first pair has none. The laws are kept.
-        """
-        for way in self.ways[:2]:
-            growths: list[float | None] = []
-            for pair in pairs:
-                found = self._read(pair, form, (way,))
-                law = None if found is None else found[1]
-                if law is None and not growths:
-                    break
-                growths.append(None if law is None else self._growth(law))
-                self._of(pair).law = found
-            if growths:
-                return growths
-        return []
+        """The law of the log-odds of the chosen pair, or None if there is none."""
+        if self._best is None:
+            return None
+        fitted = self._of(self._best).law
+        return fitted and fitted[1]
 
     def best_subsampled_pair(
         self, pairs: Sequence[Pair], form: Representation
@@ -297,12 +286,12 @@ class ReplayedRatio:
         """Read the laws of the noisy numbers that the output determines."""
         if self.budget is not None and self._is_hidden(pair):
             return None
-        runs = self._traced(pair, form, 3 if self.budget is None else 2)
+        # Noise on values that differ in every run shows in two runs; three are safer.
+        runs = self._traced(pair, form, 2 + (self.budget is None))
         reused = by_replay(self.trace, pair, runs, reused=True)
         if reused is not None:
             return reused
-        # The first and the last number say which of several lengths an output has.
-        exact = by_releases(runs, (0, -1) if form.flat else (), with_events=False)
+        exact = by_releases(runs, _length_columns(form), with_events=False)
         if exact is not None:
             return exact
         replays = by_replay(self.trace, pair, runs, reused=False)
@@ -318,10 +307,10 @@ class ReplayedRatio:
             return None
         # In 32 runs on either input, all but rare outcomes occur.
         runs = self._traced(pair, form, 32)
-        return by_releases(runs, (0, -1) if form.flat else (), with_events=True)
+        return by_releases(runs, _length_columns(form), with_events=True)
 
     def _is_hidden(self, pair: Pair) -> bool:
-        """Return whether an output has fewer numbers than noise, or differs beside it."""
+        """Check for outputs with fewer numbers than noise, or differences beside it."""
         trace = self.compare(pair, 0)
         if trace.differ is not None and not trace.by_chance:
             return True
@@ -352,8 +341,9 @@ class ReplayedRatio:
             table = by_table(law, self._rows(outputs, form))
             if table is not None:
                 return table
-        bypasses = trace.differ is not None or trace.second.parted or trace.fixed
-        return self._by_values(pair, trace, form) if bypasses else None
+        if trace.differ is None and not trace.second.parted and not trace.fixed:
+            return None
+        return self._by_values(pair, trace, form)
 
     def _by_values(
         self, pair: Pair, trace: PairTrace, form: Representation
@@ -369,7 +359,7 @@ class ReplayedRatio:
             for one, zero in (both for tail in trace.shown for both in tail.outputs):
                 forced[0].append(one)
                 forced[1].append(zero)
-        tails = [self._rows(side, form) if side else np.zeros(0) for side in forced]
+        tails = [self._rows(side, form) for side in forced if side]
         found = by_values(sides, tails, form, often=4)
         if found is None:
             return None
@@ -391,10 +381,10 @@ class ReplayedRatio:
             rows = form.rows(self.trace.outputs(data, runs, rng))
             sides.append(rows.reshape(runs, -1).astype(float))
         ratio = by_shift(*sides)
-        return None if ratio is None else (ratio, None)
+        return ratio and (ratio, None)
 
     def _by_parts(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit a law where records are sampled, by as many runs as the game justifies."""
+        """Fit a law where records are sampled, by more runs if the game is long."""
         best: FittedRatio | None = None
         made = 0
         for runs in SUBSAMPLED_RUN_SCHEDULE:
@@ -407,7 +397,7 @@ class ReplayedRatio:
         return best
 
     def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit two normal laws, or a threshold, by as many runs as the game justifies."""
+        """Fit two normal laws, or a threshold, by more runs if the game is long."""
         assert self.budget is not None  # A fit by calls of the game is cheaper else.
         first = self.compare(pair, 0)
         bypasses = first.differ is not None or bool(first.second.parted)
@@ -427,9 +417,9 @@ class ReplayedRatio:
             found = [by_change(ones, zeros)]
             if best is None:
                 # By chance, a threshold separates a few runs of one law.
-                most = runs / 4 if runs >= 32 else runs / 8
-                if runs < 32 and not bypasses:
-                    most = 0.0
+                most = runs / 4
+                if runs < 32:
+                    most = bypasses * runs / 8
                 threshold = by_threshold(ones, zeros, max_errors=most)
                 found.append(threshold)
             fitted = [each for each in found if each is not None]
@@ -439,31 +429,32 @@ class ReplayedRatio:
         return best
 
     def _is_worth(self, runs: int, made: int, best: FittedRatio | None) -> bool:
-        """Return whether a fit by more runs on each input may shorten the game enough.
+        """Compare the cost of more runs on each input with the calls of the game.
 
         Args:
             runs: Runs on each input for the next fit.
             made: Runs on each input that were made.
             best: The best fit so far.
         """
-        calls = math.inf
+        growth = 0.0
         if best is not None and best[1] is not None:
-            growth = self._growth(best[1])
-            calls = TYPICAL_FINAL_LOG_WEALTH / growth if growth > 0 else math.inf
+            growth = max(self._growth(best[1]), 0.0)
+        calls = TYPICAL_FINAL_LOG_WEALTH / max(growth, 1e-12)
         if self.budget is not None:
             calls = min(calls, self.budget.total)
-        is_short = made > 0 and MIN_CALLS_PER_RUN * (runs - made) >= calls
+        # A better law saves a quarter of the calls, roughly.
+        is_short = made > 0 and 4 * (runs - made) >= calls
         return not is_short and self._affords(2 * runs)
 
     def _affords(self, runs: int) -> bool:
-        """Return whether the budget allows that many further runs before the game."""
+        """Check the budget for further runs before the game."""
         if self.budget is None:
             return True
         return self.trace.runs + runs <= self.budget.before_game
 
     @property
     def _is_vectorised(self) -> bool:
-        """Whether many runs are one call."""
+        """True if many runs are one call."""
         return is_vectorised(as_mechanism(self.trace.function))
 
     def _of(self, pair: Pair) -> _PairRuns:
@@ -518,8 +509,14 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
         return None
 
 
+def _length_columns(form: Representation) -> Sequence[int]:
+    """Return the columns that show which of several lengths an output has."""
+    # Such a row begins with its length, and ends with a mark of outputs that do not fit.
+    return (0, -1) if form.flat else ()
+
+
 def _ends_soon(growth: float) -> bool:
-    """Return whether a game with this growth per call is expected to be short."""
+    """True if a game with this growth per call is expected to be short."""
     return growth * SHORT_GAME > TYPICAL_FINAL_LOG_WEALTH
 
 

@@ -54,7 +54,7 @@ class Laws:
         return found
 
     def same_as(self, other: Laws) -> bool:
-        """Return whether the laws are equal, run by run."""
+        """True if the laws are equal, run by run."""
         equal = np.array_equal(self.numbers, other.numbers, equal_nan=True)
         return self.family is other.family and equal
 
@@ -234,7 +234,7 @@ class TracedRuns:
 
     @property
     def is_alike(self) -> bool:
-        """Whether all are understood in full, and have the same releases."""
+        """True if all are understood in full, and have the same releases."""
         kinds = []
         for trace in self.traces:
             if trace.extent != "full" or trace.second.parted:
@@ -250,14 +250,15 @@ class TracedRuns:
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
         """Return a release in all runs, on the data and on the neighbour."""
-        sides: tuple[list[Release], list[Release]] = ([], [])
-        for trace, forward in zip(self.traces, self.forward, strict=True):
+        ones, zeros = [], []
+        for trace, is_forward in zip(self.traces, self.forward, strict=True):
             moved = trace.moved[place]
-            sides[0].append(moved.first if forward else moved.second)
-            sides[1].append(moved.second if forward else moved.first)
-        return sides
+            both = [moved.first, moved.second]
+            ones.append(both[1 - is_forward])
+            zeros.append(both[is_forward])
+        return ones, zeros
 
     def loses(self, place: int) -> bool:
-        """Return whether a release has a loss, or an unknown one, in some run."""
+        """True if a release has a loss, or an unknown one, in some run."""
         losses = [trace.moved[place].loss for trace in self.traces]
         return any(loss is None or any(loss) for loss in losses)

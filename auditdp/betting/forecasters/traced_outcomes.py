@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,6 @@ from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Outcomes
 from auditdp.tracing.losses import tables_of
 
-MAX_EVENTS = 256
-"""Events and choices that are compared with the numbers of an output."""
 ANYWHERE = -1
 """The place of a number that counts wherever it is in the output."""
 
@@ -115,7 +114,8 @@ def decided_numbers(
         sources += _events(runs, place)
     is_free = np.ones(one.shape[1], bool)
     found = []
-    for results, masses in sources[:MAX_EVENTS]:
+    # The comparison with each column is quadratic in the number of events.
+    for results, masses in sources[:256]:
         is_decided = is_free & _is_decided(results, one) & _is_decided(results, zero)
         columns = np.flatnonzero(is_decided)
         is_free[columns] = False
@@ -172,7 +172,7 @@ def by_values(
 
     Args:
         sides: Outputs of runs on the data, and on the neighbour.
-        tails: Further outputs on either input, in which a rare event was forced.
+        tails: Further outputs on either input, in which a rare event was forced; or [].
         form: The representation of outputs as rows.
         often: The number of outputs of one input that have to have such a number.
 
@@ -181,9 +181,11 @@ def by_values(
         no number occurs on one input only.
     """
     counts = []
-    for side, tail in zip(sides, tails, strict=True):
-        outputs = np.concatenate([side, tail]) if len(tail) else side
-        counts.append(Counter(x for row in _placed(outputs, form) for x in row))
+    for k, side in enumerate(sides):
+        rows = _placed(side, form)
+        if tails:
+            rows += _placed(tails[k], form)
+        counts.append(Counter(chain.from_iterable(rows)))
     own = []
     for mine, theirs in (counts, counts[::-1]):
         own.append({x for x, n in mine.items() if n >= often and x not in theirs})
@@ -200,8 +202,10 @@ def by_values(
                 not ones.isdisjoint(numbers),
                 not zeros.isdisjoint(numbers),
             )
-            if is_one != is_zero:
-                odds[k] = np.inf if is_one else -np.inf
+            if is_one and not is_zero:
+                odds[k] = np.inf
+            if is_zero and not is_one:
+                odds[k] = -np.inf
         return odds
 
     return log_odds, np.array([float(np.mean(log_odds(side) != 0)) for side in sides])

@@ -42,19 +42,6 @@ from auditdp.tracing.watched_run import TracedRun
 
 MAX_REPLAYED_OUTPUTS = 128
 """Outputs of a game that are replayed: certain or exact bets decide a game by then."""
-MAX_REUSE_ERROR = 1e-4
-"""Largest relative difference of two uses of the same noise: one part is rounding."""
-MAX_ERROR_RATIO = 1e-3
-"""Largest difference of two uses, relative to their difference on the other input.
-
-Where both inputs have a small difference, as if clipped gradients are the same in every
-step, the output is uninformative.
-"""
-UNINFORMATIVE_WEIGHT = 0.05
-"""Weight of an uninformative output in the law of the log-odds, relative to an input.
-
-A bet that excludes such outputs would lose everything at the first one.
-"""
 
 
 def by_replay(
@@ -90,7 +77,8 @@ def by_replay(
         columns[first.moved[place].first.number] = found
     replays = _Replays(trace, pair, first.first, columns, reused)
     if reused:
-        weights = np.array([1.0, 1.0, UNINFORMATIVE_WEIGHT])
+        # A bet that excludes uninformative outputs would lose everything at the first.
+        weights = np.array([1.0, 1.0, 0.05])
         return replays, Law(np.array([np.inf, -np.inf, 0.0]), weights)
     squares = []
     for each in runs.traces:
@@ -110,7 +98,7 @@ def _is_gaussian(release: Release) -> bool:
 
 @dataclass
 class _Replays:
-    """The log-odds of the first outputs; each copy replays as many of them.
+    """The log-odds of the first outputs; a copy replays the same number again.
 
     Attributes:
         trace: Of the mechanism.
@@ -149,9 +137,11 @@ class _Replays:
             return _log_density(one) - _log_density(zero) if same_releases else math.nan
         # Rounding alone makes a difference of 1e-6 in sums of many numbers.
         one_error, zero_error = (max(_reuse_error(run), 1e-6) for run in (one, zero))
-        if one_error < min(MAX_REUSE_ERROR, MAX_ERROR_RATIO * zero_error):
+        # The same noise agrees to 1e-4, and a thousand times better than on the other
+        # input. Where both agree, as if clipped gradients are equal, nothing follows.
+        if one_error < min(1e-4, zero_error / 1_000):
             return math.inf
-        if zero_error < min(MAX_REUSE_ERROR, MAX_ERROR_RATIO * one_error):
+        if zero_error < min(1e-4, one_error / 1_000):
             return -math.inf
         return math.nan
 

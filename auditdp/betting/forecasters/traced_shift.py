@@ -19,16 +19,6 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.noise_families import FAMILIES
 
-MAX_CORRELATION = 0.5
-"""Largest correlation of numbers with independent noise, in some hundred runs."""
-MAX_KOLMOGOROV = 1.3
-"""Largest distance of noise from the fitted law, times the root of the sample size.
-
-Kolmogorov's distance of 7 % of samples from their own law is larger.
-"""
-MAX_SCALE_RATIO = 2.0
-"""Largest ratio of mean sizes of noise for which one law is fitted to all numbers."""
-
 
 def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
     """Return log-odds of rows whose numbers move by a constant, whatever is drawn.
@@ -54,14 +44,15 @@ def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
     if np.any(np.abs(changes - shifts) > tolerance):
         return None
     correlations = np.atleast_2d(np.corrcoef(draws.T)) - np.eye(len(moved))
-    if np.abs(correlations).max() > MAX_CORRELATION:
+    # Independent noise has smaller correlations in a hundred runs.
+    if np.abs(correlations).max() > 0.5:
         return None
     centres = np.median(draws, axis=0)
     noise = draws - centres
     sizes = np.abs(noise).mean(axis=0)
     parts = list(noise.T)
-    if sizes.max() <= MAX_SCALE_RATIO * sizes.min():
-        # All numbers together show the tails of one law better.
+    if sizes.max() <= 2 * sizes.min():
+        # Noise of nearly one size together shows the tails of one law better.
         parts = [noise.ravel()] * len(moved)
     laws = [_fitted(part) for part in parts]
     if not all(_fits(law, part) for law, part in zip(laws, parts, strict=True)):
@@ -101,7 +92,7 @@ def _fitted(noise: Floats) -> Laws:
 
 
 def _fits(law: Laws, noise: Floats) -> bool:
-    """Return whether the empirical distribution is near the law (Kolmogorov)."""
+    """Compare the empirical distribution with a law by Kolmogorov's distance."""
     values, count = np.sort(noise), len(noise)
     location, scale, parameter = law.numbers[0]
     if law.family.is_whole:
@@ -112,4 +103,5 @@ def _fits(law: Laws, noise: Floats) -> bool:
         assert law.family.distribution is not None  # Fitted families have one.
         expected = law.family.distribution((values - location) / scale, parameter)
         observed = (np.arange(count) + 0.5) / count
-    return bool(np.abs(expected - observed).max() < MAX_KOLMOGOROV / np.sqrt(count))
+    # The distance of 7 % of samples from their own law is larger.
+    return bool(np.abs(expected - observed).max() < 1.3 / np.sqrt(count))

@@ -52,13 +52,6 @@ from auditdp.tracing.draws import COIN, NOISY, Release
 from auditdp.tracing.training_steps import is_sample
 from auditdp.tracing.watched_run import TracedRun
 
-LARGEST_LOG_ODDS = 20.0
-"""Log-odds of runs are cut to this size before runs are compared."""
-MAX_SIGNALS = 512
-"""Signals of a part together with those of other parts: this bounds time."""
-SHRINKAGE_TOLERANCE = 1.0
-"""Nats of left-out likelihood that a larger shrinkage factor may cost."""
-
 RowsOf = Callable[[Sequence[Any]], Array]
 """A function from single outputs to rows."""
 
@@ -276,7 +269,8 @@ def ratio_by_parts(
     labels = np.repeat([1, -1], count)
     outputs = np.concatenate(rows)
     each = np.array([part.log_odds(outputs, owners) for part in parts])
-    odds = np.clip(each.sum(axis=0), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    # One run with certain log-odds must not outweigh all others.
+    odds = np.clip(each.sum(axis=0), -20, 20)
     factor = _shrinkage(labels * odds)
 
     def log_odds(outputs: Array) -> Floats:
@@ -302,9 +296,10 @@ def _shrinkage(signed_odds: Floats) -> float:
     factors = np.linspace(0, 1, 21)
     likelihoods = log_expit(np.multiply.outer(factors, signed_odds)).sum(axis=1)
     best = likelihoods.max()
-    if best <= likelihoods[0] + SHRINKAGE_TOLERANCE:
+    # One nat of likelihood is within the error of the estimate.
+    if best <= likelihoods[0] + 1:
         return 0.0
-    return float(factors[likelihoods >= best - SHRINKAGE_TOLERANCE][-1])
+    return float(factors[likelihoods >= best - 1][-1])
 
 
 def _distance(odds: Floats) -> float:
@@ -487,7 +482,8 @@ def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
 def _with_signals_of(part: SampledPart, alike: Sequence[SampledPart]) -> SampledPart:
     """Return a part with the signals of others beside its own, up to the limit."""
     own = max(len(side.weights) for side in part.signals)
-    most = max(MAX_SIGNALS // own, 1)
+    # More than 512 signals of a part take too much time.
+    most = max(512 // own, 1)
     step = -(-len(alike) // most)
     others = [each for each in alike if each is not part]
     some = [part, *others[::step]][:most]

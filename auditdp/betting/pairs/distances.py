@@ -32,13 +32,6 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace
 
-USUAL_WEIGHT = 8.0
-"""Number of outputs that the usual deviation counts as, beside a pair's own outputs."""
-SPREAD_WEIGHT = 3.0
-"""Distance of two standard deviations by a factor of e, in deviations of a mean."""
-CLEAR_DISTANCE = 10.0
-"""Distance, in standard deviations, at which every forecaster separates the inputs."""
-
 
 @dataclass(frozen=True, eq=False)
 class Usual:
@@ -102,7 +95,8 @@ def distance(
         spreads = np.stack([one.std(axis=0), zero.std(axis=0)])
         reference = np.where(spread > 0, spread, usual.spread)
         factor = np.square(spreads).sum(axis=0) / reference**2
-        own = np.sqrt((USUAL_WEIGHT + n * factor) / (USUAL_WEIGHT + 2 * n))
+        # The usual deviation counts as eight outputs.
+        own = np.sqrt((8 + n * factor) / (8 + 2 * n))
         own = np.where(usual.spread > 0, own * usual.spread, spreads.mean(axis=0))
         gap = np.abs(one.mean(axis=0) - zero.mean(axis=0))
         gaps = np.where(gap > 0, gap / own, 0.0)
@@ -114,7 +108,8 @@ def distance(
         wider = np.where(high > 0, excess, 0.0)
         columns = float(np.sqrt(np.square(gaps[:-1]).sum()))
         total = max(columns, float(gaps[-1]))
-        total += SPREAD_WEIGHT * max(float(wider[:-1].max(initial=0.0)), 0.0)
+        # A deviation that is larger by a factor of e counts as three of a mean.
+        total += 3 * max(float(wider[:-1].max(initial=0.0)), 0.0)
     moves = (spreads.max(axis=0) > 0) | (gap > 0)
     is_silent = (spreads.min(axis=0) == 0) & ~usual.repeating & moves
     is_silent[-1] = False
@@ -153,7 +148,8 @@ def farthest_pair(
         compared: list[Floats] = []
         for pair, outputs in chosen:
             found = output_distance(trace, pair, outputs, compared, seed, size)
-            if found > CLEAR_DISTANCE:
+            # At ten standard deviations, every forecaster separates the inputs.
+            if found > 10:
                 return pair
             distances.append(found)
         order = np.argsort(-np.array(distances), kind="stable").tolist()
@@ -210,7 +206,7 @@ def output_distance(
 
 
 def _is_repeated(first: Floats, compared: Sequence[Floats]) -> bool:
-    """Return whether another pair has the same first outputs, up to rounding."""
+    """True if another pair has the same first outputs, up to rounding."""
     tolerance = 1e-9 * np.abs(first).max(axis=(0, 1))
     same_shape = [other for other in compared if other.shape == first.shape]
     return any((np.abs(first - other) <= tolerance).all() for other in same_shape)

@@ -94,7 +94,7 @@ SIZES = SearchSizes()
 
 
 def can_search(adjacency: Adjacency) -> bool:
-    """Return whether the adjacency generates pairs that it does not list."""
+    """True if the adjacency generates pairs that it does not list."""
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.can_search()
     if isinstance(adjacency, Neighbours) and adjacency.search is None:
@@ -126,7 +126,7 @@ def attempted(compute: Callable[[], Result]) -> Result | None:
 
 
 def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
-    """Return whether a candidate is a pair of neighbours."""
+    """True if a candidate is a pair of neighbours."""
     with suppress(Exception, SystemExit):
         adjacency.check(pair)
         return True
@@ -169,14 +169,6 @@ class _Scored:
     pair: Pair
     distance: float
     column: int
-
-    def exceeds(self, others: Sequence[_Scored]) -> bool:
-        """Return whether the distance exceeds those of others by more than errors."""
-        # Deviations of different columns have errors of a tenth of their own.
-        same = [other for other in others if other.column == self.column]
-        factor = 1.05 if same else 1.25
-        largest = max((other.distance for other in same or others), default=0.0)
-        return self.distance > factor * largest
 
 
 class _Search:
@@ -291,12 +283,13 @@ class _Search:
             names |= {key(table.pair), key(table.pair.swapped())}
         listed = [scored for scored in found if key(scored.pair) in names]
         others = [scored for scored in found if key(scored.pair) not in names]
+        most = max((scored.distance for scored in listed), default=0.0)
         distinct: dict[Any, _Scored] = {}
         for scored in others:
-            if scored.exceeds(listed):
-                shown = (scored.column, f"{scored.distance:.2g}")
-                distinct.setdefault(shown, scored)
-        most = max((scored.distance for scored in listed), default=0.0)
+            # Distances of few calls have errors of some hundredths of their own.
+            if scored.distance > 1.05 * most:
+                name = (scored.column, f"{scored.distance:.2g}")
+                distinct.setdefault(name, scored)
         proposed = []
         for scored in list(distinct.values()) or others[:1]:
             promise = MOST_PROMISED

@@ -35,8 +35,6 @@ MIN_GAIN = 1.05
 """Factor by which a pair has to lose more than the listed ones to be played."""
 PROMISED = MOST_PROMISED
 """Expected gain of a call, relative to a listed pair, if the trace explains a loss."""
-PROMISED_BY_DIFFERENCE = 4.0
-"""Expected gain of a call if runs differ for a reason that the trace does not know."""
 SUFFICIENT_LOSS = 3.0
 """Traced loss, as a multiple of the claim, at which expensive runs go to the game."""
 LARGEST_LOSS = 100.0
@@ -84,7 +82,7 @@ class TraceLook:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether records are sampled, so that two runs do not show the loss."""
+        """True if records are sampled, so that two runs do not show the loss."""
         if self.is_broken:
             return False
         firsts = [each.trace.first for each in self.looked]
@@ -92,7 +90,7 @@ class TraceLook:
 
     @property
     def is_summed(self) -> bool:
-        """Whether an output has fewer numbers than noise, as a final model."""
+        """True if an output has fewer numbers than noise, as a final model."""
         first = self.looked[0].trace.first
         noisy = [np.size(r.result) for r in first.releases if r.kind == NOISY]
         return sum(noisy) > sum(1 for _ in leaves(first.output))
@@ -104,17 +102,17 @@ class TraceLook:
 
     @property
     def is_traced(self) -> bool:
-        """Whether all code is understood on some pair, so that traces rank pairs."""
+        """True if all code is understood on some pair, so that traces rank pairs."""
         return any(each.trace.extent == "full" for each in self.looked)
 
     @property
     def is_broken(self) -> bool:
-        """Whether an understood loss exceeds the claim on some pair."""
+        """True if an understood loss exceeds the claim on some pair."""
         return any(each.is_broken for each in self.looked)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether that is so, or a run contradicts the parameters of an accountant."""
+        """True if that is so, or a run contradicts the parameters of an accountant."""
         return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
@@ -137,13 +135,12 @@ class TraceLook:
             self.trace, claim, seed=self.seed, ways=ways, budget=budget
         )
         best = max(self.looked, key=lambda each: each.trace.share).pair
-        if self.proposed:
-            best = self.proposed[0][0]
-        if budget is None:
-            best = self._fastest_growing(reader, form) or best
-            return None if reader.reads_one_of([best], form) is None else reader
-        reader.keep(self.compared)
         pairs = [pair for pair, _ in self.proposed] or [best]
+        reader.keep(self.compared)
+        if budget is None:
+            chosen = reader.reads_one_of([*pairs[:1], *self.candidates], form)
+            self._propose_chosen(reader, chosen)
+            return reader if chosen else None
         if self.is_sampled:
             sampled = reader.best_subsampled_pair(self.candidates, form)
             if sampled is not None:
@@ -154,38 +151,21 @@ class TraceLook:
         chosen = reader.reads_one_of(pairs, form)
         if self.proposed:
             self.proposed = [(chosen or pairs[0], PROMISED)]
-        return None if chosen is None else reader
+        return reader if chosen else None
 
-    def _fastest_growing(
-        self, reader: ReplayedRatio, form: Representation
-    ) -> Pair | None:
-        """Propose the pair with the largest expected growth in the place of slower ones.
-
-        Returns:
-            The pair, or None if the laws that were read give no growth.
-        """
-        growths: dict[int, float] = {}
-        for place, growth in enumerate(reader.expected_growths(self.candidates, form)):
-            if growth is not None:
-                growths[place] = growth
-        place = max(growths, key=growths.__getitem__, default=0)
-        if growths.get(place, 0.0) <= 0:
-            return None
-        best = self.candidates[place]
-        slower = {
-            key(self.candidates[k])
-            for k, growth in growths.items()
-            if growth <= growths[place] / MIN_GAIN
-        }
-        others = [each for each in self.proposed if key(each[0]) not in slower]
-        if place < self.listed:
+    def _propose_chosen(self, reader: ReplayedRatio, chosen: Pair | None) -> None:
+        """Propose the chosen pair in the place of those that it was compared with."""
+        if chosen is None or not self.candidates:
+            return
+        compared = {key(pair) for pair in self.candidates}
+        others = [each for each in self.proposed if key(each[0]) not in compared]
+        if any(chosen is pair for pair in self.candidates[: self.listed]):
             self.proposed = others
-            return best
-        rest = [each for each in others if key(each[0]) != key(best)]
-        self.proposed = [(best, PROMISED), *rest][:MAX_PROPOSED]
-        trace = in_full(self.trace, reader.compare(best, 0), MAX_FULL_COMPARISONS)
-        self.looked.append(TracedPair(best, trace))
-        return best
+            return
+        if key(chosen) not in {key(pair) for pair, _ in self.proposed}:
+            trace = in_full(self.trace, reader.compare(chosen, 0), MAX_FULL_COMPARISONS)
+            self.looked.append(TracedPair(chosen, trace))
+        self.proposed = [(chosen, PROMISED), *others][:MAX_PROPOSED]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +177,7 @@ class TracedPair:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the trace understands a loss that exceeds the claim."""
+        """True if the trace understands a loss that exceeds the claim."""
         return self.trace.proposes
 
     @property
@@ -219,7 +199,7 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """Return whether the loss is ``SUFFICIENT_LOSS``, in units of noise as well."""
+        """True if the loss is ``SUFFICIENT_LOSS``, in units of noise as well."""
         trace = self.trace
         # Noise of another scale shows in tails, unless the scale differs as much.
         is_scaled = any(moved.why == "scale" for moved in trace.moved)

@@ -33,7 +33,6 @@ from auditdp.betting.pairs.trace_summary import (
     MAX_PROPOSED,
     MIN_GAIN,
     PROMISED,
-    PROMISED_BY_DIFFERENCE,
     PairRank,
     TracedPair,
     TraceLook,
@@ -297,7 +296,7 @@ class TraceSearch:
         return max(int(self.max_runs * share) - self.trace.runs, 0) // 2
 
     def _suffices(self) -> bool:
-        """Return whether the game is to be played without a further search."""
+        """True if the game is to be played without a further search."""
         if self.budget is None:
             return False
         return any(each.suffices() for each in self._broken())
@@ -448,7 +447,8 @@ class TraceSearch:
             notable = [each for each in new if each.trace.is_notable]
             plain = [each for each in new if not each.trace.is_notable]
             if notable and not any(each.is_broken for each in before):
-                proposed.append((notable[0].pair, PROMISED_BY_DIFFERENCE))
+                # The trace does not know the reason: a smaller gain is expected.
+                proposed.append((notable[0].pair, 4.0))
             most = max((each.trace.share for each in before), default=0.0)
             worse = [each for each in plain if each.trace.share > MIN_GAIN * most]
             if worse:
