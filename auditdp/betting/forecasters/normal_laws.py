@@ -158,7 +158,9 @@ def _fitted_direction(
     moved = float(change @ direction)
     smallest = max(FINEST_DEVIATION * abs(moved), np.finfo(float).tiny)
     distance = moved / max(deviation, smallest)
-    parameters = len(change) if correlated else 1
+    parameters = len(change)
+    if not correlated:
+        parameters = 1
     shrinkage = 1 - parameters / draws - 1 / math.sqrt(2 * draws)
     return distance, distance * max(shrinkage, 0.0), direction, deviation
 

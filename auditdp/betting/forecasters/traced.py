@@ -179,7 +179,8 @@ class ReplayedRatio:
             is_cheap = self.budget is None and fitted[1] is not None
             if not is_cheap and _ends_soon(growth):
                 break
-        _, best, _ = max(fits, key=lambda each: each[0])
+        # If no law lets the wealth grow, the first pair stays the best guess.
+        _, best, _ = max(fits, key=lambda each: max(each[0], 0.0))
         for _, pair, fitted in fits:
             # With a run budget, the runs are for the game on the chosen pair.
             if self.budget is None or pair is best:

@@ -132,7 +132,9 @@ def decided_numbers(
         ones, zeros = np.array(list(both.values())).T
         if not np.array_equal(ones, zeros):
             found.append(DecidedNumbers(columns, np.array(list(both)), (ones, zeros)))
-    return None if np.any(is_open & is_free) else found
+    if np.any(is_open & is_free):
+        return None
+    return found
 
 
 def _events(

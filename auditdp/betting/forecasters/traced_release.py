@@ -65,7 +65,9 @@ def by_releases(
             parts += found or []
             is_open[[n.columns[0] for n in found or [] if len(n.columns) == 1]] = False
     if is_open.any() or any(map(runs.loses, events)):
-        decided = decided_numbers(runs, events, is_open) if with_events else None
+        if not with_events:
+            return None
+        decided = decided_numbers(runs, events, is_open)
         if decided is None:
             return None
         parts += decided

@@ -133,8 +133,9 @@ class _Replays:
         )
         if not self.reused:
             kinds = [[(r.site, r.shape) for r in run.releases] for run in (one, zero)]
-            same_releases = kinds[0] == kinds[1]
-            return _log_density(one) - _log_density(zero) if same_releases else math.nan
+            if kinds[0] != kinds[1]:
+                return math.nan
+            return _log_density(one) - _log_density(zero)
         # Rounding alone makes a difference of 1e-6 in sums of many numbers.
         one_error, zero_error = (max(_reuse_error(run), 1e-6) for run in (one, zero))
         # The same noise agrees to 1e-4, and a thousand times better than on the other
@@ -167,7 +168,7 @@ def _log_density(run: TracedRun) -> float:
 
 def _reuse_error(run: TracedRun) -> float:
     """Return the largest relative difference of two uses of the same noise."""
-    errors = [0.0]
+    errors = []
     for release in run.releases:
         for number in release.earlier:
             one, other = _noise(release), _noise(run.releases[number])
@@ -175,7 +176,7 @@ def _reuse_error(run: TracedRun) -> float:
                 return math.inf
             size = max(float(np.abs(other).max()), np.finfo(float).tiny)
             errors.append(float(np.abs(one - other).max() / size))
-    return max(errors) if len(errors) > 1 else math.inf
+    return max(errors, default=math.inf)
 
 
 def _noise(release: Release) -> Floats:

@@ -265,7 +265,7 @@ def ratio_by_parts(
     if coin is not None:
         parts = _pooled(parts)
         # Only runs on the coin's side have signals, and these are numbered from 0.
-        owners = np.roll(owners, count) if coin.side else owners
+        owners = np.roll(owners, count * coin.side)
     labels = np.repeat([1, -1], count)
     outputs = np.concatenate(rows)
     each = np.array([part.log_odds(outputs, owners) for part in parts])
@@ -283,8 +283,10 @@ def ratio_by_parts(
         # recorded on, so that few runs are enough. Where earlier noise moves signals,
         # parts contradict each other, and the distance of their sum is smaller.
         distance = min(_distance(odds[None]), _distance(each))
-    read = (log_odds, Law(factor * odds, np.ones(len(odds)))) if factor > 0 else None
-    return RatioByParts(read, distance)
+    if factor == 0:
+        return RatioByParts(None, distance)
+    law = Law(factor * odds, np.ones(len(odds)))
+    return RatioByParts((log_odds, law), distance)
 
 
 def _shrinkage(signed_odds: Floats) -> float:
@@ -391,7 +393,9 @@ def _by_coin(
     second = Signals.of(rows_of, left, once)
     if coin.both:
         second = Signals.of(rows_of, forced(other, True) + left, twice, weights)
-    return (second, first) if coin.side else (first, second)
+    if coin.side:
+        return second, first
+    return first, second
 
 
 def _decided_columns(
@@ -428,7 +432,7 @@ def _parts(
         return None
     # If parts have other numbers in another run, the training is one part.
     is_alike = all(place == places[0] for place in places)
-    numbers = places[0] if is_alike else [0] * len(places[0])
+    numbers = [part * is_alike for part in places[0]]
     parts: list[list[NoisyNumber]] = [[] for _ in range(max(numbers) + 1)]
     for number, part in enumerate(numbers):
         ones, zeros = (laws_of([run[number] for run in s.runs]) for s in signals)

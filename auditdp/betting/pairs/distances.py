@@ -241,8 +241,9 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
                 changes = np.square(both[:, 0] - both[:, 1]).mean(axis=0)
                 distance = float(np.linalg.norm(np.sqrt(changes) / scale))
         # Outputs that are not finite are as distant as can be.
-        is_number = distance < LARGEST_DISTANCE
-        found.append(distance if is_number else LARGEST_DISTANCE)
+        if not distance < LARGEST_DISTANCE:
+            distance = LARGEST_DISTANCE
+        found.append(distance)
     return found
 
 

@@ -150,7 +150,7 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
         for pair, promise in proposed:
             game.add(pair, promise=promise)
         return
-    divisor = 2 if calls < FEW_CALLS else 1
+    divisor = 1 + (calls < FEW_CALLS)
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=SIZES.first // divisor)
     least = SIZES.second // divisor
@@ -336,8 +336,9 @@ def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return the strategy of an adjacency, with pairs near corner cases if it lists any."""
     offered = offers(adjacency)
     assert offered.generated is not None  # Callers search only if there is a strategy.
-    wide = offered.wide if offered.lists_corner_cases else None
-    return offered.generated if wide is None else offered.generated | wide
+    if offered.wide is None or not offered.lists_corner_cases:
+        return offered.generated
+    return offered.generated | offered.wide
 
 
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
@@ -366,7 +367,9 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
             return None
         again = _frozen_game(game, pair, seed)
         again.play(budget, alpha=alpha, stop_when_refuted=True)
-        return again if again.refuted_at is not None else None
+        if again.refuted_at is None:
+            return None
+        return again
     played: list[Game] = []
 
     def refutes(pair: Pair) -> bool:
@@ -385,7 +388,9 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
         return bool(attempted(partial(refutes, pair)))
 
     short = min([best, *adjacency.pairs()], key=lambda pair: len(str(pair)))
-    start = short if short is not best and holds(short) else best
+    start = best
+    if short is not best and holds(short):
+        start = short
     attempted(
         lambda: smallest(
             generated(adjacency),
@@ -399,7 +404,9 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
     found = min(
         reversed(played), key=lambda attempt: len(str(attempt.best.pair)), default=None
     )
-    return None if found is None or key(found.best.pair) == key(best) else found
+    if found is None or key(found.best.pair) == key(best):
+        return None
+    return found
 
 
 def _frozen_game(game: Game, pair: Pair, seed: int) -> Game:

@@ -242,7 +242,7 @@ class PairRank(NamedTuple):
         for each in pairs:
             is_bounded = each.loss < LARGEST_LOSS
             if budget is None:
-                losses.append(each.loss + (0.0 if is_bounded else each.trace.apart))
+                losses.append(each.loss + (not is_bounded) * each.trace.apart)
             elif is_bounded:
                 losses.append(each.loss * each.trace.coherence)
             else:

@@ -100,7 +100,7 @@ def trace_runs(calls: int, *, vectorised: bool) -> int:
     [66, 600, 5000, 20000]
     """
     runs = max(min(calls // 3, 600), min(calls // 10, 20_000))
-    return runs // 2 if vectorised else runs
+    return runs // (1 + vectorised)
 
 
 class TraceSearch:
@@ -141,8 +141,10 @@ class TraceSearch:
             return self.look
         self._listed = {key(pair) for pair in listed}
         with self.trace:
-            # With a run budget, more than 300 runs would be taken from the game.
-            runs = self.max_runs if self.budget is None else min(self.max_runs, 300)
+            runs = self.max_runs
+            if self.budget is not None:
+                # More than 300 runs would be taken from the game.
+                runs = min(runs, 300)
             for pair in listed[: LIMITS.listed]:
                 self._compare_in_full(pair, runs // 4 // LIMITS.listed)
             look = self.look
@@ -341,7 +343,8 @@ class TraceSearch:
         if self.budget is not None:
             # The samples of records are too many to try all of them.
             samples = any(map(is_sample, traces[best].first.releases))
-            outcomes = 1 if is_certain or samples else outcomes
+            if is_certain or samples:
+                outcomes = 1
         traces[best] = trace = in_full(self.trace, traces[best], outcomes)
         self._traces[name] = traces
         self._is_certain |= is_certain or bool(trace.fixed)
@@ -407,13 +410,13 @@ class TraceSearch:
             return sorted(some, key=self._best_rank, reverse=True)
 
         best = ranked(pairs)
-        most, repetitions = (
-            self._affordable_pairs() // LIMITS.repetitions // 2,
-            LIMITS.repetitions,
-        )
+        repetitions = LIMITS.repetitions
+        most = self._affordable_pairs() // repetitions // 2
         if self._suffices():
             # The best pairs are equal for the game, unless they bypass the noise.
-            most, repetitions = (4 if best and best[0].kind == BYPASS else 2), 1
+            repetitions, most = 1, 2
+            if best and best[0].kind == BYPASS:
+                most = 4
         repeated = list(dict.fromkeys([*by_reason(best), *best]))[: max(most, 1)]
         for k in range(repetitions):
             for each in repeated[: max(len(repeated) >> k, 1)]:
