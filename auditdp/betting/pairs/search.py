@@ -6,8 +6,8 @@ the result is played, or confirmed, on randomness of its own.
 
 Many pairs are compared by eight calls each, or by four if calls are few: the corner
 cases of the adjacency, and generated pairs. Those that differ most are compared again
-by more calls, and the best of these by enough to estimate their distance. Half of the
-calls go to the first round, a quarter to each of the others, as in successive halving:
+by more calls, enough to estimate their distance. Half of the calls go to each of both
+rounds, as in successive halving:
 
     Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and
     Hyperparameter Optimization", AISTATS, arXiv:1502.07943v1.
@@ -31,7 +31,7 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.adjacency import offers
-from auditdp.adjacency.pair_search import Drawn, changed, draws, key, smallest
+from auditdp.adjacency.pair_search import draws, key, smallest
 from auditdp.adjacency.remote_adjacency import MOST_PROMISED, AdjacencyElsewhere
 from auditdp.betting.forecasters.views import as_rows
 from auditdp.betting.game import Game, is_stopped
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 FEWEST_CALLS = 128
 """Calls below which no pairs are searched."""
 FEW_CALLS = 1_024
-"""Calls below which a pair gets half of the calls in every round."""
+"""Calls of a search below which a pair gets half of the calls in each round."""
 MOST_PROPOSED = 4
 """Pairs that are added to a game: each gets a share of the calls."""
 REFERENCE_PAIRS = 2
@@ -64,28 +64,22 @@ class SearchSizes:
     Attributes:
         first: Calls of a pair in the first round.
         second: Calls of a pair in the second round, at least.
-        third: Calls of a pair in the third round, at least.
-        stretch: Factor by which a later round may have more calls for each pair.
+        stretch: Factor by which the second round may have more calls for each pair.
         corners: Corner cases in the first round.
         corner_share: Largest share of corner cases in the first round.
         generated: Generated pairs in the first round.
-        parents: Number of best pairs that are changed.
         second_pairs: Pairs in the second round.
-        third_pairs: Pairs in the third round.
         smaller_pairs: Smaller pairs that are tried after a finding.
         smaller_factor: Calls of a smaller pair, as a multiple of those needed before.
     """
 
     first: int = 8
     second: int = 32
-    third: int = 128
     stretch: int = 4
     corners: int = 200
     corner_share: float = 2 / 3
     generated: int = 240
-    parents: int = 8
     second_pairs: int = 64
-    third_pairs: int = 16
     smaller_pairs: int = 30
     smaller_factor: int = 3
 
@@ -153,11 +147,8 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
     divisor = 1 + (calls < FEW_CALLS)
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=SIZES.first // divisor)
-    least = SIZES.second // divisor
-    found = search.repeated(found[: SIZES.second_pairs], calls // 4, least=least)
-    least = SIZES.third // divisor**2
-    left = calls - search.spent
-    found = search.repeated(found[: SIZES.third_pairs], left, least=least)
+    left, least = calls - search.spent, SIZES.second // divisor
+    found = search.repeated(found[: SIZES.second_pairs], left, least=least)
     for pair, promise in search.better_than_listed(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"), promise=promise)
 
@@ -217,34 +208,23 @@ class _Search:
         return _by_turns(found)
 
     def _generate(self, score: Callable[[Pair], float], most: int) -> None:
-        """Score generated pairs, a third of them changes of the best ones.
+        """Score pairs that are drawn independently.
 
         Raises:
             AdjacencyError: The first that was raised, if no pair could be scored.
         """
-        strategy = generated(self.adjacency)
-        scored: list[tuple[float, Drawn[Pair]]] = []
         refused: list[AdjacencyError] = []
+        scores: list[float] = []
 
-        def add(drawn: Drawn[Pair] | None) -> None:
+        def add(pair: Pair) -> None:
             try:
-                if drawn is not None:
-                    scored.append((score(drawn.value), drawn))
+                scores.append(score(pair))
             except AdjacencyError as error:
                 refused.append(error)
 
-        def add_change(parent: Drawn[Pair], seed: int) -> None:
-            add(changed(strategy, parent, seed=seed))
-
-        fresh = most * 2 // 3
-        for drawn in islice(draws(strategy, seed=self.seed), fresh):
-            attempted(partial(add, drawn))
-        for k in range(most - fresh):
-            best = sorted(scored, key=lambda entry: -entry[0])[: SIZES.parents]
-            if best:
-                parent = best[k % len(best)][1]
-                attempted(partial(add_change, parent, self.seed + k))
-        if refused and not scored:
+        for drawn in islice(draws(generated(self.adjacency), seed=self.seed), most):
+            attempted(partial(add, drawn.value))
+        if refused and not scores:
             raise refused[0]
 
     def repeated(
