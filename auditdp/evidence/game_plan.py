@@ -16,7 +16,11 @@ from dataclasses import dataclass, replace
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.remote_adjacency import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasters.forecaster import default_forecasters
-from auditdp.betting.forecasters.traced import ReplayedElsewhere, ReplayedRatio
+from auditdp.betting.forecasters.traced import (
+    ReplayedElsewhere,
+    ReplayedRatio,
+    RunBudget,
+)
 from auditdp.betting.game import Game, going_on, is_stopped
 from auditdp.betting.pairs.search import propose, search_calls
 from auditdp.betting.pairs.trace_summary import PROMISED, TraceLook
@@ -40,6 +44,7 @@ from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.numerics.streams import Streams
+from auditdp.record.budget import AuditBudget
 from auditdp.record.details import Part
 
 Traced = TraceLook | TraceElsewhere
@@ -83,8 +88,6 @@ class ScarcePolicy:
     """Share of the runs for a search of a worse pair, if a pair is broken."""
     min_runs_for_laws: int = 200
     """Number of runs from which laws are fitted at all."""
-    clear_loss: float = 3.0
-    """Traced loss, as a multiple of the claim, that ends the search for pairs."""
     runs_to_contradict_trace: int = 60
     """Runs in which a fitted law must predict a refutation before it overrides a trace
     that is complete and found nothing."""
@@ -399,28 +402,29 @@ def _open_scarce_game(opening: _Opening) -> PreparedGame:
 
 
 def _scarce_trace(opening: _Opening) -> TraceLook:
-    budget = opening.options.budget
-    more = int(SCARCE.search * SCARCE.game * (budget.if_suspect or 0))
     return looked_by_trace(
         opening.calls.mechanism,
         opening.claim,
         opening.pairs,
         opening.traced_adjacency(),
-        calls=int(SCARCE.game * budget.game_calls),
+        calls=int(SCARCE.game * opening.options.budget.game_calls),
         seed=opening.trace_seed(),
-        enough=SCARCE.clear_loss,
-        more=more,
+        budget=_run_budget(opening.options.budget),
     )
 
 
 def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | None:
-    budget = opening.options.budget
-    runs = budget.suspect_calls if look.is_suspect else budget.game_calls
-    return look.replayed(
-        opening.calls.form,
-        opening.claim,
-        few=budget.suspect_calls,
-        until=SCARCE.laws * SCARCE.game * runs,
+    budget = _run_budget(opening.options.budget, is_suspect=look.is_suspect)
+    return look.replayed(opening.calls.form, opening.claim, budget)
+
+
+def _run_budget(budget: AuditBudget, *, is_suspect: bool = False) -> RunBudget:
+    """Return the limits of the runs of a scarce game before it begins."""
+    runs = budget.suspect_calls if is_suspect else budget.game_calls
+    return RunBudget(
+        total=budget.suspect_calls,
+        before_game=int(SCARCE.laws * SCARCE.game * runs),
+        for_worse_pair=int(SCARCE.search * SCARCE.game * (budget.if_suspect or 0)),
     )
 
 

@@ -13,7 +13,11 @@ import pytest
 
 from auditdp import AccountedDP, GaussianDP, Pair
 from auditdp.accountants import PLDUpper
-from auditdp.betting.forecasters.traced import FEW_WAYS, ReplayedRatio
+from auditdp.betting.forecasters.traced import (
+    EXPENSIVE_RUN_WAYS,
+    ReplayedRatio,
+    RunBudget,
+)
 from auditdp.betting.game import Game
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism
@@ -65,7 +69,11 @@ def test_bets_by_laws_that_were_read_refute_a_tight_claim_at_most_alpha_of_the_t
         calls = Calls(mechanism)
         calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
         forecaster = ReplayedRatio(
-            Trace(mechanism), claim, seed=1, ways=FEW_WAYS, few=10_000, until=1_000
+            Trace(mechanism),
+            claim,
+            seed=1,
+            ways=EXPENSIVE_RUN_WAYS,
+            budget=RunBudget(10_000, 1_000),
         )
         assert forecaster.reads_one_of([pair], calls.form)
         for game in range(repeats(250)):

@@ -1,12 +1,17 @@
-"""The likelihood ratio of two normal laws with one covariance, which is learned: what noisy sums of gradients come to.
+"""Log-odds of two normal laws with one covariance, which is estimated.
 
-A model that was trained with Gaussian noise is nearly normal, and so is the list of its steps. Then the log-odds are linear
-in the output, along the direction that tells most per standard deviation (Fisher 1936, "The use of multiple measurements in
-taxonomic problems"), and two moments of the scores are all that is to be learned beside it: an (ε, δ) with a small δ is
-decided far out, where counts are few. Noise that is used twice leaves a direction without any.
+A model that was trained with Gaussian noise is nearly normal, and so is the list of its
+steps. The log-odds of two normal laws with one covariance are linear in the output:
+they grow along the direction of Fisher (1936, "The use of multiple measurements in
+taxonomic problems"). Beside that direction only two moments of the scores along it have
+to be estimated, so that few outputs suffice for a claim (ε, δ) with a small δ, which is
+decided in the tails. Noise that is used twice leaves a direction without any variance.
 
-How far the scores are apart is learned from calls that the direction was not learned from, so that it does not overfit.
-Where both inputs can be run with the same draws beforehand, the change has hardly any noise, and few runs show both laws.
+`NormalRatio` learns from calls of the game. It estimates the distance of the scores on
+other calls than the direction, so that the distance is not overestimated. `by_change`
+learns from runs on both inputs with the same draws: their difference is nearly free of
+noise, so that few runs determine both laws. `by_threshold` is for outputs that are far
+from normal: it learns the best cut of one number from the same runs.
 """
 
 from __future__ import annotations
@@ -22,255 +27,252 @@ from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats, Labels
 
-LEAST, OF_EACH = 16, 3
-"""Calls before the first fit, and of each number of an output before covariances are learned."""
-WIDEST = 1 << 16
-"""Outputs of more numbers are none of its business."""
-AGAIN = 1.25
-"""It is fitted anew when calls have grown so many times."""
-MOST_CORRELATED = 256
-"""Numbers of an output whose covariance is learned, where calls are enough; of others each has a variance of its own."""
-FINEST = 1e-6
-"""Standard deviations of a direction, relative to those of its numbers, that are not taken for noise: what is finer shows
-how numbers were rounded."""
-LARGEST, SUREST = 1e30, 1e6
-"""Numbers are clipped to it; standard deviations that scores are taken to be apart, at most."""
-UNKNOWN = 0.17
-"""How far the mean change may be off by what draws move it, relative to the scores' deviation: two runs of few differ so."""
-CELLS = 128
-"""Log-odds that a law of them is given by."""
+MIN_CALLS = 16
+"""Calls before the first fit."""
+MAX_CORRELATED_COLUMNS = 256
+"""Largest number of columns whose covariances are estimated: this bounds time."""
+FINEST_DEVIATION = 1e-6
+"""Smallest standard deviation that is noise and not rounding, relative to the values."""
+LARGEST_VALUE = 1e30
+"""Outputs are clipped to this size, so that their squares are finite."""
+LARGEST_DISTANCE = 1e6
+"""Largest distance of two laws, in standard deviations, that is estimated."""
 
 
 class NormalRatio:
-    """Forecasts by two normal laws of one covariance; it abstains until there are enough calls to know them."""
+    """Forecasts by two normal laws of one covariance; zero until there are calls."""
 
     name = "normal ratio"
 
     def __init__(self) -> None:
-        self._next = LEAST
+        self._next_fit = MIN_CALLS
         self._line: tuple[Floats, float, float] | None = None
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Learn the direction and how far the scores along it are apart.
+        """Learn the direction, and the distance of the scores along it.
 
         Args:
             outputs: Shape (n, ...).
             labels: The coins, shape (n,).
         """
         rows = _rows(outputs)
-        if (
-            len(rows) < self._next
-            or rows.shape[1] > WIDEST
-            or min(labels.sum(), (1 - labels).sum()) < LEAST // 4
-        ):
+        rarest = min(labels.sum(), (1 - labels).sum())
+        too_few = len(rows) < self._next_fit or rarest < MIN_CALLS // 4
+        # More than 65,536 numbers take too much memory.
+        if too_few or rows.shape[1] > 1 << 16:
             return self
-        self._next = math.ceil(AGAIN * len(rows))
-        order = np.argsort(
-            labels, kind="stable"
-        )  # so that both halves have as many of each coin
+        # Fits at a quarter more calls each take five times the last one in all.
+        self._next_fit = math.ceil(1.25 * len(rows))
+        # Sorted by coin, every second row is a half that has as many of each coin.
+        order = np.argsort(labels, kind="stable")
         halves = [(rows[part], labels[part]) for part in (order[::2], order[1::2])]
-        apart = [
-            _apart(other[0] @ _direction(*half), other[1])[0]
+        distances = [
+            _separation(other[0] @ _direction(*half), other[1])[0]
             for half, other in (halves, halves[::-1])
         ]
-        sure = max(float(np.mean(apart)) - 1 / math.sqrt(len(rows)), 0.0)
+        # One standard error less: a bet on a distance that is too large loses more.
+        distance = max(float(np.mean(distances)) - 1 / math.sqrt(len(rows)), 0.0)
         direction = _direction(rows, labels)
-        _, middle, deviation = _apart(rows @ direction, labels)
-        self._line = direction, middle, sure / max(deviation, np.finfo(float).tiny)
+        _, middle, deviation = _separation(rows @ direction, labels)
+        slope = distance / max(deviation, np.finfo(float).tiny)
+        self._line = direction, middle, slope
         return self
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-odds of each output; 0 before the first fit."""
         if self._line is None:
             return np.zeros(len(outputs))
-        return _scored(outputs, *self._line)
+        return _scores(outputs, *self._line)
 
 
 def by_change(
-    one: Floats, other: Floats
+    ones: Floats, zeros: Floats
 ) -> tuple[Callable[[Array], Floats], Law] | None:
-    """Return the log-odds of rows by two normal laws, and how often they are which; None where the change is none of theirs.
+    """Fit two normal laws to runs on both inputs that had the same draws.
 
-    Two runs with the same draws count as one draw of the noise, whose covariance they show.
+    Two runs with the same draws are one observation of the noise: their mean shows its
+    covariance, and their difference is the change of the output.
 
     Args:
-        one: Outputs on the data, shape (runs, numbers).
-        other: Outputs on the neighbour with the same draws.
+        ones: Outputs on the data, shape (runs, numbers).
+        zeros: Outputs on the neighbour with the same draws.
+
+    Returns:
+        The function from outputs to log-odds with the law of its values, or None if the
+        change differs too much from run to run to be estimated.
     """
-    if one.shape != other.shape:
+    if ones.shape != zeros.shape:
         return None
-    both = np.concatenate([one, other])
-    kept = np.flatnonzero(
-        np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0)
-    )  # others tell nothing
-    both, changes, draws = (
-        both[:, kept],
-        (one - other)[:, kept],
-        ((one + other) / 2)[:, kept],
-    )
-    if not 0 < len(kept) <= MOST_CORRELATED:
+    both = np.concatenate([ones, zeros])
+    # A column that is not finite, or the same in all runs, has no part in the laws.
+    varies = np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0)
+    columns = np.flatnonzero(varies)
+    if not 0 < len(columns) <= MAX_CORRELATED_COLUMNS:
         return None
-    scale = (
-        np.maximum(both.std(axis=0), FINEST * np.abs(both).max(axis=0))
-        + np.finfo(float).tiny
-    )
-    change, centre = changes.mean(axis=0), draws.mean(axis=0)
-    ways = [
-        _told(change, draws - centre, scale, together) for together in (True, False)
+    changes = (ones - zeros)[:, columns]
+    draws = ((ones + zeros) / 2)[:, columns]
+    scale = _column_scale(both[:, columns])
+    change = changes.mean(axis=0)
+    centre = draws.mean(axis=0)
+    fits = [
+        _fitted_direction(change, draws - centre, scale, correlated)
+        for correlated in (True, False)
     ]
-    apart, shrunk, direction, deviation = max(ways, key=lambda each: each[1])
-    unknown = (changes @ direction).std() / math.sqrt(
-        len(one)
-    )  # how far the change may be another one
-    if not apart > 0 or unknown > UNKNOWN * max(
-        deviation, UNKNOWN * abs(float(change @ direction))
-    ):
+    distance, shrunk, direction, deviation = max(fits, key=lambda fit: fit[1])
+    error = (changes @ direction).std() / math.sqrt(len(ones))
+    moved = abs(float(change @ direction))
+    # Draws may move the change by 0.17 standard deviations of the scores.
+    accurate = error <= 0.17 * max(deviation, 0.17 * moved)
+    if not distance > 0 or not accurate:
         return None
-    square = min(shrunk, SUREST) ** 2
-    square = max(
-        square - len(kept) * (unknown / max(deviation, np.finfo(float).tiny)) ** 2,
-        square * FINEST,
-    )
-    middle, slope = (
-        float(centre @ direction),
-        square / (apart * max(deviation, np.finfo(float).tiny)),
-    )
-    law = normal_law(square)
-    return lambda outputs: _scored(
-        outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope
-    ), law
+    deviation = max(deviation, np.finfo(float).tiny)
+    square = min(shrunk, LARGEST_DISTANCE) ** 2
+    unbiased = square - len(columns) * (error / deviation) ** 2
+    square = max(unbiased, square * FINEST_DEVIATION)
+    middle = float(centre @ direction)
+    slope = square / (distance * deviation)
+
+    def log_odds(outputs: Array) -> Floats:
+        rows = outputs.reshape(len(outputs), -1)[:, columns]
+        return _scores(rows, direction, middle, slope)
+
+    return log_odds, normal_law(square)
 
 
-def _told(
-    change: Floats, rest: Floats, scale: Floats, together: bool
+def _fitted_direction(
+    change: Floats, noise: Floats, scale: Floats, correlated: bool
 ) -> tuple[float, float, Floats, float]:
-    """Return how far apart scores are, that for other draws, their direction and deviation, by correlations or without.
+    """Return the distance of the scores, the shrunken one, the direction and deviation.
 
-    With ν draws beside the mean and d correlated numbers, the squared distance is too large by ν/(ν − d − 1) in the mean
-    and the direction tells (ν − d + 1)/(ν + 1) of the truth (Wishart laws): together about 1/(1 − d/ν)². One standard
-    deviation of the estimate, 1/√(2ν), is left out as well: bets for too large a distance lose what they are for, and those
-    for a smaller one win nearly as much.
+    With ν draws beside the mean and d correlated numbers, the squared distance is too
+    large by ν/(ν − d − 1) in the mean, and the direction attains (ν − d + 1)/(ν + 1) of
+    the true distance (Wishart laws): together about 1/(1 − d/ν)². One standard deviation
+    of the estimate, 1/√(2ν), is subtracted as well: bets for too large a distance lose
+    their purpose, and bets for a smaller one win nearly as much.
     """
-    draws, numbers = max(len(rest) - 1, 1), len(change)
-    direction = (
-        _towards(change / scale, rest / scale / math.sqrt(draws), together) / scale
-    )
-    scores = rest @ direction
+    draws = max(len(noise) - 1, 1)
+    scaled_noise = noise / scale / math.sqrt(draws)
+    direction = _fisher(change / scale, scaled_noise, correlated) / scale
+    scores = noise @ direction
     deviation = math.sqrt(float(scores @ scores) / draws)
     moved = float(change @ direction)
-    apart = moved / max(deviation, FINEST * abs(moved), np.finfo(float).tiny)
-    kept = 1 - (numbers if together else 1) / draws - 1 / math.sqrt(2 * draws)
-    return apart, apart * max(kept, 0.0), direction, deviation
+    smallest = max(FINEST_DEVIATION * abs(moved), np.finfo(float).tiny)
+    distance = moved / max(deviation, smallest)
+    parameters = len(change)
+    if not correlated:
+        parameters = 1
+    shrinkage = 1 - parameters / draws - 1 / math.sqrt(2 * draws)
+    return distance, distance * max(shrinkage, 0.0), direction, deviation
 
 
 def normal_law(square: float) -> Law:
-    """Return how often two normal laws have which log-odds, whose means are so far apart, squared, in deviations."""
-    odds = square / 2 + math.sqrt(square) * ndtri((np.arange(CELLS) + 0.5) / CELLS)
-    return Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
+    """Return the law of the log-odds of two normal laws.
+
+    Args:
+        square: The squared distance of their means, in standard deviations.
+    """
+    cells = 128
+    quantiles = ndtri((np.arange(cells) + 0.5) / cells)
+    odds = square / 2 + math.sqrt(square) * quantiles
+    weights = np.full(2 * cells, 1 / cells)
+    return Law(np.concatenate([odds, -odds]), weights)
 
 
 def by_threshold(
-    one: Floats, other: Floats, *, most: float
+    ones: Floats, zeros: Floats, *, max_errors: float
 ) -> tuple[Callable[[Array], Floats], Law] | None:
-    """Return the log-odds of rows by the one number, and on which side of a threshold it is, that tell most runs apart.
+    """Find the column and the threshold that separate the runs of both inputs best.
 
-    How often the next run is on the right side follows Laplace's rule of succession; None where more are on the wrong one.
+    The probability that the next run is on the right side follows Laplace's rule of
+    succession.
 
     Args:
-        one: Outputs on the data, shape (runs, numbers).
-        other: Outputs on the neighbour.
-        most: So many may be on the wrong side.
+        ones: Outputs on the data, shape (runs, numbers).
+        zeros: Outputs on the neighbour, of the same shape.
+        max_errors: The number of runs that may be on the wrong side.
+
+    Returns:
+        The function from outputs to log-odds with the law of its values, or None if
+        more runs are on the wrong side of every threshold.
     """
-    if one.shape != other.shape or not one.size:
+    if ones.shape != zeros.shape or not ones.size:
         return None
-    both, runs = np.concatenate([one, other]), len(one)
+    runs = len(ones)
+    both = np.concatenate([ones, zeros])
     order = np.argsort(both, axis=0)
     values = np.take_along_axis(both, order, axis=0)
-    ones = np.cumsum(order < runs, axis=0)
-    below = (
-        2 * ones + runs - np.arange(1, 2 * runs + 1)[:, None]
-    )  # runs that are told, if those of the data are below
-    told = np.where(
-        values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0
-    )
-    row, place = np.unravel_index(int(np.argmax(told)), told.shape)
-    wrong = 2 * runs - int(told[row, place])
-    if wrong > most:
+    # Runs on the right side of a cut after each value, if the data's are below it.
+    ones_below = np.cumsum(order < runs, axis=0)
+    below = 2 * ones_below + runs - np.arange(1, 2 * runs + 1)[:, None]
+    right = np.maximum(below, 2 * runs - below)[:-1]
+    right = np.where(values[1:] > values[:-1], right, 0)
+    row, column = np.unravel_index(int(np.argmax(right)), right.shape)
+    errors = 2 * runs - int(right[row, column])
+    if errors > max_errors:
         return None
-    odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (
-        1 if below[row, place] > runs else -1
-    )
-    middle = (values[row, place] + values[row + 1, place]) / 2
-    law = Law(np.array([odds, -odds]), np.ones(2))
-    return (
-        lambda outputs: (
-            odds
-            * np.sign(
-                middle - outputs.reshape(len(outputs), -1)[:, place].astype(float)
-            )
-        ),
-        law,
-    )
+    sign = 1 if below[row, column] > runs else -1
+    odds = sign * math.log((2 * runs - errors + 1) / (errors + 1))
+    middle = (values[row, column] + values[row + 1, column]) / 2
+
+    def log_odds(outputs: Array) -> Floats:
+        numbers = outputs.reshape(len(outputs), -1)[:, column].astype(float)
+        return np.asarray(odds * np.sign(middle - numbers))
+
+    return log_odds, Law(np.array([odds, -odds]), np.ones(2))
 
 
-def _scored(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:
-    # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
-    return np.asarray(
-        slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle)
-    )
+def _scores(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:
+    # A matrix product's order of summation, and so its last bits, would depend on the
+    # number of rows, and the log-odds of an output on the other outputs of its batch.
+    products = np.multiply(_rows(outputs), direction, order="C")
+    return np.asarray(slope * (products.sum(axis=1) - middle))
 
 
 def _rows(outputs: Array) -> Floats:
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    return np.asarray(
-        np.clip(
-            np.nan_to_num(rows, nan=0.0, posinf=LARGEST, neginf=-LARGEST),
-            -LARGEST,
-            LARGEST,
-        )
-    )
+    rows = np.nan_to_num(rows, nan=0.0, posinf=LARGEST_VALUE, neginf=-LARGEST_VALUE)
+    return np.asarray(np.clip(rows, -LARGEST_VALUE, LARGEST_VALUE))
+
+
+def _column_scale(rows: Floats) -> Floats:
+    finest = FINEST_DEVIATION * np.abs(rows).max(axis=0)
+    return np.asarray(np.maximum(rows.std(axis=0), finest) + np.finfo(float).tiny)
 
 
 def _direction(rows: Floats, labels: Labels) -> Floats:
-    """Return the direction that tells the coins apart best, by standard deviations."""
+    """Return the direction that separates the coins best, in standard deviations."""
     ones, zeros = rows[labels == 1], rows[labels == 0]
     if not len(ones) or not len(zeros):
         return np.zeros(rows.shape[1])
-    scale = (
-        np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0))
-        + np.finfo(float).tiny
-    )
+    scale = _column_scale(rows)
     change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
-    rest = (
-        np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
-    )
-    together = rows.shape[1] <= min(MOST_CORRELATED, len(rows) / OF_EACH)
-    return np.asarray(
-        _towards(change, rest / math.sqrt(max(len(rows) - 2, 1)), together) / scale
-    )
+    noise = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)])
+    noise = noise / scale / math.sqrt(max(len(rows) - 2, 1))
+    # A covariance takes three calls for each column, or its inverse is mostly chance.
+    correlated = rows.shape[1] <= min(MAX_CORRELATED_COLUMNS, len(rows) / 3)
+    return np.asarray(_fisher(change, noise, correlated) / scale)
 
 
-def _towards(change: Floats, rest: Floats, together: bool) -> Floats:
-    """Return the direction of a change by the covariance of the rest, which is restᵀ rest; without correlations, itself."""
-    if not together:
+def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
+    """Return the change times the inverse of the covariance noiseᵀ noise.
+
+    Without correlations, the columns have unit variance, and it is the change itself.
+    """
+    if not correlated:
         return change
-    _, lengths, axes = np.linalg.svd(rest, full_matrices=False)
-    spread = np.maximum(lengths, FINEST)
+    _, lengths, axes = np.linalg.svd(noise, full_matrices=False)
+    spread = np.maximum(lengths, FINEST_DEVIATION)
     return np.asarray((axes @ change / spread**2) @ axes)
 
 
-def _apart(scores: Floats, labels: Labels) -> tuple[float, float, float]:
-    """Return how many standard deviations scores are apart, their middle, and the standard deviation."""
+def _separation(scores: Floats, labels: Labels) -> tuple[float, float, float]:
+    """Return the distance of scores in standard deviations, their middle, and these."""
     ones, zeros = scores[labels == 1], scores[labels == 0]
     if len(ones) < 2 or len(zeros) < 2:
         return 0.0, 0.0, 1.0
-    deviation = math.sqrt(
-        (ones.var() * len(ones) + zeros.var() * len(zeros)) / max(len(scores) - 2, 1)
-    )
-    apart = float(ones.mean() - zeros.mean())
+    squares = ones.var() * len(ones) + zeros.var() * len(zeros)
+    deviation = math.sqrt(squares / max(len(scores) - 2, 1))
+    gap = float(ones.mean() - zeros.mean())
     middle = float(ones.mean() + zeros.mean()) / 2
-    return (
-        apart / max(deviation, FINEST * abs(apart), np.finfo(float).tiny),
-        middle,
-        deviation,
-    )
+    smallest = max(FINEST_DEVIATION * abs(gap), np.finfo(float).tiny)
+    return gap / max(deviation, smallest), middle, deviation

@@ -1,38 +1,45 @@
-"""The replayed ratio: the likelihood ratio of an output, by the noise that a trace read off the code.
+"""The replayed ratio: the likelihood ratio of an output, by laws of a trace of the code.
 
-Before a pair is played, the code is traced on it a few times (``auditdp.tracing``), both ways round. Where what loses
-anything can be read from the output (`traced_release.py`), so can the probability that either input gives it. Where chance
-decides among few outputs, the probability of each is known instead. Where outputs got round the noise, values are known that
-come again and again from one input and from the other one never.
+Before a pair is played, the code is traced on it a few times (``auditdp.tracing``) in
+both directions. There are several ways to read laws off these runs, and the first one
+that applies is used:
 
-**Why bets by it are valid, whatever the trace says.** What is read off a pair before its first call is a function f from
-outputs to log-odds, and f is fixed from then on. The traced runs have randomness of their own, which no call of the game
-shares, so f depends on nothing that comes after it. The log-odds of a call are f of that call's output: neither its coin
-nor its input is looked at. So they are forecasts as any others, and the expected factor
-of bets by them is at most 1 where the claim is true, for any f (``betting/wealth/regions.py``). A wrong f loses its stake.
+- the densities of noisy numbers that the output determines (`traced_release.py`), or
+  replays of the code with these numbers (`traced_replay.py`);
+- tables: the probabilities of all outputs, where chance decides between few of them,
+  or numbers that only one input gives, where a value bypasses the noise
+  (`traced_outcomes.py`);
+- laws that are fitted to runs with the same draws (`traced_shift.py`,
+  `traced_subsampling.py`, `normal_laws.py`).
+
+**Why bets by it are valid, whatever the trace reports.** The laws that are read off a
+pair before its first call are a function f from outputs to log-odds, and f is fixed
+from then on. The traced runs have randomness of their own, which no call of the game
+shares, so f does not depend on later calls. The log-odds of a call are f of that call's
+output: they depend neither on its coin nor on its input. So they are forecasts like any
+others, and the expected factor of bets by them is at most 1 if the claim is true, for
+any f (``betting/wealth/regions.py``). A wrong f loses its stake.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, product
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.pair_search import key
 from auditdp.betting.forecasters.normal_laws import by_change, by_threshold
-from auditdp.betting.forecasters.traced_noise import SPARE, Ratio, SeenRuns
-from auditdp.betting.forecasters.traced_outcomes import by_shift
-from auditdp.betting.forecasters.traced_release import ratio_of
-from auditdp.betting.forecasters.traced_replay import by_asking
+from auditdp.betting.forecasters.traced_noise import Ratio, TracedRuns
+from auditdp.betting.forecasters.traced_outcomes import by_table, by_values
+from auditdp.betting.forecasters.traced_release import by_releases
+from auditdp.betting.forecasters.traced_replay import by_replay
+from auditdp.betting.forecasters.traced_shift import by_shift
 from auditdp.betting.forecasters.traced_subsampling import RatioByParts, ratio_by_parts
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
@@ -42,79 +49,77 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare, in_full
+from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.outcomes import MOST_RUNS
 from auditdp.tracing.training_steps import is_sample
 
-Read = tuple[Ratio, Law | None]
-"""The log-odds of rows, and how often they are which, where that is known beforehand."""
-Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
-RUNS, FEW_SEEN, MORE_RUNS = 3, 2, 32
-"""Runs that are traced on each input of a pair, of many and of few; and where these do not show how outputs come about."""
-FEW_FOLLOWED = 8
-"""The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
-FEW_OUTCOMES = 16
-"""Runs, where they are few, that look what else chance may decide."""
-SHOWING_RUNS = 16
-"""Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
-LEAST_RUNS = 300
-"""Runs that a trace may have, from which on laws are read off in ways that take as many."""
-WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
-"""Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
-them takes as many, and the part of all runs that they are, at most."""
-WORTH, CHEAP = 4, 16
-"""Further runs on each input are made where a game takes so many times as many; where it takes too many, so small a part."""
-WRONG = 0.25
-"""Of as many runs on each input, so many are on the wrong side of a threshold, at most; half as many where runs are few, and
-none where nothing got round the noise."""
-IN_VAIN = 32
-"""Runs on each input after which no more are made where they do not show two laws."""
-SHORT = 40
-"""Trainings of a short game."""
-FEW_PARTED, PARTED = (16, 64), (48, 192)
-"""Runs on each input where records are drawn: to choose a pair by, and to bet by; more where fewer tell nothing, or a game
-by them takes as many."""
-SHIFT_RUNS = (128, 1_024)
-"""Runs on each input that show noise which is not followed: one by one, and where many make one call."""
-VALUE_RUNS, FEW_VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4, 4_096
-"""Runs on each input that show which values come again, of many and of few; how often one has to; numbers of an output, at
-most."""
+FittedRatio = tuple[Ratio, Law | None]
+"""The log-odds of rows, and the law of these log-odds if it is estimated."""
+Result = TypeVar("Result")
+Way = Callable[["ReplayedRatio", Pair, Representation], FittedRatio | None]
+"""A way to read the log-odds of a pair off runs of the code."""
+
+TYPICAL_FINAL_LOG_WEALTH = 3.0
+"""Log wealth at which a game typically ends, in nats."""
+SHORT_GAME = 40
+"""Calls of a game that is short: no further pair or law is considered then."""
+PAIRED_RUN_SCHEDULE = (8, 16, 32, 96, 400)
+"""Runs per input for fitting two normal laws, while the expected game is longer."""
+SUBSAMPLED_RUN_SCHEDULE = (48, 192)
+"""Runs per input for fitting a law where records are sampled or shuffled."""
+
+
+@dataclass(frozen=True)
+class RunBudget:
+    """Limits of an audit in which each run is expensive, as a training is.
+
+    Attributes:
+        total: Runs of all kinds, those of the game included.
+        before_game: Runs before the game; the others are reserved for it.
+        for_worse_pair: Runs for a search of a worse pair once one violates the claim.
+    """
+
+    total: int
+    before_game: int
+    for_worse_pair: int = 0
 
 
 @dataclass(eq=False)
-class _KeptRuns:
-    """What is kept of a pair, which is kept itself, so that no other one has its address.
+class _PairRuns:
+    """The runs of a pair, and the law that was read off them.
 
     Attributes:
-        pair: The pair.
-        outputs: Those of plain runs on either input.
-        law: What was read off it, where it is not to be read again.
+        traces: Comparisons of both inputs.
+        outputs: Outputs of plain runs on either input, with the same draws.
+        law: The law, if it is not to be read again.
     """
 
-    pair: Pair
+    traces: list[PairTrace] = field(default_factory=list)
     outputs: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
-    law: Read | None = None
+    law: FittedRatio | None = None
 
 
 class ReplayedRatio:
-    """Forecasts with the laws that a trace read off the code; it abstains where these do not fit an output.
+    """Forecasts by the laws that a trace recorded; it abstains on unlike outputs.
 
     Args:
         trace: Of the mechanism.
-        claim: Of the game.
-        seed: Of the traced runs.
-        ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
-        few: Runs of all kinds at most, where they are bounded; else 0.
-        until: Runs that are traced at most; the others are for the game.
+        claim: The claim of the game.
+        seed: The seed of the traced runs.
+        ways: The ways to read laws, in the order in which they are tried.
+        budget: The run budget, or None if runs are cheap.
 
     Attributes:
-        abstained: Outputs that did not look like those that were traced.
-        compared: Runs of pairs by their keys, where runs are few.
-        stated: How often it gives which log-odds, where that is known before the first call.
+        abstained: Number of outputs unlike those that were traced.
+        stated: The law of its log-odds, if it is known before the first call.
     """
 
     name = "replayed ratio"
-    share = 16.0  # with 4 and with 64, refutations take 2 % more calls in the mean of 22 games
+    share = 16.0  # with 4 and with 64, refutations take 2 % more calls in 22 games
     calibrated = is_read = True
+    stated: Law | None = None
+    _fitted: Ratio | None = None
+    _ratio: Ratio | None = None
 
     def __init__(
         self,
@@ -123,424 +128,433 @@ class ReplayedRatio:
         *,
         seed: int,
         ways: Sequence[Way] = (),
-        few: int = 0,
-        until: float = math.inf,
+        budget: RunBudget | None = None,
     ) -> None:
-        self.trace, self.claim, self.seed, self.few, self.until = (
-            trace,
-            claim,
-            seed,
-            few,
-            until,
-        )
+        self.trace, self.claim, self.seed = trace, claim, seed
+        self.budget = budget
         self.abstained = 0
-        self.compared: dict[Any, list[PairTrace]] = {}
         self.ways: Sequence[Way] = ways or WAYS
         self._best: Pair | None = None
-        self._kept: dict[tuple[int, int], _KeptRuns] = {}
+        self._runs: dict[Any, _PairRuns] = {}
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
-        if (found := self._read(pair, mechanism.form, self.ways)) is not None:
-            bound._read_off, bound.stated = found[0], found[1]
-            return bound.afresh()
-        return bound
+        found = self._read(pair, mechanism.form, self.ways)
+        if found is None:
+            return bound
+        bound._fitted, bound.stated = found
+        return bound.afresh()
 
     def afresh(self) -> Self:
-        """Return it for another game: where the code is asked of outputs, it may be asked as often again."""
+        """Return a copy for another game, whose budget of replays is reset."""
         again = copy.copy(self)
-        again._ratio = copy.copy(self._read_off)
+        again._ratio = copy.copy(self._fitted)
         return again
 
     def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return the first of some pairs whose laws promise a short game, or else the one by which most is won, if any.
+        """Choose the pair to play, and fix the way in which laws are read from then on.
 
-        Other pairs are then read in the way in which it was.
+        Returns:
+            The pair with the largest expected growth, or None if no law of the first
+            pair can be read. With a run budget, the first pair with a short game.
         """
-        self._best, found = None, list[tuple[float, Pair, Way, Read]]()
+        self._best = None
+        ways = self.ways
+        fits: list[tuple[float, Pair, FittedRatio]] = []
         for pair in pairs:
-            read = (
-                (way, law)
-                for way in self.ways
-                if (law := self._read(pair, form, (way,))) is not None
-            )
-            for way, law in islice(read, 1):
-                found.append(
-                    (
-                        math.inf if law[1] is None else gain(self.claim, law[1])[0],
-                        pair,
-                        way,
-                        law,
-                    )
-                )
-            if found and found[-1][0] * SHORT > WON:
+            for way in ways:
+                fitted = self._read(pair, form, (way,))
+                if fitted is not None:
+                    break
+            if fitted is None:
+                if not fits:
+                    return None
+                continue
+            # Other pairs are read in the way that applies to the first one.
+            ways = (way,)
+            growth = math.inf if fitted[1] is None else self._growth(fitted[1])
+            fits.append((growth, pair, fitted))
+            # Cheap runs go on to the pair with the shortest game.
+            is_cheap = self.budget is None and fitted[1] is not None
+            if not is_cheap and _ends_soon(growth):
                 break
-        if not found:
-            return None
-        _, self._best, way, law = max(found, key=lambda each: each[0])
-        self.ways, self._of(self._best).law = (
-            tuple(dict.fromkeys((self.ways[0], way))),
-            law,
-        )
-        return self._best
+        # If no law lets the wealth grow, the first pair stays the best guess.
+        _, best, _ = max(fits, key=lambda each: max(each[0], 0.0))
+        for _, pair, fitted in fits:
+            # With a run budget, the runs are for the game on the chosen pair.
+            if self.budget is None or pair is best:
+                self._of(pair).law = fitted
+        self._best = best
+        self.ways = tuple(dict.fromkeys((self.ways[0], *ways)))
+        return best
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio of each output; 0 where it does not look like those that were traced."""
+        """Return the log-likelihood ratio of each output, 0 if it is unlike those traced."""
         if self._ratio is None:
             return np.zeros(len(outputs))
         odds = self._ratio(outputs.reshape(len(outputs), -1))
         self.abstained += int(np.isnan(odds).sum())
         return np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    def _read(
-        self, pair: Pair, form: Representation, ways: Sequence[Way]
-    ) -> Read | None:
-        """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
-        if (law := self._of(pair).law) is not None or (
-            self._best is not None and self.few
-        ):
-            return law  # where runs are few, none of a pair that promises less
-        try:
-            with self.trace:
-                return next(filter(None, (way(self, pair, form) for way in ways)), None)
-        except Exception:  # of the code that is traced, or of outputs that are no rows
+    @property
+    def promised(self) -> Law | None:
+        """The law of the log-odds of the chosen pair, or None if there is none."""
+        if self._best is None:
             return None
+        fitted = self._of(self._best).law
+        return fitted and fitted[1]
 
-    def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
-        """Return the log-odds by what can be read from the output, with so many runs."""
-        if self.few and self._is_hidden(pair):
-            return None
-        seen = self._seen(pair, form, FEW_SEEN if self.few else RUNS)
-        if (
-            runs == RUNS
-            and (asked := by_asking(self.trace, pair, seen, reused=True)) is not None
-        ):
-            return asked
-        if runs > RUNS and seen.is_alike:
-            runs = (
-                max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs))
-                if self.few
-                else runs
-            )
-            if not self._affords(4 * runs):
-                return None
-            seen = self._seen(pair, form, runs)
-        found = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
-        if found is None and self.few and runs == RUNS:
-            asked = by_asking(self.trace, pair, seen, reused=False)
-            found = (
-                asked
-                if asked is not None and gain(self.claim, asked[1])[0] * SHORT > WON
-                else None
-            )
-        return found
+    def best_subsampled_pair(
+        self, pairs: Sequence[Pair], form: Representation
+    ) -> Pair | None:
+        """Return the pair that few runs separate best where records are sampled.
 
-    def _is_hidden(self, pair: Pair) -> bool:
-        """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
-        seen = self.compare(pair, 0)
-        moved = [
-            each.first for each in seen.noisy if each.loss is None or any(each.loss)
-        ]
-        noisy = [release for release in moved if not is_sample(release)]
-        round_it = seen.differ is not None and not seen.by_chance
-        shown = sum(1 for _ in leaves(seen.first.output))
-        return round_it or sum(int(np.prod(release.shape)) for release in noisy) > shown
-
-    def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
-        """Return the log-odds by what chance decides, or by values that got round the noise."""
-        shows = (k for k in range(SHOWING_RUNS) if self.compare(pair, k).is_notable)
-        shown = self.compare(pair, next(shows, 0))
-        sampled = any(map(is_sample, shown.first.releases))
-        seen = in_full(
-            self.trace,
-            shown,
-            MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES,
-        )
-        if (table := _by_table(self.trace, seen, form)) is not None:
-            return table
-        if not (seen.differ is not None or seen.second.parted or seen.fixed):
-            return None
-        return self._by_values(pair, seen, form)
-
-    def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
-        """Return the log-odds by noise that is not followed."""
-        runs = SHIFT_RUNS[self._together]
-        sides = (
-            self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))
-            for data in (pair.data, pair.neighbour)
-        )
-        ratio = by_shift(
-            *(form.rows(side).reshape(runs, -1).astype(float) for side in sides)
-        )
-        return None if ratio is None else (ratio, None)
-
-    def _by_change(self, pair: Pair, form: Representation) -> Read | None:
-        """Return the log-odds by two normal laws, or by a threshold: of more runs where a game by these is long."""
-        sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
-        first, found = self.compare(pair, 0), list[tuple[float, Read]]()
-        round_it = first.differ is not None or bool(first.second.parted)
-        calls, made = (
-            math.inf,
-            0,
-        )  # that a game by what was found takes, and the runs that showed it
-        for runs in sizes:
-            worth = not made or (
-                WORTH * (runs - made) < calls
-                if calls < self.few
-                else runs < self.until // CHEAP
-            )
-            early = runs < IN_VAIN
-            if not (
-                worth
-                and (found or early or runs == IN_VAIN)
-                and self._affords(2 * runs)
-            ):
-                break
-            one, other = (
-                _rows(self.trace, side, form).astype(float)
-                for side in self._outputs(pair, runs)
-            )
-            wrong = 0.0 if early and not round_it else WRONG * runs / (1 + early)
-            told = None if found else by_threshold(one, other, most=wrong)
-            found = [
-                (gain(self.claim, law)[0], (ratio, law))
-                for ratio, law in filter(None, (by_change(one, other), told))
-            ]
-            if not found:
-                continue
-            won, read = max(found, key=lambda each: each[0])
-            if told is not None and read[1] is told[1]:
-                return told  # more runs do not tell it better
-            calls, made = WON / max(won, TINY), runs
-        return found[0][1] if found else None
+        Returns:
+            The first pair with an expected short game, or else the pair with the most
+            distant laws, or None if no pair has different laws in these runs.
+        """
+        best, largest = None, 0.0
+        with self.trace:
+            for runs in (16, 64):
+                for pair in pairs:
+                    if pair is pairs[0] and largest:
+                        return best
+                    # The law of the chosen pair takes further runs.
+                    reserved = 2 * SUBSAMPLED_RUN_SCHEDULE[0] + 8
+                    if not self._affords(2 * runs + reserved):
+                        return best
+                    found = _attempted(partial(self.by_parts, pair, form, runs))
+                    if found is None:
+                        continue
+                    if found.read and _ends_soon(self._growth(found.read[1])):
+                        return pair
+                    if found.distance > largest:
+                        best, largest = pair, found.distance
+        return best
 
     def by_parts(
         self, pair: Pair, form: Representation, runs: int
     ) -> RatioByParts | None:
-        """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
+        """Fit a law where records are sampled, with ``runs`` runs on each input."""
         if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
-        rows_of = partial(_rows, self.trace, form=form)
+        rows_of = partial(self._rows, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
-    def _by_parts(self, pair: Pair, form: Representation) -> Read | None:
-        """Return the same with as many runs as a game by them is worth."""
-        found, calls, made = None, math.inf, 0
-        for runs in PARTED:
-            if made and WORTH * (runs - made) > min(calls, self.few):
-                break
-            seen, made = self.by_parts(pair, form, runs), runs
-            found = found if seen is None else seen.read or found
-            if found is not None and found[1] is not None:
-                calls = WON / max(gain(self.claim, found[1])[0], TINY)
-        return found
-
-    def won(self, pairs: Sequence[Pair], form: Representation) -> list[float | None]:
-        """Return what a call of each pair gains by laws of few runs, which are kept; none where the first has none."""
-        for way in self.ways[:2]:
-            won = list[float | None]()
-            for pair in pairs:
-                found = self._read(pair, form, (way,))
-                law = None if found is None else found[1]
-                if law is None and not won:
-                    break
-                won.append(None if law is None else gain(self.claim, law)[0])
-                self._of(pair).law = found
-            if won:
-                return won
-        return []
-
-    def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return, of some pairs on which records are drawn, one that promises a short game, or else tells most, if any."""
-        told = list[tuple[float, Pair]]()
-        with self.trace:
-            for runs, pair in product(FEW_PARTED, pairs):
-                told_before = pair is pairs[0] and any(apart for apart, _ in told)
-                if told_before or not self._affords(2 * (runs + PARTED[0]) + SPARE):
-                    break
-                with suppress(
-                    Exception
-                ):  # of the code that is traced, or of outputs that are no rows
-                    if (found := self.by_parts(pair, form, runs)) is not None:
-                        told.append((found.apart, pair))
-                        if (
-                            found.read is not None
-                            and gain(self.claim, found.read[1])[0] * SHORT > WON
-                        ):
-                            return pair
-        apart, best = max(told, key=lambda each: each[0], default=(0.0, None))
-        return best if apart else None
-
-    def _affords(self, runs: int) -> bool:
-        """Return whether so many more runs may be traced, whatever they show."""
-        return self.trace.runs + runs <= self.until
-
-    @property
-    def _together(self) -> bool:
-        """Whether many runs make one call."""
-        return is_vectorised(as_mechanism(self.trace.function))
-
-    def _of(self, pair: Pair) -> _KeptRuns:
-        """Return what is kept of a pair."""
-        return self._kept.setdefault(
-            (id(pair.data), id(pair.neighbour)), _KeptRuns(pair)
-        )
-
-    def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
-        """Return the outputs of so many runs on each input, with the same draws; those that were made count."""
-        ones, zeros = kept = self._of(pair).outputs
-        watched = self.few > 0 and any(
-            map(is_sample, self.compare(pair, 0).first.releases)
-        )
-        for k in range(len(zeros), runs):
-            made = self._watched(pair, k) if watched else self._plain(pair, k)
-            for side, output in zip(kept, made, strict=True):
-                side.append(output)
-        return ones[:runs], zeros[:runs]
-
-    def _plain(self, pair: Pair, number: int) -> list[Any]:
-        """Return the outputs of plain runs with the same generator."""
-        inputs = (pair.data, pair.neighbour)
-        sides = [
-            self.trace.outputs(data, 1, np.random.default_rng([self.seed, number]))
-            for data in inputs
-        ]
-        return sides if self._together else [side[0] for side in sides]
-
-    def _watched(self, pair: Pair, number: int) -> list[Any]:
-        """Return those of watched runs, which have the same draws also where records are drawn."""
-        runs = self.trace.both(
-            pair.data, pair.neighbour, np.random.default_rng([self.seed, number])
-        )
-        return [run.output for run in runs]
-
-    def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
-        """Return traced runs of a pair, so many from each input."""
-        traces = [
-            self.compare(way, k) for way in (pair, pair.swapped()) for k in range(runs)
-        ]
-        forward = [True] * runs + [False] * runs
-        pairs = [
-            (t.first, t.second) if ahead else (t.second, t.first)
-            for t, ahead in zip(traces, forward, strict=True)
-        ]
-        one, other = (
-            _rows(self.trace, [run.output for run in side], form).astype(float)
-            for side in zip(*pairs, strict=True)
-        )
-        return SeenRuns(traces, forward, (one, other))
-
     def compare(self, pair: Pair, number: int) -> PairTrace:
-        """Return a run on one input and its replay on the other; where runs are few, those that were made count."""
-        kept = self.compared.setdefault(key(pair), []) if self.few else []
-        if number < len(kept):
-            return kept[number]
-        own = (
-            [1] if self.few else []
-        )  # other draws than those of the runs that a search made
-        rng = np.random.default_rng([self.seed, number, *own])
-        made = compare(
-            self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0
-        )
-        kept.append(made)
+        """Return the comparison of both inputs with the draws of this number."""
+        traces = self._of(pair).traces
+        if number < len(traces):
+            return traces[number]
+        # The search of pairs has the draws without the last number of the seed.
+        rng = np.random.default_rng([self.seed, number, 1])
+        inputs = (pair.data, pair.neighbour)
+        made = compare(self.trace, *inputs, rng, claim=self.claim, outcomes=0)
+        traces.append(made)
         return made
 
-    def _by_values(
-        self, pair: Pair, seen: PairTrace, form: Representation
-    ) -> Read | None:
-        """Return certainty where an output has a value that came several times from one input and never from the other.
+    def keep(self, runs: dict[Any, list[PairTrace]]) -> None:
+        """Take over comparisons of pairs by their keys, which are not run again."""
+        for name, traces in runs.items():
+            self._runs[name] = _PairRuns(traces)
 
-        In few runs it has to come in all.
-        """
-        runs = FEW_VALUE_RUNS if self.few else VALUE_RUNS
-        if np.prod(form.shape) > MOST_VALUES or not self._affords(2 * runs):
+    def _read(
+        self, pair: Pair, form: Representation, ways: Sequence[Way]
+    ) -> FittedRatio | None:
+        """Return the first law of a pair that some ways give."""
+        if (law := self._of(pair).law) is not None:
+            return law
+        if self._best is not None and self.budget is not None:
+            return None  # The runs are for the game on the chosen pair.
+        with self.trace:
+            return _attempted(lambda: self._first(pair, form, ways))
+
+    def _first(
+        self, pair: Pair, form: Representation, ways: Sequence[Way]
+    ) -> FittedRatio | None:
+        for way in ways:
+            found = way(self, pair, form)
+            if found is not None:
+                return found
+        return None
+
+    def _growth(self, law: Law) -> float:
+        """Return the expected log growth per call, in nats."""
+        return gain(self.claim, law)[0]
+
+    def _by_releases(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Read the laws of the noisy numbers that the output determines."""
+        if self.budget is not None and self._is_hidden(pair):
             return None
-        sides = self._outputs(pair, runs)
-        tails = [
-            [both[k] for tail in seen.shown if not self.few for both in tail.outputs]
-            for k in (0, 1)
-        ]
-        counts = [
-            Counter(
-                chain.from_iterable(
-                    map(set, _values(_rows(self.trace, [*side, *tail], form), form))
-                )
-            )
-            for side, tail in zip(sides, tails, strict=True)
-        ]
-        alone = [
-            {x for x, n in mine.items() if n >= OFTEN and x not in theirs}
-            for mine, theirs in (counts, counts[::-1])
-        ]
-        anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
-        only = (
-            anywhere if any(anywhere) else alone
-        )  # what is seldom at one place may be frequent at another
+        # Noise on values that differ in every run shows in two runs; three are safer.
+        runs = self._traced(pair, form, 2 + (self.budget is None))
+        reused = by_replay(self.trace, pair, runs, reused=True)
+        if reused is not None:
+            return reused
+        exact = by_releases(runs, _length_columns(form), with_events=False)
+        if exact is not None:
+            return exact
+        replays = by_replay(self.trace, pair, runs, reused=False)
+        if replays is not None and _ends_soon(self._growth(replays[1])):
+            return replays
+        return None
 
-        def ratio(outputs: Array) -> Floats:
-            shown = [
-                (not only[0].isdisjoint(row), not only[1].isdisjoint(row))
-                for row in _values(outputs, form)
-            ]
-            return np.array(
-                [
-                    0.0 if one == other else np.inf if one else -np.inf
-                    for one, other in shown
-                ]
-            )
+    def _by_events(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Read the numbers of the output that events and choices decide as well."""
+        runs = self._traced(pair, form, 3)
+        events = [m for m in runs.traces[0].moved if m.first.kind not in (NOISY, ALONE)]
+        if not runs.is_alike or not events:
+            return None
+        # In 32 runs on either input, all but rare outcomes occur.
+        runs = self._traced(pair, form, 32)
+        return by_releases(runs, _length_columns(form), with_events=True)
 
-        told = [
-            float(np.mean(ratio(_rows(self.trace, side, form)) != 0)) for side in sides
-        ]
-        for k, run in enumerate((seen.first, seen.second)):
-            chances = [
-                tail.chance for tail in seen.shown if tail.release in run.releases
-            ]
-            told[k] = max(
-                told[k], min(1.0, sum(chances))
-            )  # at most: an output may show several
-        law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
-        return (ratio, law) if any(only) else None
+    def _is_hidden(self, pair: Pair) -> bool:
+        """Check for outputs with fewer numbers than noise, or differences beside it."""
+        trace = self.compare(pair, 0)
+        if trace.differ is not None and not trace.by_chance:
+            return True
+        noisy = 0
+        for moved in trace.noisy:
+            loses = moved.loss is None or any(moved.loss)
+            if loses and not is_sample(moved.first):
+                noisy += int(np.prod(moved.first.shape))
+        return noisy > sum(1 for _ in leaves(trace.first.output))
+
+    def _by_outcomes(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Read the probabilities of outputs, or numbers that bypass the noise."""
+        first = self.compare(pair, 0)
+        for number in range(16):
+            trace = self.compare(pair, number)
+            if trace.is_notable:
+                first = trace
+                break
+        tried = MOST_RUNS
+        if self.budget is not None:
+            # Of samples there are too many to try all of them.
+            tried = 1 if any(map(is_sample, first.first.releases)) else 16
+        trace = in_full(self.trace, first, tried)
+        law = trace.outcomes
+        is_complete = law is not None and law.complete and trace.extent == "full"
+        if law is not None and is_complete and not trace.noisy:
+            outputs = [law.outputs[name] for name in law.masses]
+            table = by_table(law, self._rows(outputs, form))
+            if table is not None:
+                return table
+        if trace.differ is None and not trace.second.parted and not trace.fixed:
+            return None
+        return self._by_values(pair, trace, form)
+
+    def _by_values(
+        self, pair: Pair, trace: PairTrace, form: Representation
+    ) -> FittedRatio | None:
+        """Read numbers that one input gives several times, and the other one never."""
+        runs = 64 if self.budget is None else 4
+        # Counting the numbers of larger outputs takes seconds.
+        if np.prod(form.shape) > 4_096 or not self._affords(2 * runs):
+            return None
+        sides = [self._rows(side, form) for side in self._outputs(pair, runs)]
+        forced: tuple[list[Any], list[Any]] = ([], [])
+        if self.budget is None:
+            for one, zero in (both for tail in trace.shown for both in tail.outputs):
+                forced[0].append(one)
+                forced[1].append(zero)
+        tails = [self._rows(side, form) for side in forced if side]
+        found = by_values(sides, tails, form, often=4)
+        if found is None:
+            return None
+        ratio, shares = found
+        for k, run in enumerate((trace.first, trace.second)):
+            tail_chances = [t.chance for t in trace.shown if t.release in run.releases]
+            # An output may show several rare events, so that the sum is a bound.
+            shares[k] = max(shares[k], min(1.0, sum(tail_chances)))
+        weights = np.array([*shares, 2 - shares.sum()])
+        return ratio, Law(np.array([np.inf, -np.inf, 0.0]), weights)
+
+    def _by_shift(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Fit the law of noise that is not followed."""
+        # Runs one by one are slower than runs of which many are one call.
+        runs = 1_024 if self._is_vectorised else 128
+        sides = []
+        for data in (pair.data, pair.neighbour):
+            rng = np.random.default_rng([self.seed, runs])
+            rows = form.rows(self.trace.outputs(data, runs, rng))
+            sides.append(rows.reshape(runs, -1).astype(float))
+        ratio = by_shift(*sides)
+        return ratio and (ratio, None)
+
+    def _by_parts(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Fit a law where records are sampled, by more runs if the game is long."""
+        best: FittedRatio | None = None
+        made = 0
+        for runs in SUBSAMPLED_RUN_SCHEDULE:
+            if not self._is_worth(runs, made, best):
+                break
+            found = self.by_parts(pair, form, runs)
+            if found is not None and found.read is not None:
+                best = found.read
+            made = runs
+        return best
+
+    def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
+        """Fit two normal laws, or a threshold, by more runs if the game is long."""
+        assert self.budget is not None  # A fit by calls of the game is cheaper else.
+        first = self.compare(pair, 0)
+        bypasses = first.differ is not None or bool(first.second.parted)
+        best: FittedRatio | None = None
+        made = 0
+        for runs in PAIRED_RUN_SCHEDULE:
+            # A tenth of all runs are for fits.
+            affordable = runs <= self.budget.total // 10
+            hopeless = best is None and runs > 32
+            if not affordable or hopeless or not self._is_worth(runs, made, best):
+                break
+            made = runs
+            ones, zeros = (
+                self._rows(side, form).astype(float)
+                for side in self._outputs(pair, runs)
+            )
+            found = [by_change(ones, zeros)]
+            if best is None:
+                # By chance, a threshold separates a few runs of one law.
+                most = runs / 4
+                if runs < 32:
+                    most = bypasses * runs / 8
+                threshold = by_threshold(ones, zeros, max_errors=most)
+                found.append(threshold)
+            fitted = [each for each in found if each is not None]
+            best = max(fitted, key=lambda each: self._growth(each[1]), default=None)
+            if len(found) > 1 and best is not None and best is found[1]:
+                break  # More runs do not find a better threshold.
+        return best
+
+    def _is_worth(self, runs: int, made: int, best: FittedRatio | None) -> bool:
+        """Compare the cost of more runs on each input with the calls of the game.
+
+        Args:
+            runs: Runs on each input for the next fit.
+            made: Runs on each input that were made.
+            best: The best fit so far.
+        """
+        growth = 0.0
+        if best is not None and best[1] is not None:
+            growth = max(self._growth(best[1]), 0.0)
+        calls = TYPICAL_FINAL_LOG_WEALTH / max(growth, 1e-12)
+        if self.budget is not None:
+            calls = min(calls, self.budget.total)
+        # A better law saves a quarter of the calls, roughly.
+        is_short = made > 0 and 4 * (runs - made) >= calls
+        return not is_short and self._affords(2 * runs)
+
+    def _affords(self, runs: int) -> bool:
+        """Check the budget for further runs before the game."""
+        if self.budget is None:
+            return True
+        return self.trace.runs + runs <= self.budget.before_game
 
     @property
-    def promised(self) -> Law | None:
-        """How often the pair that promises most has which log-odds, where that is known."""
-        law = None if self._best is None else self._of(self._best).law
-        return None if law is None else law[1]
+    def _is_vectorised(self) -> bool:
+        """True if many runs are one call."""
+        return is_vectorised(as_mechanism(self.trace.function))
 
-    stated: Law | None = None
-    _read_off: Ratio | None = None
-    _ratio: Ratio | None = None
+    def _of(self, pair: Pair) -> _PairRuns:
+        return self._runs.setdefault(key(pair), _PairRuns())
+
+    def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
+        """Return outputs of both inputs with the same draws, run by run."""
+        ones, zeros = self._of(pair).outputs
+        # Plain runs have other draws after a sample of another size.
+        watched = self.budget is not None and any(
+            map(is_sample, self.compare(pair, 0).first.releases)
+        )
+        inputs = (pair.data, pair.neighbour)
+        for number in range(len(zeros), runs):
+            seeds = [self.seed, number]
+            if watched:
+                both = self.trace.both(*inputs, np.random.default_rng(seeds))
+                one, zero = (run.output for run in both)
+            else:
+                one, zero = (
+                    self.trace.outputs(data, 1, np.random.default_rng(seeds))
+                    for data in inputs
+                )
+                if not self._is_vectorised:
+                    one, zero = one[0], zero[0]
+            ones.append(one)
+            zeros.append(zero)
+        return ones[:runs], zeros[:runs]
+
+    def _traced(self, pair: Pair, form: Representation, runs: int) -> TracedRuns:
+        """Return ``runs`` comparisons recorded on each input of a pair."""
+        ahead = [self.compare(pair, k) for k in range(runs)]
+        back = [self.compare(pair.swapped(), k) for k in range(runs)]
+        ones = [t.first.output for t in ahead] + [t.second.output for t in back]
+        zeros = [t.second.output for t in ahead] + [t.first.output for t in back]
+        rows = (self._rows(side, form).astype(float) for side in (ones, zeros))
+        one, zero = rows
+        forward = [True] * runs + [False] * runs
+        return TracedRuns([*ahead, *back], forward, (one, zero))
+
+    def _rows(self, outputs: Sequence[Any], form: Representation) -> Array:
+        """Return single outputs as rows, shape (outputs, numbers)."""
+        together = np.concatenate(outputs) if self._is_vectorised else list(outputs)
+        return form.rows(together).reshape(len(outputs), -1)
+
+
+def _attempted(read: Callable[[], Result | None]) -> Result | None:
+    """Return a result, or None if the traced code raises or its output has no rows."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def _length_columns(form: Representation) -> Sequence[int]:
+    """Return the columns that show which of several lengths an output has."""
+    # Such a row begins with its length, and ends with a mark of outputs that do not fit.
+    return (0, -1) if form.flat else ()
+
+
+def _ends_soon(growth: float) -> bool:
+    """True if a game with this growth per call is expected to be short."""
+    return growth * SHORT_GAME > TYPICAL_FINAL_LOG_WEALTH
 
 
 WAYS: tuple[Way, ...] = (
-    partial(ReplayedRatio._by_releases, runs=RUNS),
+    ReplayedRatio._by_releases,
+    ReplayedRatio._by_parts,
     ReplayedRatio._by_outcomes,
-    partial(ReplayedRatio._by_releases, runs=MORE_RUNS),
+    ReplayedRatio._by_events,
     ReplayedRatio._by_shift,
 )
-"""How laws are read off, in the order in which it is tried."""
-FEW_WAYS: tuple[Way, ...] = (
-    WAYS[0],
+"""The ways to read laws in their order: the exact ones, then a fitted one."""
+EXPENSIVE_RUN_WAYS: tuple[Way, ...] = (
+    ReplayedRatio._by_releases,
     ReplayedRatio._by_parts,
-    WAYS[1],
+    ReplayedRatio._by_outcomes,
     ReplayedRatio._by_change,
-    WAYS[2],
 )
-"""The same, where runs are few and outputs nearly normal, as those of trainings are."""
+"""The same for expensive runs, whose outputs are often nearly normal (trainings)."""
 
 
-def ways_of(*, understood: bool, runs: int, few: bool) -> Sequence[Way]:
-    """Return how laws are read off of code that a trace understands or not, within so many runs; none for no way."""
-    if few:
-        return FEW_WAYS if understood else (ReplayedRatio._by_change,)
-    known = WAYS[:2] if runs < LEAST_RUNS else WAYS
-    return known if understood else known[len(WAYS) - 1 :]
+def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequence[Way]:
+    """Return the ways to read laws, or none if the trace has too few runs.
+
+    Args:
+        understood: Whether the trace follows all noise of the code.
+        runs: The runs that a trace may have.
+        budget: The run budget, or None if runs are cheap.
+    """
+    ways = WAYS if budget is None else EXPENSIVE_RUN_WAYS
+    if not understood:
+        ways = ways[-1:]
+    # A fit of noise that is not followed takes 256 runs or more.
+    return [way for way in ways if way is not ReplayedRatio._by_shift or runs >= 300]
 
 
 class ReplayedElsewhere(ReplayedRatio):
-    """The same, where the code is traced in the process of the mechanism: that is asked for the log-odds of outputs."""
+    """The same in another process, which traces the mechanism and computes the odds."""
 
     def __init__(self) -> None:
         self.abstained = 0
@@ -548,56 +562,9 @@ class ReplayedElsewhere(ReplayedRatio):
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced there."""
         bound = copy.copy(self)
-        if (found := mechanism.mechanism.replayed(mechanism.form, pair)) is not None:
-            bound._read_off, stated = found
-            bound.stated = Law(*stated) if stated else None
+        found = mechanism.mechanism.replayed(mechanism.form, pair)
+        if found is None:
+            return bound
+        bound._fitted, stated = found
+        bound.stated = Law(*stated) if stated else None
         return bound.afresh()
-
-
-Value = tuple[int, float]
-"""A number of an output and its place; of outputs that have more or fewer numbers only the first and last places count."""
-ANYWHERE = -1
-"""The place that every number has as well."""
-
-
-def _values(rows: Array, form: Representation) -> list[list[Value]]:
-    """Return the numbers of each row."""
-    last = rows.shape[1] - 1
-    places = [
-        k if not form.flat or k in (0, last) else ANYWHERE for k in range(last + 1)
-    ]
-    found = [
-        [(place, x) for place, x in zip(places, row, strict=True) if x == x]
-        for row in rows.tolist()
-    ]
-    return (
-        found
-        if form.flat
-        else [[*row, *((ANYWHERE, x) for _, x in row)] for row in found]
-    )
-
-
-def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
-    """Return single outputs as rows, shape (outputs, numbers)."""
-    together = is_vectorised(as_mechanism(trace.function))
-    rows = form.rows(np.concatenate(outputs) if together else list(outputs))
-    return rows.reshape(len(outputs), -1)
-
-
-def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Read | None:
-    """Return the log-odds of outputs that chance decides, where the probability of each is known."""
-    law = seen.outcomes
-    if law is None or not law.complete or seen.extent != "full" or seen.noisy:
-        return None
-    masses = {
-        name: both for name, both in law.masses.items() if any(both)
-    }  # others come on neither input
-    rows = _rows(trace, [law.outputs[name] for name in masses], form)
-    with np.errstate(divide="ignore"):
-        p, q = np.log(np.array(list(masses.values()))).T
-    table = {row.tobytes(): odds for row, odds in zip(rows, p - q, strict=True)}
-
-    def ratio(outputs: Array) -> Floats:
-        return np.array([table.get(row.tobytes(), np.nan) for row in outputs])
-
-    return (ratio, Law(p - q, np.exp(p) + np.exp(q))) if np.any(p != q) else None

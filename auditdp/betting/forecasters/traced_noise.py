@@ -1,6 +1,8 @@
-"""Noisy numbers as functions of an output, and their laws on either input.
+"""Noisy numbers as functions of an output, and their laws on both inputs.
 
-Traced runs of a pair, from which it is read how likely outputs are on either input.
+Traced runs of a pair show the value that noise is added to and its law, run by run. A
+noisy number has a density in terms of the output if it is a linear function of the
+output's numbers, the same one in all runs.
 """
 
 from __future__ import annotations
@@ -18,19 +20,18 @@ from auditdp.tracing.draws import Release
 from auditdp.tracing.noise_families import Family
 
 Ratio = Callable[[Array], Floats]
-"""Log-odds of rows, NaN for those that do not look like the traced ones."""
-CLOSE = 1e-9
-"""How far, relatively, rounding may take a noisy value from a linear function of the output."""
-MOST_FITTED = 64
-"""Numbers of an output among which linear functions are looked for, and what chance decides."""
-SPARE, OF_TWO = 8, 6
-"""Runs beyond the numbers of an output that a linear function of all of them has to fit; runs that one of two has to."""
-GRID, WHOLE_GRID = np.linspace(-40.0, 40.0, 4_001), np.arange(-4_000, 4_001)
-"""Where the density of noise is looked at, in its scales."""
+"""A function from rows to log-odds, with NaN for rows unlike the traced ones."""
 Table = tuple[Floats, Floats]
-"""Log-odds, and how often each comes on an input."""
+"""Log-odds, and the probability of each on an input."""
 LinearFunction = tuple[NDArray[np.intp], Floats, float]
 """Columns of the output with their weights, and an offset."""
+
+ROUNDING = 1e-9
+"""Largest relative error of a linear function that is rounding."""
+MAX_FITTED_COLUMNS = 64
+"""Outputs with more varying numbers are not regressed on: this bounds time."""
+SPARE_RUNS = 8
+"""Runs beyond the number of columns that confirm a linear function of all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,8 @@ class Laws:
     """The laws of one noisy number on one input, one for each run.
 
     Attributes:
-        family: Of the noise.
-        numbers: What it is added to, its scale, and its parameter or NaN, shape (runs, 3).
+        family: The family of the noise.
+        numbers: Location, scale, and shape parameter or NaN, shape (runs, 3).
     """
 
     family: Family
@@ -47,181 +48,184 @@ class Laws:
 
     def log_densities(self, values: Floats) -> Floats:
         """Return the log density of each value by each law, shape (runs, values)."""
-        location, scale, parameter = self.numbers.T[..., None]
-        found: Floats = self.family.log_densities(
-            values, location, scale, None if np.isnan(parameter[0]) else parameter
-        )
+        location, scale, shape = self.numbers.T[..., None]
+        parameter = None if np.isnan(shape[0]) else shape
+        found: Floats = self.family.log_densities(values, location, scale, parameter)
         return found
 
     def same_as(self, other: Laws) -> bool:
-        """Return whether two have the same laws, run by run."""
-        return self.family is other.family and np.array_equal(
-            self.numbers, other.numbers, equal_nan=True
-        )
+        """True if the laws are equal, run by run."""
+        equal = np.array_equal(self.numbers, other.numbers, equal_nan=True)
+        return self.family is other.family and equal
 
-    def read_by(self, function: LinearFunction, other: LinearFunction) -> Laws | None:
-        """Return the laws of what another function of the output gives; None where both are not of one same column."""
-        (columns, weights, offset), (others, by, start) = function, other
-        if np.array_equal(columns, others) and np.allclose(
-            [*weights, offset], [*by, start], CLOSE
-        ):
-            return self
-        if self.family.is_whole or len(columns) != 1 or columns[0] != others[0]:
+    def transformed(self, old: LinearFunction, new: LinearFunction) -> Laws | None:
+        """Return the laws of a new function of the output, given those of an old one.
+
+        Returns:
+            The laws, or None unless the functions are equal or of the same one column.
+        """
+        (columns, weights, offset), (new_columns, new_weights, new_offset) = old, new
+        same_columns = np.array_equal(columns, new_columns)
+        if not same_columns:
             return None
-        ratio = by[0] / weights[0]
-        moved = self.numbers * (ratio, ratio, 1.0) + (start - ratio * offset, 0.0, 0.0)
-        return Laws(self.family, moved)
+        if np.allclose([*weights, offset], [*new_weights, new_offset], ROUNDING):
+            return self
+        if self.family.is_whole or len(columns) != 1:
+            return None
+        ratio = new_weights[0] / weights[0]
+        shift = new_offset - ratio * offset
+        numbers = self.numbers * (ratio, ratio, 1.0) + (shift, 0.0, 0.0)
+        return Laws(self.family, numbers)
 
-    def one(self) -> Laws | None:
-        """Return their law where it is the same in all runs, up to how what noise is added to was rounded."""
-        near = 0.0 if self.family.is_whole else CLOSE * abs(self.numbers[0, 1])
+    def common(self) -> Laws | None:
+        """Return the law of all runs, or None if they differ by more than rounding."""
+        tolerance = 0.0
+        if not self.family.is_whole:
+            tolerance = ROUNDING * abs(self.numbers[0, 1])
         location, others = self.numbers[:, 0], self.numbers[:, 1:]
-        alike = np.array_equal(
-            others, np.tile(others[0], (len(others), 1)), equal_nan=True
-        )
-        alike = alike and bool(
-            np.all((np.abs(location - location[0]) <= near) | (location == location[0]))
-        )
-        return Laws(self.family, self.numbers[:1]) if alike else None
+        repeated = np.tile(others[0], (len(others), 1))
+        if not np.array_equal(others, repeated, equal_nan=True):
+            return None
+        # Infinite locations are equal, though their difference is no number.
+        near = np.abs(location - location[0]) <= tolerance
+        if not np.all(near | (location == location[0])):
+            return None
+        return Laws(self.family, self.numbers[:1])
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyNumber:
-    """One noisy number, as a linear function of those of the output, and its laws on both inputs.
+    """One noisy number, as a linear function of the output, and its laws.
 
     Attributes:
-        columns: Numbers of the output that it follows, with ``weights`` and ``offset``.
-        laws: Its laws on the data, and on the neighbour.
-        slopes: How what noise is added to grows with each number of the output, on either input.
+        columns: The numbers of the output in the function.
+        weights: Their weights.
+        offset: The constant of the function.
+        laws: The laws on the data, and on the neighbour.
     """
 
     columns: NDArray[np.intp]
     weights: Floats
     offset: float
     laws: tuple[Laws, Laws]
-    slopes: tuple[Floats, Floats] | None = None
 
     def values(self, outputs: Floats) -> Floats:
-        """Return what it is in each output."""
+        """Return the noisy number in each output."""
         return np.asarray(outputs[:, self.columns] @ self.weights + self.offset)
 
-    def log_densities(self, outputs: Floats, side: int) -> Floats:
-        """Return its log density in each output by the laws of an input, shape (runs, outputs)."""
-        # A matrix product's last bits would depend on how many outputs there are.
-        moved = (
-            0.0
-            if self.slopes is None
-            else np.multiply(outputs, self.slopes[side], order="C").sum(axis=1)
-        )
-        return self.laws[side].log_densities(self.values(outputs) - moved)
+    def log_odds(self, outputs: Floats) -> Floats:
+        """Return the log-odds of each output by the first laws."""
+        values = self.values(outputs)
+        one, zero = (law.log_densities(values)[0] for law in self.laws)
+        return np.asarray(one - zero)
 
-    def tables(self) -> list[Table] | None:
-        """Return which log-odds it has how often on either input; None where that differs from run to run."""
-        if self.slopes is not None or any(len(law.numbers) > 1 for law in self.laws):
-            return None
-        found = []
+    def tables(self) -> list[Table]:
+        """Return log-odds on a grid and their probabilities, for the first laws."""
+        tables = []
         for side, law in enumerate(self.laws):
             location, scale, _ = law.numbers[0]
-            values = location + scale * (WHOLE_GRID if law.family.is_whole else GRID)
+            # Forty scales hold all mass of light tails, at a fiftieth of a scale.
+            grid = np.linspace(-40.0, 40.0, 4_001)
+            if law.family.is_whole:
+                grid = np.arange(-4_000.0, 4_001.0)
+            values = location + scale * grid
             with np.errstate(all="ignore"):
-                one, other = (each.log_densities(values)[0] for each in self.laws)
-                odds, masses = (
-                    np.nan_to_num(one - other, nan=0.0, posinf=np.inf, neginf=-np.inf),
-                    np.exp((one, other)[side]),
-                )
-            found.append((odds, masses / masses.sum()))
-        return found
+                one, zero = (each.log_densities(values)[0] for each in self.laws)
+                masses = np.exp((one, zero)[side])
+                odds = np.nan_to_num(one - zero, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            tables.append((odds, masses / masses.sum()))
+        return tables
 
 
 def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
-    """Return the laws of every number of a release; None where they are not known."""
-    known = releases[0].law.known
-    if known is None or known.log_density is None:
+    """Return the laws of every number of a release, or None if they are unknown."""
+    family = releases[0].law.known
+    if family is None or family.log_density is None:
         return None
-    numbers = np.array([_numbers(release) for release in releases])
-    return [Laws(known, numbers[:, :, k]) for k in range(numbers.shape[2])]
+    rows = []
+    for release in releases:
+        shape = np.nan if release.law.parameter is None else release.law.parameter
+        parts = (release.centre, release.law.scale, shape)
+        rows.append(
+            [
+                np.broadcast_to(np.asarray(part, float), release.shape).ravel()
+                for part in parts
+            ]
+        )
+    numbers = np.array(rows)
+    return [Laws(family, numbers[:, :, k]) for k in range(numbers.shape[2])]
 
 
-def _numbers(release: Release) -> Floats:
-    """Return location, scale and parameter of every number of a release, shape (3, numbers)."""
-    parameter = np.nan if release.law.parameter is None else release.law.parameter
-    parts = (release.centre, release.law.scale, parameter)
-    return np.array(
-        [
-            np.broadcast_to(np.asarray(part, float), release.shape).ravel()
-            for part in parts
-        ]
-    )
+def results_of(releases: Sequence[Release]) -> Floats:
+    """Return the noisy values of a release in several runs, shape (runs, numbers)."""
+    results = [np.ravel(np.real(release.result)) for release in releases]
+    return np.array(results).astype(float)
 
 
 def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
-    """Return how a value follows from an output: columns with their weights, and an offset; None where it does not."""
-    alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
-    if len(alike):
-        return alike[:1], np.ones(1), 0.0
-    drawn = np.flatnonzero(
-        np.isfinite(rows).all(axis=0) & np.any(rows != rows[0], axis=0)
-    )  # others tell nothing
-    rows = rows[:, drawn]
-    if not 0 < len(drawn) <= MOST_FITTED:
+    """Fit a value as a linear function of an output.
+
+    Args:
+        values: The value in each run, shape (runs,).
+        rows: The outputs, shape (runs, numbers).
+
+    Returns:
+        The function, or None if no function fits up to rounding: of one column, of two
+        columns, as a step is of the models before and after it, or of all of them.
+    """
+    equal = np.flatnonzero(np.all(rows == values[:, None], axis=0))
+    if len(equal):
+        return equal[:1], np.ones(1), 0.0
+    # A column that is constant or not finite determines nothing.
+    varies = np.isfinite(rows).all(axis=0) & np.any(rows != rows[0], axis=0)
+    varying = np.flatnonzero(varies)
+    if not 0 < len(varying) <= MAX_FITTED_COLUMNS:
         return None
-    low, high = int(np.argmin(values)), int(np.argmax(values))
-    near = CLOSE * np.max(np.abs(values))
-    with np.errstate(all="ignore"):
-        slopes = (values[high] - values[low]) / (rows[high] - rows[low])
-        offsets = values[low] - slopes * rows[low]
-        fits = np.all(np.abs(slopes * rows + offsets - values[:, None]) <= near, axis=0)
-    if len(found := np.flatnonzero(fits & np.isfinite(slopes) & (slopes != 0))):
-        return drawn[found[:1]], slopes[found[:1]], float(offsets[found[0]])
-    if (both := _two_columns(values, rows, near)) is not None:
-        return drawn[both[0]], *both[1:]
-    if len(values) < rows.shape[1] + SPARE:
+    centre, middle = rows[:, varying].mean(axis=0), values.mean()
+    moves, target = rows[:, varying] - centre, values - middle
+    tolerance = ROUNDING * np.max(np.abs(values))
+    columns = _fitting_columns(target, moves, tolerance)
+    if columns is None:
+        if len(values) < len(varying) + SPARE_RUNS:
+            return None
+        columns = np.arange(len(varying))
+    weights, *_ = np.linalg.lstsq(moves[:, columns], target, rcond=None)
+    if np.abs(moves[:, columns] @ weights - target).max() > tolerance:
         return None
-    weights, *_ = np.linalg.lstsq(
-        np.column_stack([rows, np.ones(len(rows))]), values, rcond=None
-    )
-    off = np.abs(rows @ weights[:-1] + weights[-1] - values).max()
-    return (
-        (drawn, np.asarray(weights[:-1], float), float(weights[-1]))
-        if off <= near
-        else None
-    )
+    return varying[columns], weights, float(middle - centre[columns] @ weights)
 
 
-def _two_columns(values: Floats, rows: Floats, near: float) -> LinearFunction | None:
-    """Return how a value follows from two numbers of an output, as a step does from the models before it and after it."""
-    if len(values) < OF_TWO:
-        return None
-    centre, middle = rows.mean(axis=0), values.mean()
-    off, value = rows - centre, values - middle
-    with np.errstate(all="ignore"):
-        for k, own in enumerate(off.T):
-            rest, left = (
-                each - np.multiply.outer(own, own @ each / (own @ own))
-                for each in (off, value)
-            )
+def _fitting_columns(
+    target: Floats, moves: Floats, tolerance: float
+) -> NDArray[np.intp] | None:
+    """Return the first one or two columns that a target is a multiple or sum of."""
+    firsts = [np.zeros(0, np.intp)]
+    if len(target) >= 6:  # Four runs more than two columns need confirm them.
+        firsts += [np.array([k]) for k in range(moves.shape[1])]
+    for first in firsts:
+        rest, left = moves, target
+        for own in moves[:, first].T:
+            # What the first column explains is subtracted from both sides.
+            rest = moves - np.multiply.outer(own, own @ moves / (own @ own))
+            left = target - own * (own @ target / (own @ own))
+        with np.errstate(all="ignore"):
             slopes = left @ rest / np.square(rest).sum(axis=0)
-            fits = (
-                np.all(np.abs(slopes * rest - left[:, None]) <= near, axis=0)
-                & np.isfinite(slopes)
-                & (slopes != 0)
-            )
-            if len(others := np.flatnonzero(fits)):
-                columns = np.array([k, others[0]])
-                weights, *_ = np.linalg.lstsq(off[:, columns], value, rcond=None)
-                return columns, weights, float(middle - centre[columns] @ weights)
+            errors = np.abs(slopes * rest - left[:, None]).max(axis=0)
+        fits = (errors <= tolerance) & np.isfinite(slopes) & (slopes != 0)
+        if fits.any():
+            return np.append(first, np.flatnonzero(fits)[0])
     return None
 
 
 @dataclass(frozen=True, eq=False)
-class SeenRuns:
+class TracedRuns:
     """Traced runs of a pair.
 
     Attributes:
         traces: One for each run, recorded on the data or on the neighbour.
-        forward: Whether it was recorded on the data.
-        rows: The outputs on the data, and those on the neighbour with the same results of all releases, each of shape
-            (runs, numbers).
+        forward: Whether each was recorded on the data.
+        rows: The outputs on the data, and those on the neighbour with the same results
+            of all releases, each of shape (runs, numbers).
     """
 
     traces: Sequence[PairTrace]
@@ -230,18 +234,14 @@ class SeenRuns:
 
     @property
     def is_alike(self) -> bool:
-        """Whether all of them are understood in full, and have the same releases on both inputs."""
-        kinds = [
-            [
-                (m.first.site, m.first.kind, m.first.law.family, m.first.shape)
-                for m in each.moved
-            ]
-            for each in self.traces
-        ]
-        understood = all(
-            each.extent == "full" and not each.second.parted for each in self.traces
-        )
-        return understood and all(one == kinds[0] for one in kinds)
+        """True if all are understood in full, and have the same releases."""
+        kinds = []
+        for trace in self.traces:
+            if trace.extent != "full" or trace.second.parted:
+                return False
+            firsts = [moved.first for moved in trace.moved]
+            kinds.append([(r.site, r.kind, r.law.family, r.shape) for r in firsts])
+        return all(kind == kinds[0] for kind in kinds)
 
     @property
     def places(self) -> range:
@@ -250,21 +250,15 @@ class SeenRuns:
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
         """Return a release in all runs, on the data and on the neighbour."""
-        pairs = [
-            (m.first, m.second) for m in (each.moved[place] for each in self.traces)
-        ]
-        first, second = zip(
-            *(
-                pair if forward else pair[::-1]
-                for pair, forward in zip(pairs, self.forward, strict=True)
-            ),
-            strict=True,
-        )
-        return list(first), list(second)
+        ones, zeros = [], []
+        for trace, is_forward in zip(self.traces, self.forward, strict=True):
+            moved = trace.moved[place]
+            both = [moved.first, moved.second]
+            ones.append(both[1 - is_forward])
+            zeros.append(both[is_forward])
+        return ones, zeros
 
     def loses(self, place: int) -> bool:
-        """Return whether a release loses anything, or may."""
-        return any(
-            moved.loss is None or any(moved.loss)
-            for moved in (each.moved[place] for each in self.traces)
-        )
+        """True if a release has a loss, or an unknown one, in some run."""
+        losses = [trace.moved[place].loss for trace in self.traces]
+        return any(loss is None or any(loss) for loss in losses)

@@ -1,52 +1,88 @@
-"""How likely outputs are by what chance decides: numbers that are told by one event or choice each.
+"""Log-odds of outputs by tables: of outcomes of chance, or of numbers of one input.
 
-They are independent, as in randomised response of many bits, and have the probabilities that the trace knows; so has a
-number that is always the same on an input.
-
-How likely outputs are by noise that is not followed: runs with the same draws move by the same amount on the other input.
-
-Noise is added to such numbers, however that is made; so it is with the differences of running sums. Its family and scale are
-those that fit the runs best.
+Where chance decides between few outputs, the trace computes the probability of each on
+both inputs, and the log-odds are exact. So they are for numbers of the output that one
+event or choice decides each, as in randomised response of many bits: these are
+independent. Where a value reaches the output without noise, it occurs again and again
+on one input, and never on the other.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.forecasters.traced_noise import (
-    CLOSE,
-    MOST_FITTED,
-    SPARE,
-    Laws,
     Ratio,
-    SeenRuns,
     Table,
+    TracedRuns,
+    results_of,
 )
+from auditdp.betting.wealth.forecasts import Law
+from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
-from auditdp.tracing.draws import ALONE, NOISY
+from auditdp.tracing import Outcomes
 from auditdp.tracing.losses import tables_of
-from auditdp.tracing.noise_families import FAMILIES
 
-MOST_SOURCES = 256
-"""Events and choices that are looked at."""
+ANYWHERE = -1
+"""The place of a number that counts wherever it is in the output."""
+
+
+def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
+    """Return the log-odds of outputs that chance decides, by a table of all outcomes.
+
+    Args:
+        outcomes: All outcomes on the pair, with their probabilities.
+        rows: The outputs in the order of the outcomes, shape (outcomes, numbers).
+
+    Returns:
+        The function and the law of its values, or None if the inputs have the same law.
+    """
+    masses = np.array(list(outcomes.masses.values()))
+    possible = masses.any(axis=1)
+    rows, masses = rows[possible], masses[possible]
+    with np.errstate(divide="ignore"):
+        one, zero = np.log(masses).T
+    odds = one - zero
+    if not np.any(one != zero):
+        return None
+    table = {row.tobytes(): value for row, value in zip(rows, odds, strict=True)}
+
+    def log_odds(outputs: Array) -> Floats:
+        return np.array([table.get(row.tobytes(), np.nan) for row in outputs])
+
+    return log_odds, Law(odds, masses.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class DecidedNumbers:
-    """Numbers of the output that one event or choice decides: what they may be, and the log-odds of each."""
+    """Numbers of the output that one event or choice decides.
+
+    Attributes:
+        columns: Their places.
+        values: Their possible values, shape (outcomes, numbers).
+        masses: The probabilities of these on either input.
+    """
 
     columns: NDArray[np.intp]
     values: Floats
-    odds: Floats
     masses: tuple[Floats, Floats]
 
+    @property
+    def odds(self) -> Floats:
+        """The log-odds of the values."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.masses[0]) - np.log(self.masses[1]))
+
     def tables(self) -> list[Table]:
-        """Return which log-odds they have how often on either input."""
-        return [(self.odds, side) for side in self.masses]
+        """Return log-odds and their probabilities, for both inputs."""
+        return [(self.odds, masses) for masses in self.masses]
 
     def log_odds(self, outputs: Floats) -> Floats:
         """Return the log-odds of rows, NaN for values that no run had."""
@@ -56,206 +92,141 @@ class DecidedNumbers:
         return found
 
 
-def by_chance(
-    seen: SeenRuns, open_: NDArray[np.bool_], *, enough: bool
+def decided_numbers(
+    runs: TracedRuns, places: Sequence[int], is_open: NDArray[np.bool_]
 ) -> list[DecidedNumbers] | None:
-    """Return what events and choices decide; None where they lose, or open columns differ, and it is not known how."""
-    one, other = seen.rows
-    chances = [
-        place
-        for place in seen.places
-        if seen.of(place)[0][0].kind not in (NOISY, ALONE)
-    ]
-    lossy = any(seen.loses(place) for place in chances)
-    if not open_.any() and not lossy:
-        return []
-    if not enough or one.shape[1] > MOST_FITTED:
-        return None
-    found, free = [], np.ones(one.shape[1], bool)
-    constant = np.zeros(len(one), int), (np.ones(1), np.ones(1)), False
-    for results, (p, q), loses in [
-        constant,
-        *(s for place in chances for s in _sources(seen, place)),
-    ][:MOST_SOURCES]:
-        decided = np.flatnonzero(
-            free & (_decided(results, one) & _decided(results, other))
-        )
-        free[decided] = False
-        if loses and not len(decided):
-            return None
-        if outcome := _outcome(
-            results, (p, q), (one[:, decided], other[:, decided]), decided
-        ):
-            found.append(outcome)
-    return None if np.any(open_ & free) else found
-
-
-Source = tuple[NDArray[np.int64], tuple[Floats, Floats], bool]
-"""The outcome of an event or a choice in every run, the probabilities of all on both inputs, and whether these differ."""
-
-
-def _sources(seen: SeenRuns, place: int) -> list[Source]:
-    """Return the events or choices of a release whose probabilities are the same in all runs."""
-    first, second = seen.of(place)
-    results = np.array([np.ravel(release.result) for release in first]).astype(int)
-    known = [
-        [
-            np.broadcast_to(tables_of(r), (results.shape[1], tables_of(r).shape[-1]))
-            for r in side
-        ]
-        for side in (first, second)
-    ]
-    if any(table.shape != known[0][0].shape for side in known for table in side):
-        return []
-    one, other = (np.array(side) for side in known)
-    if np.any(one != one[0]) or np.any(other != other[0]):
-        return []
-    return [
-        (
-            results[:, k],
-            (one[0, k], other[0, k]),
-            bool(np.any(one[0, k] != other[0, k])),
-        )
-        for k in range(results.shape[1])
-    ]
-
-
-def _decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
-    """Return which columns are the same in all runs with the same result."""
-    parts = [rows[results == result] for result in np.unique(results)]
-    return np.asarray(
-        np.all([np.all(part == part[0], axis=0) for part in parts], axis=0)
-    )
-
-
-def _outcome(
-    results: NDArray[np.int64],
-    chances: tuple[Floats, Floats],
-    rows: tuple[Floats, Floats],
-    columns: NDArray[np.intp],
-) -> DecidedNumbers | None:
-    """Return what some columns may be, with the log-odds; None where these are 0."""
-    masses: dict[tuple[float, ...], list[float]] = {}
-    for result in np.unique(results).tolist():
-        for side in (0, 1):
-            value = tuple(rows[side][results == result][0].tolist())
-            masses.setdefault(value, [0.0, 0.0])[side] += float(chances[side][result])
-    one, other = np.array(list(masses.values())).T
-    if not len(columns) or np.array_equal(one, other):
-        return None
-    with np.errstate(divide="ignore"):
-        return DecidedNumbers(
-            columns, np.array(list(masses)), np.log(one) - np.log(other), (one, other)
-        )
-
-
-CORRELATED = 0.5
-"""Of numbers with noise that is not followed: beyond what independent ones have in so few runs."""
-FARTHEST = 1.3
-"""Kolmogorov's distance of noise from the law that fits it, times the root of their number: 7 % of samples are further."""
-ALIKE = 2.0
-"""How far sizes of noise may be apart for one law to be fitted to all of it."""
-
-
-def by_shift(one: Floats, other: Floats) -> Ratio | None:
-    """Return the log-odds of rows whose numbers move by the same amount with any draws; None where they do not.
+    """Find the numbers of the output that events and choices decide.
 
     Args:
-        one: Outputs on the data, shape (runs, numbers).
-        other: Outputs on the neighbour with the same draws.
+        runs: Traced runs of a pair, enough to contain all likely outcomes.
+        places: The releases that are events or choices.
+        is_open: Columns that differ, not by noise.
+
+    Returns:
+        The numbers whose laws differ, or None if an event that differs decides no
+        number, or a column stays open.
     """
-    if (
-        one.shape != other.shape
-        or one.shape[1] > MOST_FITTED
-        or not np.isfinite([one, other]).all()
-    ):
+    one, zero = runs.rows
+    # A constant decides the columns that are the same in all runs of an input.
+    certain = np.ones(1), np.ones(1)
+    sources = [(np.zeros(len(one), int), certain)]
+    for place in places:
+        sources += _events(runs, place)
+    is_free = np.ones(one.shape[1], bool)
+    found = []
+    # The comparison with each column is quadratic in the number of events.
+    for results, masses in sources[:256]:
+        is_decided = is_free & _is_decided(results, one) & _is_decided(results, zero)
+        columns = np.flatnonzero(is_decided)
+        is_free[columns] = False
+        if not len(columns):
+            if not np.array_equal(*masses):
+                return None
+            continue
+        # Outcomes with the same value add up, as the answers of a biased coin.
+        both: dict[tuple[float, ...], list[float]] = {}
+        for result in np.unique(results).tolist():
+            for side, rows in enumerate((one, zero)):
+                value = tuple(rows[results == result][0, columns].tolist())
+                both.setdefault(value, [0.0, 0.0])[side] += float(masses[side][result])
+        ones, zeros = np.array(list(both.values())).T
+        if not np.array_equal(ones, zeros):
+            found.append(DecidedNumbers(columns, np.array(list(both)), (ones, zeros)))
+    if np.any(is_open & is_free):
         return None
-    if (found := _by_shift(one, other)) is not None or one.shape[1] == 1:
-        return found
-    between = _by_shift(_differences(one), _differences(other))
-    return (
-        None
-        if between is None
-        else lambda outputs: between(_differences(outputs.astype(float)))
-    )
+    return found
 
 
-def _differences(rows: Floats) -> Floats:
-    """Return the first number of each row, and the differences of the others: what running sums are the sums of."""
-    return np.diff(rows, axis=1, prepend=0.0)
+def _events(
+    runs: TracedRuns, place: int
+) -> list[tuple[NDArray[np.int64], tuple[Floats, Floats]]]:
+    """Return the results of each event of a release, and their probabilities.
+
+    Returns:
+        One entry for each event, or [] if probabilities differ from run to run.
+    """
+    sides = runs.of(place)
+    results = results_of(sides[0]).astype(int)
+    masses = []
+    for side in sides:
+        tables = [np.atleast_2d(tables_of(release)) for release in side]
+        if any(not np.array_equal(table, tables[0]) for table in tables):
+            return []
+        masses.append(tables[0])
+    if masses[0].shape != masses[1].shape:
+        return []
+    shape = (results.shape[1], masses[0].shape[-1])
+    one, zero = (np.broadcast_to(table, shape) for table in masses)
+    return [(results[:, k], (one[k], zero[k])) for k in range(results.shape[1])]
 
 
-def _by_shift(one: Floats, other: Floats) -> Ratio | None:
-    """Return the log-odds of independent numbers that move by the same amount with any draws."""
-    shifts = np.median(other - one, axis=0)
-    near = CLOSE * max(np.abs(one).max(), np.abs(other).max())
-    moved = np.flatnonzero(np.abs(shifts) > near)
-    drawn = [len(np.unique(column)) > SPARE for column in one.T[moved]]
-    if not len(moved) or not all(drawn) or np.any(np.abs(other - one - shifts) > near):
+def _is_decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
+    """Return the columns that are equal in all runs with the same result."""
+    parts = [rows[results == result] for result in np.unique(results)]
+    equal = [(part == part[0]).all(axis=0) for part in parts]
+    return np.asarray(np.all(equal, axis=0))
+
+
+def by_values(
+    sides: Sequence[Array], tails: Sequence[Array], form: Representation, *, often: int
+) -> tuple[Ratio, Floats] | None:
+    """Return certainty for outputs with a number that occurs on one input only.
+
+    Args:
+        sides: Outputs of runs on the data, and on the neighbour.
+        tails: Further outputs on either input, in which a rare event was forced; or [].
+        form: The representation of outputs as rows.
+        often: The number of outputs of one input that have to have such a number.
+
+    Returns:
+        The function, and the share of both inputs' runs in which it is certain; None if
+        no number occurs on one input only.
+    """
+    counts = []
+    for k, side in enumerate(sides):
+        rows = _placed(side, form)
+        if tails:
+            rows += _placed(tails[k], form)
+        counts.append(Counter(chain.from_iterable(rows)))
+    own = []
+    for mine, theirs in (counts, counts[::-1]):
+        own.append({x for x, n in mine.items() if n >= often and x not in theirs})
+    # A number that is rare at any one place may be frequent when its place is ignored.
+    anywhere = [{x for x in side if x[0] == ANYWHERE} for side in own]
+    ones, zeros = anywhere if any(anywhere) else own
+    if not ones and not zeros:
         return None
-    correlations = np.atleast_2d(np.corrcoef(one[:, moved].T)) - np.eye(len(moved))
-    if np.abs(correlations).max() > CORRELATED:
-        return None
-    centres = np.median(one[:, moved], axis=0)
-    sizes = np.abs(one[:, moved] - centres).mean(axis=0)
-    alike = sizes.max() <= ALIKE * sizes.min()  # then they are fitted together
-    off = one[:, moved] - centres
-    parts = [off.ravel()] * len(moved) if alike else list(off.T)
-    fitted = [_fitted(part) for part in parts]
-    if not all(_fits(law, part) for law, part in zip(fitted, parts, strict=True)):
-        return None
 
-    def ratio(outputs: Array) -> Floats:
-        values = outputs[:, moved].astype(float) - centres
-        laws = zip(fitted, shifts[moved], values.T, strict=True)
-        with np.errstate(all="ignore"):
-            odds = [
-                law.log_densities(x)[0] - law.log_densities(x - shift)[0]
-                for law, shift, x in laws
-            ]
-        return np.asarray(np.sum(odds, axis=0))
+    def log_odds(outputs: Array) -> Floats:
+        odds = np.zeros(len(outputs))
+        for k, numbers in enumerate(_placed(outputs, form)):
+            is_one, is_zero = (
+                not ones.isdisjoint(numbers),
+                not zeros.isdisjoint(numbers),
+            )
+            if is_one and not is_zero:
+                odds[k] = np.inf
+            if is_zero and not is_one:
+                odds[k] = -np.inf
+        return odds
 
-    return ratio
+    return log_odds, np.array([float(np.mean(log_odds(side) != 0)) for side in sides])
 
 
-def _fitted(values: Floats) -> Laws:
-    """Return the law that fits noise best whose median is 0."""
-    size, deviation = float(np.mean(np.abs(values))), float(np.std(values))
-    if np.all(
-        np.abs(values - np.rint(values)) <= CLOSE * max(np.max(np.abs(values)), 1.0)
-    ):
-        ratio = (
-            np.sqrt(1 + size**2) - 1
-        ) / size  # of two-sided geometric noise with this mean size
-        tried = [
-            ("two-sided geometric", (0.0, 1.0, 1 - ratio)),
-            ("discrete Gaussian", (0.0, 1.0, deviation)),
-        ]
-    else:
-        mean = float(np.mean(values))
-        tried = [
-            ("Laplace", (0.0, size, np.nan)),
-            ("Gaussian", (mean, deviation, np.nan)),
-        ]
-        tried.append(("logistic", (mean, deviation * np.sqrt(3) / np.pi, np.nan)))
-    laws = [Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
-    return max(laws, key=lambda law: float(law.log_densities(values).sum()))
+def _placed(rows: Array, form: Representation) -> list[set[tuple[int, float]]]:
+    """Return the numbers of each row with their places.
 
-
-def _fits(law: Laws, values: Floats) -> bool:
-    """Return whether the distribution of values is no further from a law than that of a sample, by Kolmogorov's distance."""
-    found, count = np.sort(values), len(values)
-    _, scale, parameter = law.numbers[0]
-    if law.family.is_whole:
-        grid = np.arange(found[0], found[-1] + 1)
-        below = np.cumsum(np.exp(law.log_densities(grid)[0]))
-        return bool(
-            np.abs(below - np.searchsorted(found, grid, side="right") / count).max()
-            < FARTHEST / np.sqrt(count)
-        )
-    assert law.family.distribution is not None  # as those that are fitted have
-    below = law.family.distribution((found - law.numbers[0, 0]) / scale, parameter)
-    return bool(
-        np.abs(below - (np.arange(count) + 0.5) / count).max()
-        < FARTHEST / np.sqrt(count)
-    )
+    Numbers of outputs of varying length have no place, except the first and the last.
+    """
+    placed = []
+    for row in rows.tolist():
+        numbers: set[tuple[int, float]] = set()
+        for place, x in enumerate(row):
+            if x != x:
+                continue
+            has_place = not form.flat or place in (0, len(row) - 1)
+            numbers.add((place if has_place else ANYWHERE, x))
+            if not form.flat:
+                numbers.add((ANYWHERE, x))
+        placed.append(numbers)
+    return placed

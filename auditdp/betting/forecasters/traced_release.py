@@ -1,10 +1,8 @@
-"""How likely outputs are on either input, read off runs of the code that were traced on both.
+"""Log-odds of an output by the laws of its noisy numbers, as traced runs recorded them.
 
-A value with noise that is a number of the output, or a linear function of its numbers, has the density that the trace knows.
-Where what noise is added to differs from run to run, since rows are shuffled or sampled before, the density is averaged over
-the runs. Where it differs without such chance it depends on earlier noise, as a gradient on the model: then it is read as a
-linear function of the earlier noisy values, and what that leaves counts as noise. Numbers that chance decides are in
-`traced_outcomes.py`, and noise that is not followed in `traced_outcomes.py`.
+A value with noise that is a number of the output, or a linear function of its numbers,
+has the density that the trace recorded. The numbers of an output are independent given
+the input, so that their log-odds add up.
 """
 
 from __future__ import annotations
@@ -12,184 +10,132 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import logsumexp
 
 from auditdp.betting.forecasters.traced_noise import (
-    Laws,
     NoisyNumber,
     Ratio,
-    SeenRuns,
+    Table,
+    TracedRuns,
     function_of,
     laws_of,
+    results_of,
 )
-from auditdp.betting.forecasters.traced_outcomes import DecidedNumbers, by_chance
+from auditdp.betting.forecasters.traced_outcomes import (
+    DecidedNumbers,
+    decided_numbers,
+)
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import ALONE, NOISY
 
-MORE_THAN_NEEDED, NEARLY = 4, 0.25
-"""Runs beyond the coefficients of a linear function of earlier noisy values; what it may leave over, in scales."""
-DRAWN = 2_048
-EVENLY = np.full(DRAWN, 1 / DRAWN)
-"""Of the sums of several log-odds so many are drawn."""
 
-
-def ratio_of(
-    seen: SeenRuns, fixed: Sequence[int], *, averaged: bool
-) -> tuple[Ratio, Law | None] | None:
-    """Return the log-odds of rows, and how often they are which where that is known; None where they cannot be read.
+def by_releases(
+    runs: TracedRuns, fixed: Sequence[int], *, with_events: bool
+) -> tuple[Ratio, Law] | None:
+    """Compute log-odds by the recorded laws, and the law of these log-odds.
 
     Args:
-        seen: The runs.
-        fixed: Columns that are to be as they were in all runs, if they were the same there.
-        averaged: Whether there are runs enough to average over them, and to see what chance decides.
-    """
-    if not seen.is_alike:
-        return None
-    hidden = averaged and any(
-        seen.of(place)[0][0].kind != NOISY for place in seen.places
-    )
-    entries: list[NoisyNumber] = []
-    one, other = seen.rows
-    open_ = np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0)
-    for place in seen.places:
-        lossy = seen.loses(place)
-        if (lossy or open_.any()) and seen.of(place)[0][0].kind in (NOISY, ALONE):
-            found = _entries(
-                seen, place, entries, open_=bool(open_.any()), averaged=hidden
-            )
-            if found is None and lossy:
-                return None
-            entries += found or []
-    open_[[entry.columns[0] for entry in entries if len(entry.columns) == 1]] = False
-    outcomes = by_chance(seen, open_, enough=averaged)
-    if outcomes is None or not (entries or outcomes):
-        return None
-    same = {
-        k: seen.rows[0][0, k] for k in fixed if len({*seen.rows[0][:, k].tolist()}) == 1
-    }
+        runs: Traced runs of a pair.
+        fixed: Columns that have to be as in the traced runs, if they were the same in
+            all of these; the log-odds of other rows are NaN.
+        with_events: Whether there are enough runs to find the numbers that events and
+            choices decide.
 
-    def ratio(outputs: Array) -> Floats:
-        outputs = outputs.astype(float)
-        odds = _log_odds_by(entries, outputs) if entries else np.zeros(len(outputs))
-        for each in outcomes:
-            odds = odds + each.log_odds(outputs)
-        for place, value in same.items():
-            odds[outputs[:, place] != value] = np.nan
+    Returns:
+        Both, or None if a release that has a loss is not determined by the output, or
+        its law differs from run to run.
+    """
+    if not runs.is_alike:
+        return None
+    one, zero = runs.rows
+    # A column is open as long as its difference is not explained by a noisy number.
+    is_open = np.any((one != zero) & ~(np.isnan(one) & np.isnan(zero)), axis=0)
+    has_open = bool(is_open.any())
+    parts: list[NoisyNumber | DecidedNumbers] = []
+    events = []
+    for place in runs.places:
+        loses = runs.loses(place)
+        if runs.of(place)[0][0].kind not in (NOISY, ALONE):
+            events.append(place)
+        elif loses or has_open:
+            found = _noisy_numbers(runs, place, has_open=has_open)
+            if found is None and loses:
+                return None
+            parts += found or []
+            is_open[[n.columns[0] for n in found or [] if len(n.columns) == 1]] = False
+    if is_open.any() or any(map(runs.loses, events)):
+        if not with_events:
+            return None
+        decided = decided_numbers(runs, events, is_open)
+        if decided is None:
+            return None
+        parts += decided
+    if not parts:
+        return None
+    values = {k: one[0, k] for k in fixed if len({*one[:, k].tolist()}) == 1}
+
+    def log_odds(outputs: Array) -> Floats:
+        rows = outputs.astype(float)
+        with np.errstate(all="ignore"):
+            odds = np.sum([part.log_odds(rows) for part in parts], axis=0)
+        for column, value in values.items():
+            odds[rows[:, column] != value] = np.nan
         return np.asarray(odds)
 
-    return ratio, _law_of([*entries, *outcomes])
+    return log_odds, _law_of_sum([each.tables() for each in parts])
 
 
-def _law_of(parts: Sequence[NoisyNumber | DecidedNumbers]) -> Law | None:
-    """Return how often rows have which log-odds, by parts that are independent; None where that differs from run to run."""
-    tables = [part.tables() for part in parts]
-    known = [table for table in tables if table is not None]
-    if len(known) < len(tables):
-        return None
-    rng, found = np.random.default_rng(0), []
-    for side in (0, 1):
-        odds, masses = known[0][side]
-        if len(known) > 1:
-            drawn = [
-                rng.choice(each[side][0], DRAWN, p=each[side][1]) for each in known
-            ]
-            with np.errstate(invalid="ignore"):
-                odds, masses = (
-                    np.nan_to_num(
-                        np.sum(drawn, axis=0), nan=0.0, posinf=np.inf, neginf=-np.inf
-                    ),
-                    EVENLY,
-                )
-        found.append((odds, masses))
-    return Law(*(np.concatenate(each) for each in zip(*found, strict=True))).grouped()
-
-
-def _log_odds_by(entries: Sequence[NoisyNumber], outputs: Floats) -> Floats:
-    """Return the log-odds of outputs by their noisy numbers, whose joint density is averaged over runs."""
-    with np.errstate(all="ignore"):
-        sides = [
-            np.asarray(sum(entry.log_densities(outputs, side) for entry in entries))
-            for side in (0, 1)
-        ]
-        one, other = (
-            side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side))
-            for side in sides
-        )
-        return np.asarray(one - other)
-
-
-def _entries(
-    seen: SeenRuns,
-    place: int,
-    before: Sequence[NoisyNumber],
-    *,
-    open_: bool,
-    averaged: bool,
+def _noisy_numbers(
+    runs: TracedRuns, place: int, *, has_open: bool
 ) -> list[NoisyNumber] | None:
-    """Return the numbers of one release that have another law on the other input; None where one cannot be read.
+    """Return the numbers of a release whose laws differ on the inputs.
 
-    Where outputs differ, these may be numbers as well that the output shows otherwise on the other input.
+    With ``has_open``, a number with equal laws is returned as well if the output is
+    another function of it on the neighbour. None if a number cannot be read.
     """
-    sides = seen.of(place)
-    if any(release.groups is not None or release.earlier for release in sides[0]):
+    sides = runs.of(place)
+    first = sides[0]
+    if any(r.groups is not None or r.earlier for r in first):
         return None
-    laws = [laws_of(side) for side in sides]
-    values = np.array(
-        [np.ravel(np.real(release.result)).astype(float) for release in sides[0]]
-    )
-    entries = []
-    for k in range(values.shape[1]):
-        both = tuple(
-            None if side is None else side[k] if averaged else side[k].one()
-            for side in laws
-        )
-        slopes = None
-        if laws[0] and laws[1] and None in both and not averaged and not open_:
-            followed = [
-                _following(side[k], seen.rows[0], before) for side in (laws[0], laws[1])
-            ]
-            if followed[0] is not None and followed[1] is not None:
-                both, slopes = zip(*followed, strict=True)
-        if both[0] is None or both[1] is None:
+    ones, zeros = (laws_of(side) for side in sides)
+    if ones is None or zeros is None:
+        return None
+    values = results_of(first)
+    numbers = []
+    for column, ones_law, zeros_law in zip(values.T, ones, zeros, strict=True):
+        one, zero = ones_law.common(), zeros_law.common()
+        if one is None or zero is None:
             return None
-        if (alike := slopes is None and both[0].same_as(both[1])) and not open_:
+        is_equal = one.same_as(zero)
+        if is_equal and not has_open:
             continue
-        one, other = (function_of(values[:, k], rows) for rows in seen.rows)
-        moved = None if one is None or other is None else both[1].read_by(other, one)
-        if moved is None and not alike:
+        function, other = (function_of(column, rows) for rows in runs.rows)
+        moved = None
+        if function is not None and other is not None:
+            # The neighbour's law is stated for the data's function of the output.
+            moved = zero.transformed(other, function)
+        if moved is None and not is_equal:
             return None
-        if (
-            one is not None
-            and moved is not None
-            and not (slopes is None and both[0].same_as(moved))
-        ):
-            entries.append(NoisyNumber(*one, (both[0], moved), slopes))
-    return entries
+        if function is not None and moved is not None and not one.same_as(moved):
+            numbers.append(NoisyNumber(*function, (one, moved)))
+    return numbers
 
 
-def _following(
-    laws: Laws, rows: Floats, before: Sequence[NoisyNumber]
-) -> tuple[Laws, Floats] | None:
-    """Return the law of a number whose location follows earlier ones, and how it grows with each number of the output."""
-    columns = (
-        np.unique(np.concatenate([entry.columns for entry in before]))
-        if before
-        else np.zeros(0, np.intp)
-    )
-    location, scale, parameter = laws.numbers.T
-    if len(rows) < len(columns) + 1 + MORE_THAN_NEEDED or np.any(scale != scale[0]):
-        return None
-    known = np.column_stack([rows[:, columns], np.ones(len(rows))])
-    weights, *_ = np.linalg.lstsq(known, location, rcond=None)
-    off = float(
-        np.linalg.norm(known @ weights - location) / np.sqrt(len(rows) - len(weights))
-    )
-    if not off <= NEARLY * abs(scale[0]):
-        return None
-    slopes = np.zeros(rows.shape[1])
-    slopes[columns] = weights[:-1]
-    return Laws(
-        laws.family, np.array([[weights[-1], np.hypot(scale[0], off), parameter[0]]])
-    ), slopes
+def _law_of_sum(tables: Sequence[Sequence[Table]]) -> Law:
+    """Return the law of a sum of independent log-odds, each given by its tables."""
+    if len(tables) == 1:
+        parts = tables[0]
+    else:
+        # The law of a sum is a convolution: draws of it are enough to choose bets by.
+        draws = 2_048
+        rng = np.random.default_rng(0)
+        parts = []
+        for side in (0, 1):
+            drawn = [rng.choice(t[side][0], draws, p=t[side][1]) for t in tables]
+            with np.errstate(invalid="ignore"):
+                total = np.sum(drawn, axis=0)
+            total = np.nan_to_num(total, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            parts.append((total, np.full(draws, 1 / draws)))
+    odds, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Law(odds, weights).grouped()

@@ -1,19 +1,23 @@
-"""The log-odds of an output whose noisy values it shows: both inputs are asked what the noise was added to.
+"""Log-odds of an output by replays of the code, with the noisy values of the output.
 
-Where that depends on earlier noise, as a gradient depends on the model, no few runs tell how. But the code says it, given
-the output: replayed on an input with the output's noisy values in place of its own, it adds noise to values that are known,
-and the density of each noisy value given those before it is known, too. Their product is the density of the output.
+The value that noise is added to may depend on earlier noise, as a gradient depends on
+the model, and then a few runs do not determine it. But the code determines it, given
+the output: replayed on an input with the output's noisy values in place of its own, the
+code adds noise to values that are recorded, and the density of each noisy value given
+the earlier ones follows. Their product is the density of the output.
 
-Noise that is used twice gives certainty: what is left of the noisy values is the same each time on the input that gave the
-output, and on the other one it is not.
+Noise that is used twice gives certainty: the noisy values minus the values of the right
+input are the same at both uses, and on the other input they are not.
 
-The replays have draws that were recorded before the first call, and what they say depends on the output alone, and on how
-many were asked about before it: forecasts by it are valid as all that are read off the code (`traced.py`).
+The replays have draws that were recorded before the first call. Their result depends on
+the output alone, and on the number of outputs before it: forecasts by them are valid as
+all forecasts by laws of a trace are (`traced.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,174 +25,160 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.normal_laws import normal_law
-from auditdp.betting.forecasters.traced_noise import Ratio, SeenRuns, function_of
+from auditdp.betting.forecasters.traced_noise import (
+    LinearFunction,
+    Ratio,
+    TracedRuns,
+    function_of,
+    results_of,
+)
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import NOISY, Release
-from auditdp.tracing.losses import Moved
 from auditdp.tracing.watched_run import TracedRun
 
-MOST = 128
-"""Outputs of which the code is asked: a few decide."""
-RUNS_EACH = 2
-"""Runs for each of them, of which no more are made than are left."""
-ROUNDED, SAME, SURE = 1e-6, 1e-4, 1e-3
-"""How far the same noise is off by rounding at least, and at most, relative to its size, and to how far it is off on the
-other input: where it is off there by as little, as where a clipped gradient is the same in every step, nothing is told."""
-UNTOLD = 0.05
-"""How often an output tells nothing, relative to those of one input: a bet that rules it out would lose much on it."""
+MAX_REPLAYED_OUTPUTS = 128
+"""Outputs of a game that are replayed: certain or exact bets decide a game by then."""
 
 
-def by_asking(
-    trace: Trace, pair: Pair, seen: SeenRuns, *, reused: bool
+def by_replay(
+    trace: Trace, pair: Pair, runs: TracedRuns, *, reused: bool
 ) -> tuple[Ratio, Law] | None:
-    """Return the log-odds of outputs by what the code adds noise to, given them; None where they do not show the noise.
+    """Return log-odds by replays with the noisy values of each output, and their law.
 
     Args:
         trace: Of the mechanism.
         pair: The pair.
-        seen: Runs of it, the first one recorded on its data.
-        reused: Whether some noise is used twice, and certainty is wanted; else all of it is Gaussian, and used once.
+        runs: Traced runs of the pair, the first one recorded on its data.
+        reused: True for certainty by noise that is used twice. False for the density of
+            code whose releases are all Gaussian noise that is used once.
+
+    Returns:
+        Both, or None if the output does not determine the noisy values.
     """
-    first = seen.traces[0]
-    if not seen.is_alike or reused != any(
-        moved.why == "reuse" for moved in first.moved
-    ):
+    first = runs.traces[0]
+    has_reuse = any(moved.why == "reuse" for moved in first.moved)
+    if not runs.is_alike or reused != has_reuse:
         return None
-    noisy = [place for place in seen.places if first.moved[place].first.kind == NOISY]
-    columns = {
-        first.moved[place].first.number: _columns(seen, place) for place in noisy
-    }
-    if any(column is None for each in columns.values() for column in each):
+    noisy = [place for place in runs.places if first.moved[place].first.kind == NOISY]
+    only_noise = len(noisy) == len(runs.places)
+    if not reused and not (only_noise and all(map(_is_gaussian, first.first.releases))):
         return None
-    if not reused and (
-        len(noisy) < len(seen.places)
-        or not all(map(_is_gaussian, first.first.releases))
-    ):
-        return None
-
-    def asked(data: Any, row: Floats) -> TracedRun:
-        releases = list(first.first.releases)
-        for number, each in columns.items():
-            values = np.array(
-                [row[at] @ weights + offset for at, weights, offset in each]
-            )
-            releases[number] = replace(
-                releases[number], result=values.reshape(releases[number].shape)
-            )
-        return trace.replay(data, replace(first.first, releases=releases))
-
-    def odds(row: Floats) -> float:
-        runs = [asked(data, row) for data in (pair.data, pair.neighbour)]
-        if not reused:
-            return (
-                _log_density(runs[0]) - _log_density(runs[1])
-                if _same_releases(*runs)
-                else np.nan
-            )
-        one, other = (max(_off(run), ROUNDED) for run in runs)
-        return float(
-            np.inf
-            if one < min(SAME, SURE * other)
-            else -np.inf
-            if other < min(SAME, SURE * one)
-            else np.nan
-        )
-
+    columns: dict[int, list[LinearFunction]] = {}
+    for place in noisy:
+        values = results_of(runs.of(place)[0])
+        functions = [function_of(column, runs.rows[0]) for column in values.T]
+        found = [function for function in functions if function is not None]
+        if len(found) < len(functions):
+            return None
+        columns[first.moved[place].first.number] = found
+    replays = _Replays(trace, pair, first.first, columns, reused)
     if reused:
-        return _Replays(trace, odds), Law(
-            np.array([np.inf, -np.inf, 0.0]), np.array([1.0, 1.0, UNTOLD])
-        )
-    squares = [sum(_square(moved) for moved in each.moved) for each in seen.traces]
-    return _Replays(trace, odds), normal_law(float(np.mean(squares)))
+        # A bet that excludes uninformative outputs would lose everything at the first.
+        weights = np.array([1.0, 1.0, 0.05])
+        return replays, Law(np.array([np.inf, -np.inf, 0.0]), weights)
+    squares = []
+    for each in runs.traces:
+        moves = [
+            (np.asarray(moved.first.centre, float) - moved.second.centre)
+            / moved.first.law.scale
+            for moved in each.moved
+        ]
+        squares.append(sum(float(np.square(move).sum()) for move in moves))
+    return replays, normal_law(float(np.mean(squares)))
 
 
 def _is_gaussian(release: Release) -> bool:
-    return (
-        release.kind == NOISY
-        and release.law.family == "Gaussian"
-        and release.groups is None
-    )
-
-
-def _same_releases(one: TracedRun, other: TracedRun) -> bool:
-    return [(r.site, r.shape) for r in one.releases] == [
-        (r.site, r.shape) for r in other.releases
-    ]
-
-
-def _log_density(run: TracedRun) -> float:
-    """Return the log density of the noisy values of a run, each given those before it, but for what all runs share."""
-    deviations = [
-        np.asarray((r.result - r.centre) / r.law.scale, float) for r in run.releases
-    ]
-    scales = [
-        np.broadcast_to(np.asarray(r.law.scale, float), r.shape) for r in run.releases
-    ]
-    return -sum(
-        float((each**2 / 2 + np.log(scale)).sum())
-        for each, scale in zip(deviations, scales, strict=True)
-    )
-
-
-def _square(moved: Moved) -> float:
-    """Return the squared distance by which a value moves, in standard deviations."""
-    one, other = moved.first, moved.second
-    return float(
-        np.square((np.asarray(one.centre, float) - other.centre) / one.law.scale).sum()
-    )
+    is_noise = release.kind == NOISY and release.law.family == "Gaussian"
+    return is_noise and release.groups is None
 
 
 @dataclass
 class _Replays:
-    """The log-odds of the first outputs; each copy has as many."""
+    """The log-odds of the first outputs; a copy replays the same number again.
+
+    Attributes:
+        trace: Of the mechanism.
+        pair: The pair.
+        recorded: The run whose draws the replays have.
+        columns: The functions from an output to the numbers of a release, by the
+            number of the release.
+        reused: Whether noise is used twice, and certainty is the result.
+        left: Outputs that are still to be replayed.
+    """
 
     trace: Trace
-    odds: Callable[[Floats], float]
-    left: int = MOST
+    pair: Pair
+    recorded: TracedRun
+    columns: Mapping[int, Sequence[LinearFunction]]
+    reused: bool
+    left: int = MAX_REPLAYED_OUTPUTS
 
     def __call__(self, outputs: Array) -> Floats:
-        most = int(min(self.left, allowance().left // RUNS_EACH))
-        asked, self.left = (
-            outputs[:most].astype(float),
-            max(self.left - len(outputs), 0),
-        )
+        # An output takes one run on each input.
+        affordable = int(min(self.left, allowance().left // 2))
+        self.left = max(self.left - len(outputs), 0)
+        odds = np.zeros(len(outputs))
         with self.trace:
-            return np.array(
-                [*map(self.odds, asked), *[0.0] * (len(outputs) - len(asked))]
-            )
+            for k, row in enumerate(outputs[:affordable].astype(float)):
+                odds[k] = self._log_odds(row)
+        return odds
+
+    def _log_odds(self, row: Floats) -> float:
+        one, zero = (
+            self._replayed(data, row) for data in (self.pair.data, self.pair.neighbour)
+        )
+        if not self.reused:
+            kinds = [[(r.site, r.shape) for r in run.releases] for run in (one, zero)]
+            if kinds[0] != kinds[1]:
+                return math.nan
+            return _log_density(one) - _log_density(zero)
+        # Rounding alone makes a difference of 1e-6 in sums of many numbers.
+        one_error, zero_error = (max(_reuse_error(run), 1e-6) for run in (one, zero))
+        # The same noise agrees to 1e-4, and a thousand times better than on the other
+        # input. Where both agree, as if clipped gradients are equal, nothing follows.
+        if one_error < min(1e-4, zero_error / 1_000):
+            return math.inf
+        if zero_error < min(1e-4, one_error / 1_000):
+            return -math.inf
+        return math.nan
+
+    def _replayed(self, data: Any, row: Floats) -> TracedRun:
+        """Return a replay on an input with the noisy values of an output."""
+        releases = list(self.recorded.releases)
+        for number, functions in self.columns.items():
+            values = np.array([row[at] @ by + offset for at, by, offset in functions])
+            result = values.reshape(releases[number].shape)
+            releases[number] = replace(releases[number], result=result)
+        return self.trace.replay(data, replace(self.recorded, releases=releases))
 
 
-def _columns(seen: SeenRuns, place: int) -> Sequence[Any]:
-    """Return how each number of a release follows from the output."""
-    values = np.array(
-        [
-            np.ravel(np.real(release.result)).astype(float)
-            for release in seen.of(place)[0]
-        ]
-    )
-    return [function_of(column, seen.rows[0]) for column in values.T]
+def _log_density(run: TracedRun) -> float:
+    """Return the log density of Gaussian noisy values, up to a common constant."""
+    total = 0.0
+    for release in run.releases:
+        scale = np.broadcast_to(np.asarray(release.law.scale, float), release.shape)
+        deviation = np.asarray((release.result - release.centre) / scale, float)
+        total -= float((deviation**2 / 2 + np.log(scale)).sum())
+    return total
 
 
-def _off(run: TracedRun) -> float:
-    """Return how far noise that was used twice differs from itself in a run, relative to its size."""
-    pairs = [
-        (_noise(release), _noise(run.releases[n]))
-        for release in run.releases
-        for n in release.earlier
-    ]
-    if not pairs or any(one.shape != other.shape for one, other in pairs):
-        return float("inf")
-    return max(
-        float(np.abs(one - other).max() / max(np.abs(other).max(), 1e-300))
-        for one, other in pairs
-    )
+def _reuse_error(run: TracedRun) -> float:
+    """Return the largest relative difference of two uses of the same noise."""
+    errors = []
+    for release in run.releases:
+        for number in release.earlier:
+            one, other = _noise(release), _noise(run.releases[number])
+            if one.shape != other.shape:
+                return math.inf
+            size = max(float(np.abs(other).max()), np.finfo(float).tiny)
+            errors.append(float(np.abs(one - other).max() / size))
+    return max(errors, default=math.inf)
 
 
 def _noise(release: Release) -> Floats:
-    return np.asarray(
-        (np.asarray(release.result, float) - release.centre) / release.factor
-    )
+    noisy = np.asarray(release.result, float)
+    return np.asarray((noisy - release.centre) / release.factor)

@@ -1,1 +1,1 @@
-"""Which pair is played: what a search, a trace and the calls so far say of each."""
+"""Choice of the pairs that a game plays: by a search, by traces, and by earlier calls."""

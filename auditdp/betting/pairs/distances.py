@@ -1,12 +1,13 @@
-"""How far apart a few outputs of two inputs are, for a search that looks at many pairs by few calls each.
+"""Distances of a few outputs on two inputs, by which a search ranks pairs.
 
-That is no evidence, and need not be right about one pair: it has to rank pairs. Outputs of both inputs are taken to have
-been made with the same randomness where that is possible, so that each differs from its partner by what the inputs change.
+A distance is no evidence, and may be wrong about one pair: it only has to rank pairs.
+Both inputs run with the same draws if that is possible, so that each output differs
+from its partner by the change of the inputs, and few outputs show this change.
 
-How far apart the outputs of pairs are that lose as much by a trace: a final model may forget what its steps lost.
-
-Both inputs run a few times with the same draws each. The change of the output from one input to the other, in standard
-deviations of the outputs along it, is what a normal law would be told apart by; noise of another size counts as well.
+`distance` is for a search by calls of the game. It takes deviations from many inputs,
+since those of a few outputs are mostly chance. `farthest_pair` is for a search with a
+run budget: it compares the pairs whose traced loss is largest, since a final model may
+forget the loss of its steps.
 """
 
 from __future__ import annotations
@@ -21,39 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasters.normal_laws import FINEST, MOST_CORRELATED, SUREST
+from auditdp.betting.forecasters.normal_laws import (
+    FINEST_DEVIATION,
+    LARGEST_DISTANCE,
+    MAX_CORRELATED_COLUMNS,
+)
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace
 
-KNOWN = 8.0
-"""Outputs for which the usual deviation counts, beside the outputs themselves."""
-NEVER_REPEATING = 0.9
-"""Share of distinct values above which a column is taken for continuous."""
-LEAST_SPREAD = 0.5
-"""Share of the usual deviation that few outputs of numbers which repeat are taken to have: some are equal by chance."""
-ERRORS = 2.0
-"""Standard errors by which deviations have to differ."""
-KURTOSIS = 6.0
-"""Of Laplace noise: logarithms of two deviations, each of n outputs, differ with variance (6 - 1)/(2n); of normal, less."""
-SPREAD_WEIGHT = 3.0
-"""Of a difference between log deviations, in standard deviations of a mean."""
-MOST_DIFFERENCES = 32
-"""Differences of neighbouring columns are looked at where there are at most so many columns."""
-ROUNDING = 1e-9
-"""Differences of columns that are smaller, relative to the largest number, are taken for rounding."""
-MISSING_WEIGHT = 3.0
-"""Of a difference between shares of missing numbers."""
-
 
 @dataclass(frozen=True, eq=False)
 class Usual:
-    """What outputs of one input are like: of every column, their sum, their largest, and differences of neighbours.
+    """Typical outputs of one input, column by column, and the sum of the columns.
 
     Attributes:
-        spread: The standard deviation, pooled over some inputs, shape (columns,).
-        repeating: Whether values occur more than once, as those of continuous noise do not, shape (columns,).
+        spread: The standard deviations, pooled over some inputs, shape (columns + 1,).
+        repeating: Whether values repeat, unlike continuous noise, shape (columns + 1,).
     """
 
     spread: Floats
@@ -61,271 +47,226 @@ class Usual:
 
     @classmethod
     def of(cls, sides: Sequence[Array]) -> Usual:
-        """Return what is usual in outputs of some inputs, each of shape (n, d)."""
-        distinct = [
-            [len(np.unique(column)) / len(column) for column in _columns(side)[0].T]
-            for side in sides
-        ]
-        return cls(spread_of(sides), np.median(distinct, axis=0) < NEVER_REPEATING)
+        """Return the typical outputs of some inputs, each of shape (n, d)."""
+        distinct = []
+        for side in sides:
+            columns = _with_sum(side).T
+            distinct.append([len(np.unique(x)) / len(x) for x in columns])
+        return cls(spread_of(sides), np.median(distinct, axis=0) < 0.9)
 
 
 def spread_of(sides: Sequence[Array]) -> Floats:
-    """Return the deviation of every column and of what is made of them, pooled over some inputs, shape (columns,)."""
+    """Return the standard deviation of every column and of their sum, pooled."""
     with np.errstate(all="ignore"):
-        return np.asarray(
-            np.nan_to_num(
-                np.sqrt(
-                    np.mean([_columns(side)[0].var(axis=0) for side in sides], axis=0)
-                )
-            )
-        )
+        variances = np.mean([_with_sum(side).var(axis=0) for side in sides], axis=0)
+    return np.asarray(np.nan_to_num(np.sqrt(variances)))
 
 
 def distance(
     ones: Array, zeros: Array, usual: Usual, spread: Floats
 ) -> tuple[float, int]:
-    """Return how far apart two few outputs are, in standard deviations, and in which column most.
+    """Return the distance of a few outputs, and the column with the largest gap.
 
-    Looked at are the columns together, their sum, their largest, and the differences of neighbouring ones, which show noise
-    that several have in common. Of each it is the gap between the means. The deviation
-    of few outputs is mostly chance, but the same chance for all inputs where noise is added; so it is taken to be the usual
-    one, times how much that of these outputs exceeds what listed inputs show with the same randomness. That ratio is drawn
-    towards 1, as variances are in
+    The distance is the gap between the means of all columns, or of their sum, in
+    standard deviations. The deviation of few outputs is mostly chance, but the same
+    chance for all inputs if noise is added; so it is taken to be the usual one, times
+    the factor by which that of these outputs exceeds the deviation of listed inputs
+    with the same randomness. The factor is shrunken towards 1, as variances are in
 
-        Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
-        Experiments", Stat. Appl. Genet. Mol. Biol. 3, section 3.
+        Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing
+        Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol.
+        Biol. 3, section 3.
 
-    To that is added by how much one side's deviation exceeds that of the other beyond two standard errors. The distance is
-    infinite where a side does not vary in numbers that hardly ever repeat, as those of continuous noise.
+    A difference of both deviations beyond two standard errors is added. The distance is
+    infinite if a side does not vary in numbers that hardly ever repeat, as those of
+    continuous noise, or has no finite number in a column where the other one has.
 
     Args:
         ones: Outputs of one input, shape (n, d).
-        zeros: As many outputs of the other.
-        usual: What outputs of one input are like.
-        spread: The deviations of n outputs of listed inputs with this randomness, shape (columns,).
+        zeros: The same number of outputs of the other input.
+        usual: Typical outputs of one input.
+        spread: The deviations of n outputs of listed inputs with this randomness.
     """
-    (one, here), (zero, there) = _columns(ones), _columns(zeros)
+    one, zero = _with_sum(ones), _with_sum(zeros)
     n = len(one)
+    is_missing = ~np.isfinite(ones.astype(float)), ~np.isfinite(zeros.astype(float))
+    shares = [side.mean(axis=0) for side in is_missing if side.size]
     with np.errstate(all="ignore"):
         spreads = np.stack([one.std(axis=0), zero.std(axis=0)])
-        times = (
-            np.square(spreads).sum(axis=0)
-            / np.where(spread > 0, spread, usual.spread) ** 2
-        )
-        own = usual.spread * np.sqrt((KNOWN + n * times) / (KNOWN + 2 * n))
-        own = np.where(usual.spread > 0, own, spreads.mean(axis=0))
+        reference = np.where(spread > 0, spread, usual.spread)
+        factor = np.square(spreads).sum(axis=0) / reference**2
+        # The usual deviation counts as eight outputs.
+        own = np.sqrt((8 + n * factor) / (8 + 2 * n))
+        own = np.where(usual.spread > 0, own * usual.spread, spreads.mean(axis=0))
         gap = np.abs(one.mean(axis=0) - zero.mean(axis=0))
-        own_columns = here.shape[1]
-        made = np.arange(len(gap)) >= own_columns + 2
-        rounded = ROUNDING * max(
-            float(np.abs(side[:, :own_columns]).max(initial=0.0))
-            for side in (one, zero)
-        )
-        z = np.where(
-            gap > np.where(made, rounded, 0.0),
-            gap / np.where(made & (own <= rounded), 0.0, own),
-            0.0,
-        )
-        low, high = np.sort(
-            np.maximum(
-                spreads, np.where(usual.repeating, LEAST_SPREAD * usual.spread, 0.0)
-            ),
-            axis=0,
-        )
-        error = math.sqrt((KURTOSIS - 1) / (2 * n))
-        wider = np.where((high > 0) & ~made, np.log(high / low), 0.0) - ERRORS * error
-        silent = (
-            ~made
-            & (spreads.min(axis=0) == 0)
-            & ~usual.repeating
-            & ((spreads.max(axis=0) > 0) | (gap > 0))
-        )
-        together = max(
-            float(np.sqrt(np.square(z[:own_columns]).sum())), *z[own_columns:].tolist()
-        )
-        missing = float(np.abs(here.mean(axis=0) - there.mean(axis=0)).max(initial=0.0))
-        far = (
-            together
-            + SPREAD_WEIGHT * max(float(wider.max()), 0.0)
-            + MISSING_WEIGHT * missing
-        )
-    where = int(np.argmax(np.where(silent, np.inf, z)))
-    return np.inf if silent.any() or missing == 1 else float(
-        np.nan_to_num(far, nan=0.0, posinf=np.inf)
-    ), where
+        gaps = np.where(gap > 0, gap / own, 0.0)
+        # A few numbers that repeat may be equal by chance.
+        least = np.where(usual.repeating, usual.spread / 2, 0.0)
+        low, high = np.sort(np.maximum(spreads, least), axis=0)
+        # For Laplace noise the variance of log(high / low) is (6 - 1) / (2 n).
+        excess = np.log(high / low) - 2 * math.sqrt(5 / (2 * n))
+        wider = np.where(high > 0, excess, 0.0)
+        columns = float(np.sqrt(np.square(gaps[:-1]).sum()))
+        total = max(columns, float(gaps[-1]))
+        # A deviation that is larger by a factor of e counts as three of a mean.
+        total += 3 * max(float(wider[:-1].max(initial=0.0)), 0.0)
+    moves = (spreads.max(axis=0) > 0) | (gap > 0)
+    is_silent = (spreads.min(axis=0) == 0) & ~usual.repeating & moves
+    is_silent[-1] = False
+    column = int(np.argmax(np.where(is_silent, np.inf, gaps)))
+    if is_silent.any() or (shares and np.abs(shares[0] - shares[1]).max() == 1):
+        return np.inf, column
+    return float(np.nan_to_num(total, nan=0.0, posinf=np.inf)), column
 
 
-def _columns(rows: Array) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the columns of rows and what is made of them, with 0 for what is not finite, and which columns are finite."""
+def _with_sum(rows: Array) -> Floats:
+    """Return the columns of rows and their sum, with 0 for numbers that are not finite."""
+    rows = rows.astype(np.float64)
     with np.errstate(all="ignore"):
-        rows = rows.astype(np.float64)
-        differences = np.diff(rows, axis=1)[
-            :, : MOST_DIFFERENCES if rows.shape[1] <= MOST_DIFFERENCES else 0
-        ]
-        found = np.column_stack(
-            [rows, rows.sum(axis=1), rows.max(axis=1, initial=-np.inf), differences]
-        )
-    finite = np.isfinite(found)
-    return np.where(finite, found, 0.0), finite[:, : rows.shape[1]]
+        columns = np.column_stack([rows, rows.sum(axis=1)])
+    return np.where(np.isfinite(columns), columns, 0.0)
 
 
-RUNS, CLEAR = 6, 10.0
-"""Runs on each input, unless there are to be others; so far apart that any forecaster tells the inputs apart."""
-SAME_RUNS, SAME = 2, 1e-9
-"""Pairs are the same whose outputs are so in the first runs, but for rounding, as where records are in another order."""
-CLOSEST = 3
-"""Pairs that are run more often."""
-
-
-def telling(
-    trace: Trace,
-    pair: Pair,
-    *,
-    seed: int,
-    runs: int = RUNS,
-    seen: list[Floats] | None = None,
-    made: list[Floats] | None = None,
-) -> float:
-    """Return how far apart the outputs of a pair are, in standard deviations; 0 where they are no rows of numbers.
-
-    So it is where first outputs are ``seen`` already; else they are added there. Outputs that were ``made`` count.
-    """
-    made = [] if made is None else made
-    try:
-        first = np.stack(_outputs(trace, pair, seed, SAME_RUNS, made), axis=1)
-        if seen is not None:
-            near = SAME * np.abs(first).max(
-                axis=(0, 1)
-            )  # of each number: others may be larger
-            if any(
-                first.shape == other.shape
-                and bool((np.abs(first - other) <= near).all())
-                for other in seen
-            ):
-                return 0.0
-            seen.append(first)
-        ones, zeros = np.stack(_outputs(trace, pair, seed, runs, made), axis=1)
-    except Exception:  # of the code that runs, or of outputs that are no numbers
-        return 0.0
-    if not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
-        return 0.0
-    if ones.shape[1] <= MOST_CORRELATED:
-        return _apart(ones, zeros, ones, zeros)
-    halves = (
-        slice(0, None, 2),
-        slice(1, None, 2),
-    )  # of many numbers some are apart by chance: others tell how far
-    return float(
-        np.mean(
-            [
-                _apart(ones[a], zeros[a], ones[b], zeros[b])
-                for a, b in (halves, halves[::-1])
-            ]
-        )
-    )
-
-
-def _apart(ones: Floats, zeros: Floats, *others: Floats) -> float:
-    """Return how far apart outputs are along the change that outputs show, the same ones or others."""
-    tiny = np.maximum(
-        FINEST * np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0),
-        np.finfo(float).tiny,
-    )
-    spreads = [np.maximum(side.std(axis=0, ddof=1), tiny) for side in (ones, zeros)]
-    change = (ones - zeros).mean(axis=0) / np.hypot(*spreads) * math.sqrt(2)
-    length = float(np.linalg.norm(change))
-    along = [
-        (side / np.hypot(*spreads) * math.sqrt(2)) @ (change / (length or 1.0))
-        for side in others
-    ]
-    deviation = math.hypot(*(side.std(ddof=1) for side in along)) / math.sqrt(2)
-    sizes = np.abs(np.log(spreads[0] / spreads[1]))
-    if others[0] is not ones:
-        return float(along[0].mean() - along[1].mean()) / max(deviation, FINEST)
-    return max(length / max(deviation, FINEST), float(np.linalg.norm(sizes)))
-
-
-def farthest(
-    trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RUNS, again: int
+def farthest_pair(
+    trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int, rounds: int
 ) -> Pair:
-    """Return the pair whose outputs are farthest apart, or one that is clearly far.
+    """Return the pair with the most distant outputs, or one that is clearly distant.
 
     Args:
         trace: Of the mechanism.
-        pairs: The pairs; records in another order make none of its own.
-        seed: Of the runs.
-        runs: On each input of each pair; twice as many each time of the half that comes first.
-        again: On each input of those that come first at last, if these are several.
+        pairs: The pairs. Pairs with equal outputs, as if records are in another order,
+            count once.
+        seed: The seed of the runs.
+        runs: Runs on each input of each pair in the first round; twice as many in each
+            further one.
+        rounds: The number of rounds. The better half of the pairs is left in the next.
     """
     chosen: list[tuple[Pair, list[Floats]]] = [(pair, []) for pair in pairs]
-    while True:
-        told, seen = list[float](), list[Floats]()
-        for pair, made in chosen:
-            told.append(
-                telling(trace, pair, seed=seed, runs=runs, seen=seen, made=made)
-            )
-            if told[-1] > CLEAR:
+    for number in range(rounds):
+        size = runs << number
+        distances: list[float] = []
+        compared: list[Floats] = []
+        for pair, outputs in chosen:
+            found = output_distance(trace, pair, outputs, compared, seed, size)
+            # At ten standard deviations, every forecaster separates the inputs.
+            if found > 10:
                 return pair
-        first = np.argsort(-np.array(told), kind="stable")[
-            : max(-(-len(chosen) // 2), CLOSEST)
-        ].tolist()
-        chosen = [chosen[k] for k in first if told[k] or k == first[0]]
-        if len(chosen) == 1 or runs >= again:
-            return chosen[0][0]
-        runs = min(2 * runs, again)
+            distances.append(found)
+        order = np.argsort(-np.array(distances), kind="stable").tolist()
+        half = order[: max(-(-len(chosen) // 2), 3)]
+        chosen = [chosen[k] for k in half if distances[k] or k == order[0]]
+        if len(chosen) == 1:
+            break
+    return chosen[0][0]
 
 
-def apart_in(runs: Sequence[Sequence[PairTrace]]) -> list[float]:
-    """Return how far apart the outputs of pairs are where all noise is the same, in standard deviations of outputs.
+def output_distance(
+    trace: Trace,
+    pair: Pair,
+    outputs: list[Floats],
+    compared: list[Floats],
+    seed: int,
+    runs: int,
+) -> float:
+    """Return the distance of the outputs of a pair, in standard deviations.
 
-    That is what got round the noise. Deviations are those of each pair's outputs, and while it has few, of those of all.
+    Args:
+        trace: Of the mechanism.
+        pair: The pair.
+        outputs: The outputs of earlier runs of the pair; further ones are appended.
+        compared: The first outputs of other pairs, to which this pair's are appended.
+        seed: The seed of the runs.
+        runs: Runs on each input.
+
+    Returns:
+        The distance; 0 for outputs that are not rows of numbers, or those of a pair
+        in ``compared``.
     """
-    sides = [
-        [_row(run.output) for both in each for run in (both.first, both.second)]
-        for each in runs
-    ]
-    if not sides:
+    try:
+        for number in range(len(outputs), runs):
+            if len(outputs) == 2 and _is_repeated(np.array(outputs), compared):
+                return 0.0
+            rng = np.random.default_rng([seed, number])
+            sides = trace.both(pair.data, pair.neighbour, rng)
+            rows = [[float(x) for x in leaves(side.output)] for side in sides]
+            outputs.append(np.array(rows))
+        compared.append(np.array(outputs[:2]))
+        ones, zeros = np.stack(outputs[:runs], axis=1)
+    except Exception:  # The code raises, or outputs are not rows of numbers.
+        return 0.0
+    if not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
+        return 0.0
+    if ones.shape[1] <= MAX_CORRELATED_COLUMNS:
+        both = (ones, zeros)
+        return _separation(both, both)
+    # Some of many numbers differ by chance: the direction of the change is taken from
+    # one half of the runs, and the distance along it from the other half.
+    even, odd = (ones[::2], zeros[::2]), (ones[1::2], zeros[1::2])
+    return (_separation(even, odd) + _separation(odd, even)) / 2
+
+
+def _is_repeated(first: Floats, compared: Sequence[Floats]) -> bool:
+    """True if another pair has the same first outputs, up to rounding."""
+    tolerance = 1e-9 * np.abs(first).max(axis=(0, 1))
+    same_shape = [other for other in compared if other.shape == first.shape]
+    return any((np.abs(first - other) <= tolerance).all() for other in same_shape)
+
+
+def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
+    """Return the distances of outputs that have the same noise on both inputs.
+
+    They are the differences that bypass the noise, in standard deviations of the
+    outputs of each pair; while a pair has few runs, of all pairs.
+    """
+    rows = []
+    for traces in pairs:
+        runs = [run for trace in traces for run in (trace.first, trace.second)]
+        rows.append([_numbers(run.output) for run in runs])
+    if not rows:
         return []
-    size = Counter(len(row) for side in sides for row in side).most_common(1)[0][0]
-    alike = np.array([row for side in sides for row in side if len(row) == size])
-    middle = np.median(alike, axis=0)
-    usual = (
-        np.median(np.abs(alike - middle), axis=0)
-        + FINEST * np.abs(middle)
-        + np.finfo(float).tiny
-    )
-
-    def apart(side: Sequence[Floats]) -> float:
-        if any(len(row) != size for row in side):
-            return SUREST
-        each = np.array(side).reshape(-1, 2, size)
-        with np.errstate(all="ignore"):
-            own = each.var(axis=0).sum(axis=0) * len(each)
-            scale = np.sqrt((own + usual**2) / (2 * len(each) - 1))
-            far = float(
-                np.linalg.norm(
-                    np.sqrt(np.square(each[:, 0] - each[:, 1]).mean(axis=0)) / scale
-                )
-            )
-        return far if far < SUREST else SUREST  # so where it is no number
-
-    return [apart(each) for each in sides]
+    sizes = Counter(len(row) for side in rows for row in side)
+    size = sizes.most_common(1)[0][0]
+    of_size = np.array([row for side in rows for row in side if len(row) == size])
+    middle = np.median(of_size, axis=0)
+    usual = np.median(np.abs(of_size - middle), axis=0)
+    usual += FINEST_DEVIATION * np.abs(middle) + np.finfo(float).tiny
+    found = []
+    for side in rows:
+        distance = LARGEST_DISTANCE
+        if all(len(row) == size for row in side):
+            both = np.array(side).reshape(-1, 2, size)
+            with np.errstate(all="ignore"):
+                own = both.var(axis=0).sum(axis=0) * len(both)
+                scale = np.sqrt((own + usual**2) / (2 * len(both) - 1))
+                changes = np.square(both[:, 0] - both[:, 1]).mean(axis=0)
+                distance = float(np.linalg.norm(np.sqrt(changes) / scale))
+        # Outputs that are not finite are as distant as can be.
+        if not distance < LARGEST_DISTANCE:
+            distance = LARGEST_DISTANCE
+        found.append(distance)
+    return found
 
 
-def _row(output: Any) -> Floats:
+def _numbers(output: Any) -> Floats:
     try:
         return np.array([float(x) for x in leaves(output)])
-    except Exception:  # of outputs that are no numbers
+    except Exception:  # The output has parts that are not numbers.
         return np.zeros(0)
 
 
-def _outputs(
-    trace: Trace, pair: Pair, seed: int, runs: int, made: list[Floats]
-) -> list[Floats]:
-    """Return the outputs of both inputs with the same draws, run by run, each of shape (2, numbers); add those to come."""
-    for k in range(len(made), runs):
-        sides = trace.both(pair.data, pair.neighbour, np.random.default_rng([seed, k]))
-        made.append(
-            np.array([[float(x) for x in leaves(side.output)] for side in sides])
-        )
-    return made[:runs]
+def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
+    """Return the distance of outputs along the change that other outputs have."""
+    ones, zeros = learned
+    largest = np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0)
+    finest = np.maximum(FINEST_DEVIATION * largest, np.finfo(float).tiny)
+    spreads = [np.maximum(side.std(axis=0, ddof=1), finest) for side in learned]
+    scale = np.hypot(*spreads) / math.sqrt(2)
+    change = (ones - zeros).mean(axis=0) / scale
+    length = float(np.linalg.norm(change))
+    one, zero = ((side / scale) @ (change / (length or 1.0)) for side in tested)
+    deviation = math.hypot(one.std(ddof=1), zero.std(ddof=1)) / math.sqrt(2)
+    moved = float(one.mean() - zero.mean()) / max(deviation, FINEST_DEVIATION)
+    if tested is not learned:
+        return moved
+    # Noise of another size counts as well.
+    return max(moved, float(np.linalg.norm(np.log(spreads[0] / spreads[1]))))

@@ -1,11 +1,12 @@
-"""What a trace saw of pairs before a game, and the forecaster by laws that are read off the pair that promises most.
+"""Results of tracing pairs before a game, and the order of pairs by them.
 
-How pairs rank by what a trace saw of them: what got round the noise and control flow that parted, then the loss.
+Two runs of a pair show without statistics how far it moves the value that noise is
+added to. A pair comes first if a number bypasses the noise, or control flow depends on
+the data; then the traced loss counts.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.adjacency.pair_search import key
 from auditdp.adjacency.remote_adjacency import MOST_PROMISED
-from auditdp.betting.forecasters.traced import ReplayedRatio, ways_of
+from auditdp.betting.forecasters.traced import ReplayedRatio, RunBudget, ways_of
 from auditdp.claims.claim import Claim
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
@@ -26,39 +27,48 @@ from auditdp.tracing import PairTrace, Trace, in_full
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.training_steps import is_sample, is_suspect
 
-FULL = 6
-"""Pairs that are looked at with other outcomes of chance at the end, at most."""
-MOST_BROKEN = 2
-"""Pairs that are proposed for a reason that the trace understood."""
-BETTER = 1.05
-"""A pair is worth its calls if it loses so many times what the listed ones lose."""
-PROMISED, NOTABLE = MOST_PROMISED, 4.0
-"""What a call of a pair promises to gain, relative to a listed one: where the trace understood why, and where it did not."""
+MAX_FULL_COMPARISONS = 6
+"""Outcomes of random choices that are tried of a pair at the end of a search."""
+MAX_PROPOSED = 2
+"""Pairs that are proposed because the traced loss exceeds the claim."""
+MIN_GAIN = 1.05
+"""Factor by which a pair has to lose more than the listed ones to be played."""
+PROMISED = MOST_PROMISED
+"""Expected gain of a call, relative to a listed pair, if the trace explains a loss."""
+SUFFICIENT_LOSS = 3.0
+"""Traced loss, as a multiple of the claim, at which expensive runs go to the game."""
+LARGEST_LOSS = 100.0
+"""Traced losses are cut to this multiple of the claim: larger ones are as certain."""
+BYPASS = 2
+"""The kind of a pair on which a number bypasses the noise, not by a random choice."""
 
 
 @dataclass
 class TraceLook:
-    """What a trace saw before a game.
+    """Results of tracing pairs before a game.
 
     Attributes:
         trace: Of the mechanism.
-        seed: Of the runs.
-        most: Runs that it may have.
-        pairs: Pairs that were looked at.
-        covers: Whether the loss of the releases bounds that of the output on all of them, as far as one run of each shows.
-        is_compared: Whether outputs of pairs, or laws that are read off them, were compared.
+        seed: The seed of the runs.
+        max_runs: Runs that the trace may have.
+        pairs: Number of pairs that were compared.
+        covers: Whether the loss of the releases bounds that of the output on all pairs,
+            as far as one run of each shows.
+        is_compared: Whether outputs of pairs, or fitted laws, were compared.
         share: The largest loss, as a multiple of the claim.
-        looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
-        failed: Why the trace ended early; empty where it did not.
-        proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
-        candidates: Pairs that are compared by what is read off them, for what two runs do not tell.
-        listed: So many of these are listed ones, the first.
-        compared: Runs of pairs by their keys, which are not made again where runs are few.
+        looked: Pairs that were compared with other outcomes of chance: the listed
+            ones, then the others.
+        failed: The reason why the trace ended early, or "".
+        proposed: Pairs to be played beside the listed ones, the best first, with the
+            expected gain of a call.
+        candidates: Pairs that are compared by fitted laws, the listed ones first.
+        listed: The number of listed ones among these.
+        compared: Runs of pairs by their keys, which are reused with a run budget.
     """
 
     trace: Trace
     seed: int
-    most: int
+    max_runs: int
     pairs: int = 0
     covers: bool = False
     is_compared: bool = False
@@ -72,24 +82,18 @@ class TraceLook:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
-        drawn = any(
-            is_sample(release)
-            for each in self.looked
-            for release in each.trace.first.releases
-        )
-        return drawn and not self.is_broken
+        """True if records are sampled, so that two runs do not show the loss."""
+        if self.is_broken:
+            return False
+        firsts = [each.trace.first for each in self.looked]
+        return any(is_sample(release) for run in firsts for release in run.releases)
 
     @property
     def is_summed(self) -> bool:
-        """Whether outputs have fewer numbers than noise was added to, as a final model, on the first pair."""
+        """True if an output has fewer numbers than noise, as a final model."""
         first = self.looked[0].trace.first
-        noisy = sum(
-            np.size(release.result)
-            for release in first.releases
-            if release.kind == NOISY
-        )
-        return noisy > sum(1 for _ in leaves(first.output))
+        noisy = [np.size(r.result) for r in first.releases if r.kind == NOISY]
+        return sum(noisy) > sum(1 for _ in leaves(first.output))
 
     @property
     def runs(self) -> int:
@@ -98,218 +102,177 @@ class TraceLook:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
+        """True if all code is understood on some pair, so that traces rank pairs."""
         return any(each.trace.extent == "full" for each in self.looked)
 
     @property
     def is_broken(self) -> bool:
-        """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
+        """True if an understood loss exceeds the claim on some pair."""
         return any(each.is_broken for each in self.looked)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether the claim fails on some pair, or a run was not what its accountant was told."""
+        """True if that is so, or a run contradicts the parameters of an accountant."""
         return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
-        self,
-        form: Representation,
-        claim: Claim,
-        *,
-        few: int = 0,
-        until: float = math.inf,
+        self, form: Representation, claim: Claim, budget: RunBudget | None = None
     ) -> ReplayedRatio | None:
-        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
+        """Read laws off the most promising pair, and propose this pair.
 
-        With ``few``, which are the runs of all kinds at most, in few runs; see there for ``until``.
+        Args:
+            form: The representation of outputs as rows.
+            claim: The claim of the game.
+            budget: The run budget, or None if runs are cheap.
+
+        Returns:
+            The forecaster by these laws, or None if there are none.
         """
-        ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
+        ways = ways_of(understood=self.is_traced, runs=self.max_runs, budget=budget)
         if not self.looked or not ways:
             return None
-        best = (
-            self.proposed[0][0]
-            if self.proposed
-            else max(self.looked, key=lambda each: each.trace.share).pair
+        reader = ReplayedRatio(
+            self.trace, claim, seed=self.seed, ways=ways, budget=budget
         )
-        made = ReplayedRatio(
-            self.trace, claim, seed=self.seed, ways=ways, few=few, until=until
-        )
-        made.compared = self.compared
-        if not few and (won := self._most_won(made, form)) is not None:
-            best = won
-        if (
-            few
-            and self.is_sampled
-            and (told := made.told_by_parts(self.candidates, form)) is not None
-        ):
-            best, self.is_compared = told, True
-            if told is not self.candidates[0]:
-                self.proposed = [(told, PROMISED)]
-        read = made.reads_one_of(
-            [pair for pair, _ in self.proposed] if few and self.proposed else [best],
-            form,
-        )
-        if few and self.proposed:
-            self.proposed = [(best if read is None else read, PROMISED)]
-        return None if read is None else made
+        best = max(self.looked, key=lambda each: each.trace.share).pair
+        pairs = [pair for pair, _ in self.proposed] or [best]
+        reader.keep(self.compared)
+        if budget is None:
+            chosen = reader.reads_one_of([*pairs[:1], *self.candidates], form)
+            self._propose_chosen(reader, chosen)
+            return reader if chosen else None
+        if self.is_sampled:
+            sampled = reader.best_subsampled_pair(self.candidates, form)
+            if sampled is not None:
+                self.is_compared = True
+                pairs = [sampled]
+                if sampled is not self.candidates[0]:
+                    self.proposed = [(sampled, PROMISED)]
+        chosen = reader.reads_one_of(pairs, form)
+        if self.proposed:
+            self.proposed = [(chosen or pairs[0], PROMISED)]
+        return reader if chosen else None
 
-    def _most_won(self, made: ReplayedRatio, form: Representation) -> Pair | None:
-        """Propose the pair on which a call wins most by the laws that are read off, in the place of those that win little.
-
-        Return it, or None where these laws say nothing.
-        """
-        won = {
-            place: gain
-            for place, gain in enumerate(made.won(self.candidates, form))
-            if gain is not None
-        }
-        place = max(won, key=won.__getitem__, default=None)
-        if place is None or won[place] <= 0:
-            return None
-        best = self.candidates[place]
-        less = {
-            key(self.candidates[k])
-            for k, gain in won.items()
-            if gain <= won[place] / BETTER
-        }
-        others = [each for each in self.proposed if key(each[0]) not in less]
-        if place < self.listed:
+    def _propose_chosen(self, reader: ReplayedRatio, chosen: Pair | None) -> None:
+        """Propose the chosen pair in the place of those that it was compared with."""
+        if chosen is None or not self.candidates:
+            return
+        compared = {key(pair) for pair in self.candidates}
+        others = [each for each in self.proposed if key(each[0]) not in compared]
+        if any(chosen is pair for pair in self.candidates[: self.listed]):
             self.proposed = others
-        else:
-            self.proposed = [
-                (best, PROMISED),
-                *(each for each in others if key(each[0]) != key(best)),
-            ][:MOST_BROKEN]
-            self.looked.append(
-                TracedPair(best, in_full(self.trace, made.compare(best, 0), FULL))
-            )
-        return best
-
-
-LARGEST = 100.0
-"""A larger loss, as a multiple of the claim, is no better by itself: what is then better is how far apart the laws are."""
-CLOSE = 1e-9
-"""How far losses in two runs are apart by rounding, relatively."""
-ROUND = 2
-"""The kind of a pair on which something got round the noise that chance cannot have decided."""
+            return
+        if key(chosen) not in {key(pair) for pair, _ in self.proposed}:
+            trace = in_full(self.trace, reader.compare(chosen, 0), MAX_FULL_COMPARISONS)
+            self.looked.append(TracedPair(chosen, trace))
+        self.proposed = [(chosen, PROMISED), *others][:MAX_PROPOSED]
 
 
 @dataclass(frozen=True, eq=False)
 class TracedPair:
-    """A pair and what a trace says of it."""
+    """A pair and the comparison of its two traced runs."""
 
     pair: Pair
     trace: PairTrace
 
     @property
     def is_broken(self) -> bool:
-        """Whether the trace proposes that the claim fails, for a reason that it understands."""
+        """True if the trace understands a loss that exceeds the claim."""
         return self.trace.proposes
 
     @property
     def loss(self) -> float:
-        """What it loses, as a multiple of the claim."""
-        return min(self.trace.share, LARGEST)
+        """The traced loss, as a multiple of the claim, cut to ``LARGEST_LOSS``."""
+        return min(self.trace.share, LARGEST_LOSS)
 
     @cached_property
-    def rank(self) -> tuple[int, float]:
-        """By which pairs are put in order, the largest first."""
+    def kind(self) -> int:
+        """``BYPASS``, or 1 if outputs or control flow differ otherwise, or else 0."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return ROUND, self.loss
+            return BYPASS
         parted = trace.second.parted and not trace.reordered
-        apart = trace.apart if self.loss == LARGEST else 0.0
-        return int(trace.differ is not None or bool(parted)), self.loss + apart
+        return int(trace.differ is not None or bool(parted))
 
-    def shows(self, enough: float) -> bool:
-        """Return whether it shows so many times what the claim allows: noise whose scale moves has to move as much."""
+    def rank(self, budget: RunBudget | None) -> PairRank:
+        """Return the sort key of the pair by this comparison alone."""
+        return PairRank.of([self.trace], budget)
+
+    def suffices(self) -> bool:
+        """True if the loss is ``SUFFICIENT_LOSS``, in units of noise as well."""
         trace = self.trace
-        scaled = any(moved.why == "scale" for moved in trace.moved)
-        return (
-            trace.proposes
-            and self.loss >= enough
-            and (not scaled or trace.scales_apart >= enough)
-        )
+        # Noise of another scale shows in tails, unless the scale differs as much.
+        is_scaled = any(moved.why == "scale" for moved in trace.moved)
+        is_apart = not is_scaled or trace.scales_apart >= SUFFICIENT_LOSS
+        return self.is_broken and self.loss >= SUFFICIENT_LOSS and is_apart
 
     @property
     def reason(self) -> tuple[Any, ...]:
-        """What pairs share that show the same kind of thing."""
-        sites = frozenset(site for site, _ in self.trace.second.parted)
-        return (
-            self.rank[0],
-            self.trace.is_hidden,
-            sites,
-            frozenset(moved.first.site for moved in self.trace.moved if moved.distance),
-        )
+        """A value that is equal for pairs that differ at the same lines."""
+        trace = self.trace
+        parted = frozenset(site for site, _ in trace.second.parted)
+        moved = frozenset(moved.first.site for moved in trace.moved if moved.distance)
+        return self.kind, trace.is_hidden, parted, moved
 
 
-class RunsOfPair(NamedTuple):
-    """How a pair ranks over several runs, first by how many it was worth.
+class PairRank(NamedTuple):
+    """The sort key of a pair by one or more traced runs; larger is more promising.
 
     Attributes:
-        runs: How many there were.
-        is_round: Whether something got round the noise in all of them, whatever chance decides.
-        told: In what part of the runs an output has a number that one input gave several times, and the other never.
-        kind: The mean of the first part of its ranks.
-        is_known: Whether it does so by noise alone, not by an order or a sample of rows that may be another one.
-        is_steady: Whether the pair loses the same in all of them, more than the claim.
-        least: The least loss.
+        kind: The least kind of the runs.
+        loss: The least loss. With a run budget, the part that a final model keeps.
     """
 
-    runs: int
-    is_round: bool
-    told: float
-    kind: float
-    is_known: bool
-    is_steady: bool
-    least: float
+    kind: int
+    loss: float
 
     @classmethod
     def of(
-        cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool, apart: float = 0.0
-    ) -> RunsOfPair:
-        """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
-        looked = [TracedPair(pair, trace) for trace in traces]
-        kinds, shares = zip(*(each.rank for each in looked), strict=True)
-        if few:
-            shares = tuple(
-                LARGEST + each.trace.scales_apart + apart
-                if each.loss == LARGEST
-                else each.loss * each.trace.coherence
-                for each in looked
-            )
-        least = min(shares)
-        unbounded = few and least >= LARGEST
-        steady = least > 1 and (unbounded or max(shares) - least <= CLOSE * least)
-        known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
-        told = (
-            0.0 if few else told_apart(traces)
-        )  # of few runs some share a number by chance
-        return cls(len(traces), min(kinds) == ROUND, told, kind, known, steady, least)
+        cls, traces: Sequence[PairTrace], budget: RunBudget | None, apart: float = 0.0
+    ) -> PairRank:
+        """Return the key for traces of a pair.
+
+        Args:
+            traces: The traces.
+            budget: The run budget, or None if runs are cheap.
+            apart: The distance of the outputs beside the noise.
+        """
+        pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
+        losses = []
+        for each in pairs:
+            is_bounded = each.loss < LARGEST_LOSS
+            if budget is None:
+                losses.append(each.loss + (not is_bounded) * each.trace.apart)
+            elif is_bounded:
+                losses.append(each.loss * each.trace.coherence)
+            else:
+                losses.append(LARGEST_LOSS + each.trace.scales_apart + apart)
+        return cls(min(each.kind for each in pairs), min(losses))
 
 
-def told_apart(traces: Sequence[PairTrace]) -> float:
-    """Return in what part of the runs an output has a number that one input gave several times and the other never."""
+def separable_share(traces: Sequence[PairTrace]) -> float:
+    """Return the share of outputs with a number that occurs on their input only.
+
+    It has to occur in two runs of this input at least.
+    """
     try:
         sides = [
-            [set(leaves(run.output)) for run in runs]
-            for runs in zip(*((t.first, t.second) for t in traces), strict=True)
+            [set(leaves(trace.first.output)) for trace in traces],
+            [set(leaves(trace.second.output)) for trace in traces],
         ]
-    except Exception:  # of a type that no output of an audit may have
+    except Exception:  # Numbers of a user's own type may not be hashable.
         return 0.0
     counts = [Counter(chain.from_iterable(side)) for side in sides]
-    only = [
-        {x for x, n in mine.items() if n > 1 and x not in theirs}
-        for mine, theirs in (counts, counts[::-1])
-    ]
-    told = [
-        not own.isdisjoint(numbers)
-        for own, side in zip(only, sides, strict=True)
-        for numbers in side
-    ]
-    return sum(told) / len(told)
+    separable = 0
+    for side, mine, theirs in zip(sides, counts, counts[::-1], strict=True):
+        own = {x for x, n in mine.items() if n > 1 and x not in theirs}
+        separable += sum(not own.isdisjoint(numbers) for numbers in side)
+    return separable / (2 * len(traces))
 
 
 def by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
     """Return the first pair of every reason."""
-    return list({each.reason: each for each in reversed(pairs)}.values())[::-1]
+    first: dict[Any, TracedPair] = {}
+    for each in pairs:
+        first.setdefault(each.reason, each)
+    return list(first.values())

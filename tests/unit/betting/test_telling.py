@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.pairs.distances import farthest, telling
+from auditdp.betting.pairs.distances import farthest_pair, output_distance
 from auditdp.tracing import Trace
 
 
@@ -14,10 +14,14 @@ def forgetful(data, rng):
     return 1e12, first / len(data) ** 2 + rng.normal()
 
 
+def telling(trace, pair, seed, runs=6):
+    return output_distance(trace, pair, [], [], seed, runs)
+
+
 def test_pairs_are_put_in_order_by_what_the_output_shows():
     trace = Trace(forgetful)
     alone, among = Pair([3.0], [0.0]), Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * 9)
-    assert farthest(trace, [among, alone], seed=0, again=12) is alone
+    assert farthest_pair(trace, [among, alone], seed=0, runs=6, rounds=2) is alone
     assert 1.0 < telling(trace, alone, seed=0) < 9.0
     assert telling(trace, among, seed=0) < 0.1
 
@@ -31,7 +35,7 @@ def test_pairs_that_are_another_one_in_another_order_are_run_no_further():
             for k in range(9)
         ],
     )
-    assert farthest(trace, [*among, alone], seed=0, runs=6, again=12) is alone
+    assert farthest_pair(trace, [*among, alone], seed=0, runs=6, rounds=2) is alone
     assert trace.runs == 2 * (2 * 12 + 8 * 2)
     assert telling(trace, alone, seed=0, runs=12) > telling(
         trace, among[0], seed=0, runs=12

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import Alike, Pair, Rows
 from auditdp.adjacency.pair_search import key
+from auditdp.betting.forecasters.traced import RunBudget
 from auditdp.betting.pairs.trace_summary import PROMISED
 from auditdp.betting.pairs.traced_search import looked_by_trace, trace_runs
 from auditdp.claims.statements import GaussianDP, PureDP
@@ -161,7 +162,7 @@ def bounded(function, place, calls=600):
         Alike([pair]),
         calls=calls,
         seed=1,
-        enough=3.0,
+        budget=RunBudget(total=calls, before_game=calls // 2),
     )
 
 
@@ -197,7 +198,13 @@ def test_a_trace_that_understands_nothing_bounds_nothing():
         return value + rng.standard_t(3)
 
     look = looked_by_trace(
-        code, PureDP(1.0), [Pair(0.0, 1.0)], None, calls=400, seed=0, enough=3.0
+        code,
+        PureDP(1.0),
+        [Pair(0.0, 1.0)],
+        None,
+        calls=400,
+        seed=0,
+        budget=RunBudget(total=400, before_game=200),
     )
     assert look.looked
     assert not look.is_traced

@@ -14,7 +14,8 @@ def laws(family, *numbers):
 def test_a_value_that_is_rounded_otherwise_in_each_run_has_one_law():
     clipped = [0.6, 0.6 * (1 + 2e-16), 0.6 * (1 - 1e-15)]
     assert (
-        laws("Gaussian", *((value, 2.0, np.nan) for value in clipped)).one() is not None
+        laws("Gaussian", *((value, 2.0, np.nan) for value in clipped)).common()
+        is not None
     )
 
 
@@ -28,8 +29,8 @@ def test_a_value_that_is_rounded_otherwise_in_each_run_has_one_law():
 )
 def test_another_value_or_scale_is_another_law(family, others):
     known = (0.6, others[1] if others[0] != 0.6 else 2.0, others[2])
-    assert laws(family, known, known).one() is not None
-    assert laws(family, known, others).one() is None
+    assert laws(family, known, known).common() is not None
+    assert laws(family, known, others).common() is None
 
 
 def test_a_step_is_read_from_the_models_before_it_and_after_it():

@@ -91,12 +91,14 @@ def test_runs_with_other_draws_show_none():
 def test_a_threshold_tells_runs_apart_by_how_many_it_told_before():
     noise = np.linspace(0.0, 1.0, 8)[:, None]
     ratio, law = by_threshold(
-        np.hstack([noise, np.exp(noise) + 2]), np.hstack([noise, np.exp(noise)]), most=2
+        np.hstack([noise, np.exp(noise) + 2]),
+        np.hstack([noise, np.exp(noise)]),
+        max_errors=2,
     )
     assert ratio(np.array([[0.5, 4.5], [0.5, 1.0]])).tolist() == pytest.approx(
         [np.log(17), -np.log(17)]
     )
     assert sorted(law.log_odds.tolist()) == pytest.approx([-np.log(17), np.log(17)])
-    assert by_threshold(noise, noise + 0.1, most=2) is None
-    assert by_threshold(noise, noise + 0.75, most=2) is not None
-    assert by_threshold(noise, noise + 0.75, most=1) is None
+    assert by_threshold(noise, noise + 0.1, max_errors=2) is None
+    assert by_threshold(noise, noise + 0.75, max_errors=2) is not None
+    assert by_threshold(noise, noise + 0.75, max_errors=1) is None

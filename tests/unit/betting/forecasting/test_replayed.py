@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.experts import ViewExperts
-from auditdp.betting.forecasters.traced import ReplayedRatio
-from auditdp.betting.forecasters.traced_replay import MOST
+from auditdp.betting.forecasters.traced import ReplayedRatio, RunBudget
+from auditdp.betting.forecasters.traced_replay import MAX_REPLAYED_OUTPUTS
 from auditdp.betting.game import Game
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls import Calls
@@ -95,23 +95,22 @@ def test_a_value_that_got_round_the_noise_is_certain():
     def raw(x, rng):
         return x if rng.random() < 0.5 else x + rng.laplace()
 
-    forecaster, _ = bound(raw, Pair(0.25, 0.75))
+    forecaster, _ = bound(raw, Pair(0.25, 0.75), seed=2)
     odds = forecaster.log_odds(np.array([0.25, 0.75, 0.5]))
     assert odds.tolist() == [math.inf, -math.inf, 0.0]
 
 
 def adaptive(x, rng):
-    first = x + rng.laplace()
-    return first, x * first + rng.laplace()
+    first = x + rng.normal()
+    return first, x * first + rng.normal()
 
 
-def test_what_follows_earlier_noise_is_read_as_a_linear_function_of_it():
-    forecaster, calls = bound(adaptive, Pair(1.0, 0.0))
-    rows = calls(1.0, 20, np.random.default_rng(3))
+def test_a_value_that_depends_on_earlier_noise_is_replayed_with_the_noise_of_the_output():
+    forecaster, calls = bound(adaptive, Pair(3.0, 0.0))
+    rows = calls(3.0, 20, np.random.default_rng(3))
     first, second = rows.reshape(len(rows), 2).T
-    expected = (
-        np.abs(first) - np.abs(first - 1) + np.abs(second) - np.abs(second - first)
-    )
+    squares = first**2 - (first - 3) ** 2 + second**2 - (second - 3 * first) ** 2
+    expected = squares / 2
     assert forecaster.log_odds(rows) == pytest.approx(expected, abs=1e-9)
 
 
@@ -276,7 +275,9 @@ def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to()
     for _ in range(2):
         forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
         assert np.isinf(
-            forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))
+            forecaster.log_odds(
+                calls(1.0, MAX_REPLAYED_OUTPUTS, np.random.default_rng(3))
+            )
         ).all()
 
 
@@ -295,7 +296,9 @@ def bound_few(function, pair):
     mechanism = as_mechanism(lambda data, rng: [*function(data, rng)])
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
-    made = ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1, few=1_000)
+    made = ReplayedRatio(
+        Trace(mechanism), GaussianDP(0.5), seed=1, budget=RunBudget(1_000, 1_000)
+    )
     return made.bind(SeenAs(mechanism, calls.form), pair), calls
 
 
@@ -336,8 +339,7 @@ def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
         PureDP(0.8),
         seed=1,
         ways=(ReplayedRatio._by_change,),
-        few=20_000,
-        until=60,
+        budget=RunBudget(20_000, 60),
     )
     assert made.reads_one_of([Pair(1.0, 0.0)], calls.form)
     assert made.trace.runs <= 60

@@ -8,7 +8,11 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasters.traced import PARTED, ReplayedRatio
+from auditdp.betting.forecasters.traced import (
+    SUBSAMPLED_RUN_SCHEDULE,
+    ReplayedRatio,
+    RunBudget,
+)
 from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism
@@ -113,7 +117,10 @@ def test_where_no_records_are_drawn_nothing_is_averaged():
         assert forecaster.by_parts(Pair(1.0, 0.0), calls.form, 16) is None
 
 
-@pytest.mark.parametrize(("scale", "made"), [(0.3, PARTED[:1]), (2.0, PARTED)])
+@pytest.mark.parametrize(
+    ("scale", "made"),
+    [(0.3, SUBSAMPLED_RUN_SCHEDULE[:1]), (2.0, SUBSAMPLED_RUN_SCHEDULE)],
+)
 def test_where_few_runs_tell_little_more_are_made(scale, made):
     def train(data, rng):
         return [
@@ -126,14 +133,14 @@ def test_where_few_runs_tell_little_more_are_made(scale, made):
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
     with (
         forecaster := ReplayedRatio(
-            Trace(mechanism), GaussianDP(0.5), seed=1, few=20_000
+            Trace(mechanism), GaussianDP(0.5), seed=1, budget=RunBudget(20_000, 20_000)
         )
     ).trace:
         forecaster._by_parts(pair, calls.form)
         assert (
             forecaster.trace.runs == 2 * sum(made) + 2
         )  # and two that show whether all is read from the output
-        assert forecaster.told_by_parts([pair], calls.form) is pair
+        assert forecaster.best_subsampled_pair([pair], calls.form) is pair
 
 
 @pytest.mark.parametrize("told", [0.5, 1.0])
@@ -154,11 +161,14 @@ def test_few_runs_tell_how_far_apart_inputs_are_by_many_parts(told):
     for seed in range(3):
         with (
             forecaster := ReplayedRatio(
-                Trace(mechanism), GaussianDP(2.0), seed=seed, few=20_000
+                Trace(mechanism),
+                GaussianDP(2.0),
+                seed=seed,
+                budget=RunBudget(20_000, 20_000),
             )
         ).trace:
             assert (
                 0.5 * told
-                < forecaster.by_parts(pair, calls.form, 16).apart
+                < forecaster.by_parts(pair, calls.form, 16).distance
                 < 1.1 * told
             )

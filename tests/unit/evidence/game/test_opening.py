@@ -5,6 +5,7 @@ import pytest
 
 from auditdp.accountants import PLDUpper
 from auditdp.adjacency import Neighbours, Pair
+from auditdp.betting.forecasters.traced import RunBudget
 from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import PureDP
@@ -62,7 +63,8 @@ def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told
         ),
     )
     claim, data = AccountedDP(PLDUpper(1.0, 0.5, 6)), np.array([2.0, -0.5, 0.3, 0.1])
+    budget = RunBudget(total=20_000, before_game=360)
     look = looked_by_trace(
-        train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, enough=3.0
+        train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, budget=budget
     )
     assert _predicts_refutation(claim, options, look, None) == promises
