@@ -1,7 +1,8 @@
 """The file of a baseline, and how a run updates it.
 
-The file is TOML that is read in a diff: sorted, without floats and without line numbers. A new
-baseline has the results of the run, and findings only if they are accepted.
+The file is TOML that is read in a diff: sorted, without floats and without line
+numbers. A new baseline has the results of the run, and findings only if they are
+accepted.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ VERSION = 3
 READABLE = (1, 2, VERSION)
 """Versions of the file that can be read.
 
-Version 1 has a digest of the digits of the claim, which is ignored, and its calls include those
-of counting. Versions 1 and 2 have no digest of the adjacency.
+Version 1 has a digest of the digits of the claim, which is ignored, and its calls
+include those of counting. Versions 1 and 2 have no digest of the adjacency.
 """
-HEAD = """\
-# What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
-# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
-"""
+HEAD = (
+    "# What the audits of this repository are known to show. A run that finds more, or "
+    "looks at less, is a regression.\n"
+    "# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be "
+    "reviewed like code.\n"
+)
 UPDATE = "auditdp baseline update"
 NUMBERS = {
     "at_least": 1,
@@ -47,7 +50,7 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""The keys of numbers, which the file holds as texts: how many there are, None for any."""
+"""Keys of numbers, which are texts in the file, with their amount, or None for any."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """The keys whose value is not a text."""
@@ -258,8 +261,8 @@ def updated(
 ) -> dict[str, Entry]:
     """Return the entries after a run, which replaces those that it covers.
 
-    Claims and bounds keep the digits of the old entry if the run does not contradict them, so
-    that a diff has no meaningless changes.
+    Claims and bounds keep the digits of the old entry if the run does not contradict
+    them, so that a diff has no meaningless changes.
 
     Args:
         known: The old entries by id.
@@ -267,8 +270,8 @@ def updated(
         accept: New acceptances of findings, by id.
 
     Raises:
-        ConfigurationError: If an audit crashed or has no result, a finding is not accepted,
-            or an acceptance names no finding.
+        ConfigurationError: If an audit crashed or has no result, a finding is not
+            accepted, or an acceptance names no finding.
     """
     crashed = [each.id for each in record.results if each.verdict is Verdict.ERROR]
     crashed += record.missing

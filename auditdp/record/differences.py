@@ -1,4 +1,4 @@
-"""Differences between a baseline and a run: findings, weaker audits, and stale entries."""
+"""Differences between a baseline and a run: findings, weaker audits, stale entries."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BLIND = 2.0
 FELL = 1.5
 """Growth of the detectable loss that counts as weaker.
 
-Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred checks
-of harmless changes.
+Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred
+checks of harmless changes.
 """
 
 
@@ -93,7 +93,8 @@ def differences(
         known: The entries by id.
         record: The run.
         covered: Test of ids: whether the run was to audit them, if they exist.
-        today: The day in UTC; an acceptance holds until the end of the day of its expiry.
+        today: The day in UTC; an acceptance holds until the end of the day of its
+            expiry.
     """
     results = {result.id: result for result in record.results}
     found = [
@@ -258,8 +259,8 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
         yield may_vary, f"control {name!r} is no longer refuted"
     for name in _lacking(now.controls, entry.controls):
         yield Kind.STRONGER, f"control {name!r} is new"
-    # The calls of a game that refuted a claim, or was not confirmed, say how soon it ended,
-    # and not how strong it is.
+    # The calls of a game that refuted a claim, or was not confirmed, say how soon it
+    # ended, and not how strong it is.
     decided = {*verdicts} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
         kind = Kind.WEAKER if now.calls < entry.calls else Kind.STRONGER
@@ -267,7 +268,7 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
-    """Yield why an audit detects less than its entry, or for a new one, why it is blind."""
+    """Yield the reason if an audit detects less than its entry, or is new and blind."""
     power = result.power
     then = BLIND if entry is None else entry.sees
     if power is None or then is None or power <= max(then, 1.0) * FELL:
@@ -299,18 +300,19 @@ def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
 
 
 def drift(entry: Entry, now: Entry) -> str:
-    """Return how two runs contradict each other, or an empty text.
+    """Return the contradiction between two runs, or an empty text.
 
-    Two intervals without a common point contradict each other. Counts contradict each other
-    if one run certifies an event of probability at least p on an input and at most q on its
-    neighbour, and the other run certifies (ε, δ) for all events: p > e^ε q + δ. A lower bound
-    of the game above a counted ε contradicts nothing, since the loss may be in outputs that
-    are rarer than δ.
+    Two intervals without a common point contradict each other. Counts contradict each
+    other if one run certifies an event of probability at least p on an input and at
+    most q on its neighbour, and the other run certifies (ε, δ) for all events: p > e^ε
+    q + δ. A lower bound of the game above a counted ε contradicts nothing, since the
+    loss may be in outputs that are rarer than δ.
 
-    Guarantee: for an audit of the same inputs whose mechanism did not change, the text is not
-    empty with probability at most 4α, the sum of the errors of the statements, where α is the
-    error of counting or of the game in one audit. Two runs have to err in opposite directions
-    for it, which is far rarer (``tests/statistical/test_unchanged_audits.py``).
+    Guarantee: for an audit of the same inputs whose mechanism did not change, the text
+    is not empty with probability at most 4α, the sum of the errors of the statements,
+    where α is the error of counting or of the game in one audit. Two runs have to err
+    in opposite directions for it, which is far rarer
+    (``tests/statistical/test_unchanged_audits.py``).
     """
     then_low, then_high = entry.at_least, entry.at_most
     low, high = now.at_least, now.at_most
@@ -330,7 +332,7 @@ def drift(entry: Entry, now: Entry) -> str:
 def _counts_contradict(
     counted: tuple[float, float] | None, event: tuple[float, float] | None
 ) -> tuple[str, ...]:
-    """Return sentences on a bound and on an event that breaks it, if both contradict."""
+    """Return sentences on a bound and on an event that contradicts it, or nothing."""
     if counted is None or event is None:
         return ()
     epsilon, delta = counted

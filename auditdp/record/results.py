@@ -1,10 +1,11 @@
 """Results of audits: verdicts, evidence, counterexamples, and the record of a run.
 
-All of it is plain data that goes to JSON and back without loss, and every report is a pure
-function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
+All of it is plain data that goes to JSON and back without loss, and every report is a
+pure function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
 
-A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``, which
-imports this module, so they are named by their addresses and imported at the first use.
+A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``,
+which imports this module, so they are named by their addresses and imported at the
+first use.
 """
 
 from __future__ import annotations
@@ -163,11 +164,11 @@ def details(evidence: Iterable[Evidence], kind: type[AnyOf]) -> Iterator[AnyOf]:
 
 
 def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
-    """Add the numbers and the plot of an audit's ``figure`` to the details of an evidence.
+    """Add the numbers and the plot of an audit's ``figure`` to an evidence.
 
     Raises:
-        ValueError: If its scatter plot, or a detail of the same name, is of another type
-            (a pydantic.ValidationError).
+        ValueError: If its scatter plot, or a detail of the same name, is of another
+            type (a pydantic.ValidationError).
     """
     own = evidence.details
     given = {each.name: getattr(own, each.name) for each in fields(own)}
@@ -243,7 +244,7 @@ class ControlResult:
 
     @property
     def survived(self) -> bool:
-        """Whether the audit did not refute it."""
+        """True if the audit did not refute it."""
         return self.verdict not in REFUTATIONS
 
 
@@ -307,7 +308,7 @@ class AuditResult:
 
     @property
     def is_self_reported(self) -> bool:
-        """Whether all evidence for the verdict was computed by code of the audit."""
+        """True if all evidence for the verdict was computed by code of the audit."""
         supporting = self._supporting
         return bool(supporting) and all(each.self_reported for each in supporting)
 
@@ -320,9 +321,9 @@ class AuditResult:
     def power(self) -> float | None:
         """The smallest loss that a clean game refutes nine times in ten.
 
-        It is a multiple of the claim, and infinite if the game would refute no loss of a
-        known size, for example because both inputs of every pair have equal outputs. It
-        is None if no clean game decided, or if the claim is not about privacy.
+        It is a multiple of the claim, and infinite if the game would refute no loss of
+        a known size, for example because both inputs of every pair have equal outputs.
+        It is None if no clean game decided, or if the claim is not about privacy.
         """
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
@@ -336,7 +337,7 @@ class AuditResult:
 
     @property
     def has_same_outputs(self) -> bool:
-        """Whether both inputs of every pair gave equal outputs, which hides any loss."""
+        """True if both inputs of every pair gave equal outputs, which hides any loss."""
         return any(game.same_outputs for game in self._games)
 
     @property
@@ -364,7 +365,7 @@ class AuditResult:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the audit found the fault that it declares, and no other."""
+        """True if the audit found the fault that it declares, and no other."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
         declared = DECLARABLE.get(self.expected)
@@ -390,7 +391,7 @@ class AuditResult:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether an undeclared refutation was dropped by the verdict."""
+        """True if the verdict dropped an undeclared refutation."""
         # A refuted claim whose refutation was not confirmed has another verdict.
         dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
         dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
@@ -418,12 +419,12 @@ class AuditResult:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the missing calls of a brief budget may decide the audit.
+        """True if the missing calls of a brief budget may decide the audit.
 
-        They may if a declared refutation was missed or a control survived. A proved claim
-        is decided, and so is an undeclared refutation. A refuted calibration is not
-        decided if a violation is declared, which outranks it. More calls do not help
-        evidence that makes none.
+        They may if a declared refutation was missed or a control survived. A proved
+        claim is decided, and so is an undeclared refutation. A refuted calibration is
+        not decided if a violation is declared, which outranks it. More calls do not
+        help evidence that makes none.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
@@ -438,17 +439,17 @@ class AuditResult:
 
     @property
     def is_finding(self) -> bool:
-        """Whether a person has to act.
+        """True if a person has to act.
 
-        The audit has an undeclared refutation, missed a declared one, or did not refute a
-        control.
+        The audit has an undeclared refutation, missed a declared one, or did not refute
+        a control.
         """
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether it is a finding, a refutation that was not confirmed, or an error."""
+        """True for a finding, a refutation that was not confirmed, and an error."""
         return self.is_finding or self.is_unconfirmed or self.verdict is Verdict.ERROR
 
     @property
@@ -456,8 +457,8 @@ class AuditResult:
         """(calls, certified lower bound) of the game, for each rise of the bound.
 
         All of these bounds hold together with the audit's confidence, so a game may be
-        stopped at any of them. The list is empty without a game, and for the curve of an
-        accountant.
+        stopped at any of them. The list is empty without a game, and for the curve of
+        an accountant.
         """
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
@@ -482,8 +483,8 @@ class AuditResult:
             axes: The axes to draw on; new ones of Matplotlib by default.
 
         Raises:
-            ConfigurationError: If there is no history, as of an audit by canaries or of an
-                accountant's curve.
+            ConfigurationError: If there is no history, as of an audit by canaries or of
+                an accountant's curve.
         """
         if not self.history:
             raise ConfigurationError(

@@ -2,16 +2,19 @@
 
 Each kind of evidence supports statements about its own object alone.
 
-- The *claim* is about the outputs of the code, which the game and evidence of the support
-  sample. Exact evidence is about the law that the mechanism states, and accounting about the
-  model that its parameters describe; both assume that the code follows the law or the model.
-- The *calibration*, noise scaled to the largest difference between neighbours, is an argument
-  for a claim. Evidence of sensitivity refutes that argument alone: noise with slack keeps the
-  claim without it, and if the noise has no slack, the other kinds refute the claim.
+- The *claim* is about the outputs of the code, which the game and evidence of the
+  support sample. Exact evidence is about the law that the mechanism states, and
+  accounting about the model that its parameters describe; both assume that the code
+  follows the law or the model.
+- The *calibration*, noise scaled to the largest difference between neighbours, is an
+  argument for a claim. Evidence of sensitivity refutes that argument alone: noise with
+  slack keeps the claim without it, and if the noise has no slack, the other kinds
+  refute the claim.
 
-So a refuted claim comes before a refuted calibration, that before a proof, and a proof before a
-clean game. A certificate that is given a sensitivity falls with it. If kinds of evidence
-contradict each other, the summary names the assumptions of which one must be false.
+So a refuted claim comes before a refuted calibration, that before a proof, and a proof
+before a clean game. A certificate that is given a sensitivity falls with it. If kinds
+of evidence contradict each other, the summary names the assumptions of which one must
+be false.
 """
 
 from __future__ import annotations
@@ -95,8 +98,8 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     lead = leading(evidence)
     if lead.verdict is Verdict.VIOLATED:
         return _violated(lead, evidence)
-    # A proof is about the law. It does not hold for code that loses more than that law, or
-    # that counting refutes to follow it.
+    # A proof is about the law. It does not hold for code that loses more than that law,
+    # or that counting refutes to follow it.
     subject = lead.known.subject
     if _with_verdict(evidence, Verdict.CERTIFIED):
         beyond = beyond_its_law(evidence)
@@ -114,11 +117,12 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 
 
 def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
-    """Return the verdict of evidence that refutes the claim, with its contradictions."""
+    """Return the verdict of evidence that refutes, with its contradictions."""
     certificates = _with_verdict(evidence, Verdict.CERTIFIED)
     laws = [each for each in certificates if each.known.subject is Subject.LAW]
     violated = _with_verdict(evidence, Verdict.VIOLATED)
-    # A proof of the law and a refuted model contradict each other, and neither is the code.
+    # A proof of the law and a refuted model contradict each other, and neither is the
+    # code.
     if laws and all(each.known.subject is Subject.MODEL for each in violated):
         law = laws[0]
         model = "the law that is stated is not that of the accountants’ model"
@@ -136,7 +140,7 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 
 
 def _contradicted(certificate: Evidence) -> str:
-    """Return the assumptions of a certificate of which one is false, as its claim is."""
+    """Return the assumptions of a certificate, of which one is false."""
     if certificate.known.subject is Subject.LAW:
         another_law = "the code does not draw from the law that it states"
         reasons = _either([another_law, *_provisos(certificate)])
@@ -170,12 +174,12 @@ def _either(reasons: Sequence[str]) -> str:
 def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     """Compare the game's lower bound with the upper bound of the stated law.
 
-    The claim may be true if the code loses more than its law: then the law has slack, and
-    this comparison alone shows the fault.
+    The claim may be true if the code loses more than its law: then the law has slack,
+    and this comparison alone shows the fault.
 
     Returns:
-        A sentence, or None unless the loss that the game certifies, with the confidence of
-        its verdict, exceeds the law's loss on every pair of neighbours.
+        A sentence, or None unless the loss that the game certifies, with the confidence
+        of its verdict, exceeds the law's loss on every pair of neighbours.
     """
     law = next((e for e in evidence if e.known.subject is Subject.LAW), None)
     game = next((e for e in evidence if e.known.opposes), None)
@@ -195,8 +199,8 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
 def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Withdraw every certificate and upper bound that is given a refuted sensitivity.
 
-    Accounting is always given one; exact evidence is given one if it bounds additive noise
-    by the declared sensitivity.
+    Accounting is always given one; exact evidence is given one if it bounds additive
+    noise by the declared sensitivity.
     """
     if not _with_verdict(evidence, Verdict.MISCALIBRATED):
         return list(evidence)
@@ -232,13 +236,14 @@ def bounds(
 ) -> tuple[float | None, float | None]:
     """Return the lower and the upper bound that belong to the verdict of an audit.
 
-    The lower bound of a violated claim is that of the leading evidence, or else of the first
-    other evidence that refutes. For another verdict with a finite upper bound it is the
-    game's lower bound, so that the two show each other's quality; otherwise it is the largest
-    of all lower bounds. An upper bound below the lower one belongs to a law or model that the
-    code does not follow, and is left out. Counting bounds the inputs played alone, so it gives
-    no upper bound here. An inconclusive audit has no bounds, since its evidence contradicts
-    itself or missed a broken twin; the evidence keeps its own bounds.
+    The lower bound of a violated claim is that of the leading evidence, or else of the
+    first other evidence that refutes. For another verdict with a finite upper bound it
+    is the game's lower bound, so that the two show each other's quality; otherwise it
+    is the largest of all lower bounds. An upper bound below the lower one belongs to a
+    law or model that the code does not follow, and is left out. Counting bounds the
+    inputs played alone, so it gives no upper bound here. An inconclusive audit has no
+    bounds, since its evidence contradicts itself or missed a broken twin; the evidence
+    keeps its own bounds.
     """
     if verdict is Verdict.INCONCLUSIVE:
         return None, None

@@ -1,9 +1,9 @@
-"""In-toto statements that a record and the sources of its audits are those of a test run.
+"""Attestations of runs: in-toto statements on a record and its sources.
 
 Statement v1 with the predicate test-result v0.1 (github.com/in-toto/attestation,
-``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is the
-record. Its annotations have the verdict and the bounds of each audit, and the fields of an entry
-in the public registry of deployments that an audit knows
+``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is
+the record. Its annotations have the verdict and the bounds of each audit, and the
+fields of an entry in the public registry of deployments that an audit knows
 (github.com/opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``).
 """
 
@@ -36,7 +36,7 @@ VARIANTS = {
 
 
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Yield the differences between attested plain data and the data found, by place."""
+    """Yield the differences between attested data and the data found, by place."""
     if isinstance(attested, dict) and isinstance(found, dict):
         for name in attested | found:
             inside = f"{place}, {name}" if place else name
@@ -54,9 +54,10 @@ def statement(
 ) -> dict[str, Any]:
     """Return the statement.
 
-    A claim that is not refuted has passed, and so has a declared violation. Audits that decide
-    nothing, were skipped, or played pairs with equal outputs are warned. Findings, crashes and
-    audits without a result have failed, and so has a run that audited nothing.
+    A claim that is not refuted has passed, and so has a declared violation. Audits that
+    decide nothing, were skipped, or played pairs with equal outputs are warned.
+    Findings, crashes and audits without a result have failed, and so has a run that
+    audited nothing.
 
     Args:
         record: The run.

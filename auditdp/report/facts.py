@@ -1,8 +1,9 @@
-"""Facts of a result, and of a piece of evidence, that every format of a report loops over.
+"""Facts of results and of evidence, over which every format of a report loops.
 
-A fact is a label and a sentence or a number, and the tone in which it is written. Each format
-chooses facts by their labels; none has sentences of its own. A number that a statement has
-already is left out, and details that only programs need are left to the JSON record.
+A fact is a label and a sentence or a number, and the tone in which it is written. Each
+format chooses facts by their labels; none has sentences of its own. A number that a
+statement has already is left out, and details that only programs need are left to the
+JSON record.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Fact:
 
 
 SPELLED_OUT = (
-    *("claim", "found", "in short", "self-reported", "pair", "as Python", "output"),
-    *("because", "read off", "reproduce", "next"),
+    *("claim", "found", "refuted", "in short", "self-reported", "pair", "as Python"),
+    *("output", "because", "read off", "reproduce", "next"),
 )
 """Labels of the facts of a finding that comments and annotations have."""
 CODE = ("pair", "as Python", "output", "reproduce", "next")
@@ -186,7 +187,7 @@ _PLACED = {
     *("delta_at_claim", "confidence", "followed", "law_distance"),
     *("law_distance_is", "runs_per_input"),
 }
-"""Details with a place of their own; any other detail that is a plain value is listed."""
+"""Details with a place of their own; other details that are plain values are listed."""
 
 
 @dataclass(frozen=True)
@@ -218,21 +219,19 @@ def evidence_facts(
         (name, value)
     """
     for name, value in _evidence_facts(evidence, claim, pair):
-        # The words after a number are not part of it.
-        number_alone = value.removeprefix(f"{numbers.symbol(claim)} = ").partition(
-            " ("
-        )[0]
-        if name in ("Bounds", "Scope", "Pairs enumerated"):
-            is_new = not says(already_shown, value)
-        elif name in ("Refuted after", "Calls", "Calls to find pairs"):
-            is_new = not says(already_shown, f"{value.removesuffix(' calls')} calls")
-        else:
-            is_new = name != DETECTED or not says(already_shown, number_alone)
-        if is_new:
+        # The words in brackets are not in statements.
+        if name not in IN_STATEMENTS or not says(
+            already_shown, value.partition(" (")[0]
+        ):
             yield name, value
 
 
 DETECTED = "Would have refuted, 9 times in 10"
+IN_STATEMENTS = (
+    *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
+    *("Calls to find pairs", DETECTED),
+)
+"""Names of numbers that statements may have already."""
 
 
 def _evidence_facts(
@@ -274,18 +273,15 @@ def _evidence_facts(
     if game.refuted_at is not None:
         yield "Refuted after", f"{number(game.refuted_at)} calls"
     if evidence.calls:
-        yield "Calls", number(evidence.calls)
+        yield "Calls", f"{number(evidence.calls)} calls"
     if game.search_calls:
-        yield "Calls to find pairs", number(game.search_calls)
+        yield "Calls to find pairs", f"{number(game.search_calls)} calls"
     smallest = numbers.bound(game.detectable_epsilon, up=True)
     if smallest == "∞":
         yield DETECTED, "not known: the calls are few"
     elif smallest != MISSING:
-        mechanism = game.detectable_alternative
-        yield (
-            DETECTED,
-            f"{letter} = {smallest}" + (f" ({mechanism})" if mechanism else ""),
-        )
+        mechanism = numbers.between(" (", game.detectable_alternative, ")")
+        yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
         yield "Traced", looked_at(game.trace)
     if game.confirmation is not None:
@@ -299,7 +295,7 @@ def _evidence_facts(
 
 
 def says(text: str, part: str) -> bool:
-    """Return whether a text has a part that is not inside a longer number or word."""
+    """Return True if a text has a part that is not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
@@ -327,7 +323,7 @@ def _best_forecasters(game: GameDetails) -> Iterator[tuple[str, str]]:
 
 
 def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
-    """Yield the tables of an evidence: lines with noise, classes, bounds, accountants."""
+    """Yield the tables of an evidence: noise, classes, bounds, or accountants."""
     given = evidence.details
     if isinstance(given, GameDetails) and given.trace is not None:
         lines = [[plain(cell) for cell in row] for row in rows(given.trace.lines)]

@@ -1,11 +1,12 @@
 """Workflow commands of GitHub Actions, and the comment on a pull request.
 
-A command is a line of output for each finding, which GitHub displays at the mechanism's own
-line. GitHub displays ten of each level for a step (docs.github.com, "Workflow commands for
-GitHub Actions" and the limits of annotations), so the worst come first, and the last one has
-the number of those that were left out.
+A command is a line of output for each finding, which GitHub displays at the mechanism's
+own line. GitHub displays ten of each level for a step (docs.github.com, "Workflow
+commands for GitHub Actions" and the limits of annotations), so the worst come first,
+and the last one has the number of those that were left out.
 
-The comment begins with new findings, folds everything else, and is never too long for GitHub.
+The comment begins with new findings, folds everything else, and is never too long for
+GitHub.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def pull_request(
             parts.append(text)
     if left_out:
         parts.append(
-            f"\n*{count(left_out, 'part')} left out, for want of room: the report of the "
-            "run has all of it.*"
+            f"\n{count(left_out, 'part')} left out, for want of room: the report of the "
+            "run has all of it."
         )
     return "\n".join([*parts, *end]) + "\n"
 

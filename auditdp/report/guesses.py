@@ -1,16 +1,17 @@
-"""Guesses at the input from an output, findings of a trace, and the meaning of verdicts.
+"""Guesses at the input, findings of a trace, and meanings of verdicts.
 
-A fair coin picks one of two neighbours, the mechanism runs, and whoever sees the output may
-guess the coin or pass. Let b be the share of runs with a guess, and r and w those with a right
-and a wrong one, b = r + w. A guess of the first input is an event A, one of the second an event
-B, so r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under (ε, δ)-DP, in both orders,
-P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w + δ, and
+A fair coin picks one of two neighbours, the mechanism runs, and whoever sees the output
+may guess the coin or pass. Let b be the share of runs with a guess, and r and w those
+with a right and a wrong one, b = r + w. A guess of the first input is an event A, one
+of the second an event B, so r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under (ε,
+δ)-DP, in both orders, P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w + δ,
+and
 
     r/b ≤ (e^ε + δ/b) / (1 + e^ε).
 
-With δ = 0 that is 1/(1 + e^-ε) for any choice of outputs to guess on, a single output included.
-A claim that is a curve makes many such statements, and the least of their limits holds; at
-b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
+With δ = 0 that is 1/(1 + e^-ε) for any choice of outputs to guess on, a single output
+included. A claim that is a curve makes many such statements, and the least of their
+limits holds; at b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from auditdp.record.verdict import MISCALIBRATION, REMEDY
 from auditdp.report.numbers import (
     MISSING,
     as_float,
+    at_delta,
     bound,
     count,
     level,
@@ -89,9 +91,9 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
 def guessing(result: AuditResult) -> str:
     """Return the meaning of a violated claim to somebody who sees an output.
 
-    It is the first of these sentences that shows the violation: on the output that tells the
-    inputs apart, on guesses in fresh calls, on the δ that is needed, and on the certified
-    bound. It is empty if the record has none of them.
+    It is the first of these sentences that shows the violation: on the output that
+    tells the inputs apart, on guesses in fresh calls, on the δ that is needed, and on
+    the certified bound. It is empty if the record has none of them.
     """
     lead = result.leading
     known = statements(result.claim)
@@ -106,7 +108,7 @@ def guessing(result: AuditResult) -> str:
 
 
 def _from_output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
-    """Return the sentence on one output with two known probabilities and a pure claim."""
+    """Return the sentence on one output with two probabilities, for a pure claim."""
     found = result.counterexample
     if found is None or found.probabilities is None or known[0][1] or len(known) > 1:
         return ""
@@ -124,8 +126,8 @@ def _from_guesses(
 ) -> str:
     """Return the sentence on the guesses of the best forecaster in fresh calls.
 
-    They are an observation and no bound. It is left out if the certified bound on a pure claim
-    implies more right guesses after some outputs.
+    They are an observation and no bound. It is left out if the certified bound on a
+    pure claim implies more right guesses after some outputs.
     """
     if not isinstance(lead.details, GameDetails) or claim is None:
         return ""
@@ -163,7 +165,8 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
     epsilon = as_float(claim.epsilon)
     if not delta or epsilon is None:
         return ""
-    # The curve falls, so its value beyond the claimed ε is a lower bound on the needed δ.
+    # The curve falls, so its value beyond the claimed ε is a lower bound on the needed
+    # δ.
     curve = lead.details.curve or []
     beyond = [value for at, value in curve if at >= epsilon * (1 - 1e-12)]
     needed = max(beyond, default=0.0)
@@ -179,7 +182,8 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
 def _from_bound(result: AuditResult, lead: Evidence) -> str:
     """Return the sentence on the certified lower bound.
 
-    Under a pure claim there are outputs after which guesses are right as often as it implies.
+    Under a pure claim there are outputs after which guesses are right as often as it
+    implies.
     """
     lower = as_float(lead.epsilon_lower)
     claim = result.claim
@@ -197,9 +201,8 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
 
     bounded = CLAIMS.get(claim.kind, Claim).bounds
     least = bound(lower, up=False, against=claimed)
-    at = f" at δ = {number(claim.delta)}" if claim.delta else ""
     return (
-        f"The {bounded} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows "
+        f"The {bounded} is {symbol(claim)} ≥ {least}{at_delta(claim)} ({sure}); the claim allows "
         f"{number(claimed, digits=6)}."
     )
 
@@ -209,8 +212,9 @@ def _against(
 ) -> str:
     """Return a share of right guesses beside the allowed one.
 
-    Both are given as shares of wrong guesses, since a share of right ones near 1 has lost its
-    digits. If both shares are below 0.5 %, the frequency of wrong guesses is written.
+    Both are given as shares of wrong guesses, since a share of right ones near 1 has
+    lost its digits. If both shares are below 0.5 %, the frequency of wrong guesses is
+    written.
     """
     if max(wrong, may) > 0.005:
         least = "at least " if up is not None and wrong > 0 else ""
@@ -239,7 +243,7 @@ def _wrong(epsilon: float) -> float:
 
 
 def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
-    """Return a share of 100 with the digits that set it apart from another, 0 and 100."""
+    """Return a share of 100 with digits that set it apart from another, 0 and 100."""
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
         if up is False and shown > 100 * share:
@@ -361,9 +365,10 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
 def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return the suspicions of a trace that no bet has confirmed, each with its label.
 
-    They are no evidence of a loss. A run that differs from the parameters of its accountant is
-    listed with every verdict. If the claim is not refuted, the findings that runs with other
-    draws confirmed are listed, except losses, which a notice states.
+    They are no evidence of a loss. A run that differs from the parameters of its
+    accountant is listed with every verdict. If the claim is not refuted, the findings
+    that runs with other draws confirmed are listed, except losses, which a notice
+    states.
     """
     trace = traced(result)
     if trace is None:
@@ -417,7 +422,7 @@ def looked_at(trace: GameTrace) -> str:
 
 
 def at_most(result: AuditResult) -> str:
-    """Return the largest loss of clean code in a trace, and the unused part of the claim.
+    """Return the largest loss of clean code, and the unused part of the claim.
 
     It is empty if the trace does not bound the loss.
     """
@@ -426,8 +431,8 @@ def at_most(result: AuditResult) -> str:
         return ""
     share = as_float(trace.share)
     claimed = level(result.claim) or 0.0
-    # A loss above the claim, up to rounding in single precision, is that of one run, and
-    # records that are drawn make the loss of the output smaller.
+    # A loss above the claim, up to rounding in single precision, is that of one run,
+    # and records that are drawn make the loss of the output smaller.
     if share is None or not 0 <= share <= 1 + 1e-5:
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * claimed:
@@ -449,7 +454,7 @@ def columns(claim: ClaimRecord | None) -> list[str]:
 
 
 def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
-    """Return the lines of a text table whose cells have at most ``longest`` characters."""
+    """Return the lines of a table with cells of at most ``longest`` characters."""
     shown = [[shorten(printable(cell), longest) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]

@@ -1,8 +1,8 @@
-"""The ledger of published claims: the verdict, the evidence and the repair of each claim.
+"""The ledger of published claims, with verdict, evidence and repair of each.
 
-An audit is listed if it names its published mechanism (``@audit(row=...)``). An audit that
-repairs a violated claim of its own row stands in the line of that claim, and has no line of its
-own.
+An audit is listed if it names its published mechanism (``@audit(row=...)``). An audit
+that repairs a violated claim of its own row stands in the line of that claim, and has
+no line of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from auditdp.record.json_fields import json_number
-from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
-from auditdp.report.numbers import bound, count, interval
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Counterexample,
+    Evidence,
+    Published,
+    RunRecord,
+    Verdict,
+)
+from auditdp.report.numbers import between, bound, count, interval
 from auditdp.report.plain_text import markdown as written
 from auditdp.report.plain_text import markdown_code, one_line, shell, table
 from auditdp.report.sentences import detectable, remarks, run_meaning, unseen
@@ -122,35 +130,39 @@ def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
 def _line(
     result: AuditResult, published: Published, repairs: Sequence[AuditResult]
 ) -> Line:
-    leading, claim = result.leading, result.claim
-    found = result.counterexample
-    pair = one_line(found.pair) if found else ""
-    explanation = one_line(found.explanation) if found else ""
-    proved = leading is not None and result.verdict in PROOFS
+    nothing = Evidence("", result.verdict, "")
+    leading = result.leading or nothing
+    claim = result.claim or ClaimRecord("", "", "")
+    found = result.counterexample or Counterexample("", "")
+    pair = one_line(found.pair)
+    explanation = one_line(found.explanation)
+    proof = ""
     undecided = []
+    if result.verdict in PROOFS:
+        proof = one_line(leading.statement)
     if result.verdict is Verdict.NOT_REFUTED:
-        if detectable(result):
-            undecided.append(f"would have refuted {detectable(result)}")
-        if published.decides:
-            undecided.append(f"what would decide it: {published.decides}")
+        undecided = [
+            between("would have refuted ", detectable(result)),
+            between("what would decide it: ", published.decides),
+        ]
     return Line(
         row=published.row,
         reading=published.reading,
         statement=_statement(result),
-        claim=claim.text if claim else "",
-        adjacency=claim.adjacency if claim else "",
-        source=claim.source if claim else "",
+        claim=claim.text,
+        adjacency=claim.adjacency,
+        source=claim.source,
         verdict=result.verdict,
-        evidence=leading.kind if leading else "",
+        evidence=leading.kind,
         found=_found(result),
-        epsilon_lower=json_number(leading.epsilon_lower) if leading else None,
-        epsilon_upper=json_number(leading.epsilon_upper) if leading else None,
-        counterexample=f"{pair}: {explanation}" if found else "",
+        epsilon_lower=json_number(leading.epsilon_lower),
+        epsilon_upper=json_number(leading.epsilon_upper),
+        counterexample=f"{pair}: {explanation}".removeprefix(": "),
         pair=pair,
-        output=one_line(found.output) if found else "",
+        output=one_line(found.output),
         explanation=explanation,
-        proof=one_line(leading.statement) if leading and proved else "",
-        undecided="; ".join(undecided),
+        proof=proof,
+        undecided="; ".join(filter(None, undecided)),
         reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
         repairs=[_repair(each, each.published) for each in repairs if each.published],
@@ -159,13 +171,11 @@ def _line(
 
 
 def _found(result: AuditResult) -> str:
-    """Return the bounds of the leading evidence; for a violation, the lower one alone."""
-    leading = result.leading
-    if leading is None:
-        return interval(None, None)
-    is_refuted = result.verdict is Verdict.VIOLATED
-    upper = None if is_refuted else leading.epsilon_upper
-    return interval(leading.epsilon_lower, upper, result.claim, refuted=is_refuted)
+    """Return the bounds of the leading evidence, or a violation's lower bound."""
+    leading = result.leading or Evidence("", result.verdict, "")
+    if result.verdict is Verdict.VIOLATED:
+        return interval(leading.epsilon_lower, None, result.claim, refuted=True)
+    return interval(leading.epsilon_lower, leading.epsilon_upper, result.claim)
 
 
 def _repair(result: AuditResult, published: Published) -> Repair:
@@ -233,13 +243,11 @@ def _totals(record: RunRecord, rows: Mapping[str, Sequence[Line]]) -> str:
 
 def _cells(line: Line) -> list[str]:
     particulars = [part for part in (line.claim, line.adjacency, line.source) if part]
-    claim = line.statement
-    if particulars:
-        claim += f" ({'; '.join(particulars)})"
+    claim = line.statement + between(" (", "; ".join(particulars), ")")
     repairs = []
     for repair in line.repairs:
-        cost = f" Cost: {repair.cost}" if repair.cost else ""
         statement = f"{repair.statement} {repair.certificate}."
+        cost = between(" Cost: ", repair.cost)
         repairs.append(f"{repair.verdict}: {statement}{cost}")
     why = line.counterexample or line.proof or line.undecided
     found = [line.verdict, line.evidence, line.found, why]

@@ -1,14 +1,15 @@
 """Runs as JUnit XML and as SARIF 2.1.0, and the standing of audits beside a baseline.
 
-JUnit, which every CI service reads, has one case for each audit, with the elements of the
-schema that Jenkins publishes (junit-10.xsd). A finding is a FAILURE, and so is a claim that was
-refuted without confirmation. An audit that crashed, or was planned and has no result, is an
-ERROR. A skipped, inconclusive or accepted audit counts as skipped, with the reason.
+JUnit, which every CI service reads, has one case for each audit, with the elements of
+the schema that Jenkins publishes (junit-10.xsd). A finding is a FAILURE, and so is a
+claim that was refuted without confirmation. An audit that crashed, or was planned and
+has no result, is an ERROR. A skipped, inconclusive or accepted audit counts as skipped,
+with the reason.
 
-SARIF (OASIS, errata 01) has a result for each finding and for each refutation that was not
-confirmed, at the file and line of the mechanism. Crashed, skipped and undecided audits are
-notifications. A finding that a baseline accepts is a result with a suppression, whose
-justification is the reason.
+SARIF (OASIS, errata 01) has a result for each finding and for each refutation that was
+not confirmed, at the file and line of the mechanism. Crashed, skipped and undecided
+audits are notifications. A finding that a baseline accepts is a result with a
+suppression, whose justification is the reason.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Judged:
 def judged(
     record: RunRecord, differences: Sequence[Difference] | None = None
 ) -> list[Judged]:
-    """Return the severity of each audit of a record, and then of those that are gone."""
+    """Return the severity of each audit, and then of those that are gone."""
     by_audit: dict[str, dict[Kind, list[str]]] = {}
     for difference in differences or ():
         kinds = by_audit.setdefault(difference.audit, {})
@@ -129,7 +130,7 @@ def _judged(
 
 
 def place(result: AuditResult | None) -> Place | None:
-    """Return the line that a trace read off, or else that of the mechanism or the audit."""
+    """Return the line that a trace found, or else that of the mechanism or audit."""
     if result is None:
         return None
     return line_of(result) or result.mechanism_at or result.audit_at
@@ -150,7 +151,8 @@ def message(item: Judged) -> str:
     lines = [f"{item.audit}: {' '.join(why)}"]
     if result is not None and item.level is not Level.REGRESSED:
         for fact in facts(result):
-            if fact.label in SPELLED_OUT:
+            # The reasons of an unconfirmed refutation are its facts.
+            if fact.label in SPELLED_OUT and fact.text not in lines[0]:
                 gap = "\n" if fact.label == "as Python" else " "
                 label = fact.label[0].upper() + fact.label[1:]
                 lines.append(f"{label}:{gap}{fact.text}")

@@ -16,8 +16,17 @@ CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
 
+def between(before: str, text: object, after: str = "") -> str:
+    """Return a text between two others; empty if it is empty or missing.
+
+    >>> between(" (", "1-DP", ")"), between(" (", None, ")")
+    (' (1-DP)', '')
+    """
+    return f"{before}{text}{after}" if text else ""
+
+
 def as_float(value: object) -> float | None:
-    """Return a recorded number, which may be the string 'inf'; None for other values."""
+    """Return a recorded number, which may be the string 'inf', or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -50,8 +59,8 @@ def bound(
 ) -> str:
     """Return a bound rounded outwards: a lower bound down, an upper bound up.
 
-    Digits are added until the written bound is on the same side of ``against`` as the exact
-    one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
+    Digits are added until the written bound is on the same side of ``against`` as the
+    exact one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -83,6 +92,11 @@ def symbol(claim: ClaimRecord | None) -> str:
     return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
+def at_delta(claim: ClaimRecord | None) -> str:
+    """Return the δ of a claim, as words after an ε; empty without δ."""
+    return f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
+
+
 def interval(
     lower: object,
     upper: object,
@@ -90,7 +104,7 @@ def interval(
     *,
     refuted: bool = False,
 ) -> str:
-    """Return two bounds as an inequality, such as '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
+    """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
     If the claim is refuted and the lower bound is its level, the inequality is strict.
     """
@@ -115,12 +129,12 @@ def interval(
 
 
 def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
-    """Return an (ε, δ) bound from counting: no event S has P(S) > e^ε Q(S) + δ.
+    """Return an (ε, δ) bound: no event S has P(S) > e^ε Q(S) + δ.
 
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
     """
-    pairs = "" if on is None else f" on {on}"
+    pairs = between(" on ", on)
     rare = f"outputs of probability δ = {bound(delta, up=True, digits=2)}"
     return f"ε ≤ {bound(epsilon, up=True)}{pairs}, but for {rare}"
 
@@ -133,7 +147,7 @@ def bounds(result: AuditResult) -> str:
 
 
 def e_value(log_e_value: object) -> str:
-    """Return the wealth with a natural logarithm, which may be too large for a float."""
+    """Return the wealth of a natural logarithm, even if no float can hold it."""
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)

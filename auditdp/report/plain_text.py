@@ -1,10 +1,11 @@
 """Escaping of text from other people's code: one function for each kind of reader.
 
-Names, pairs, exceptions and whole records come from others. The returned text moves no cursor,
-draws nothing, notifies nobody and runs nothing, wherever it is read: on a terminal or in the log
-of a CI service (``terminal``), in a comment (``markdown``, ``markdown_code``), as a command of a
-workflow (``workflow``), in XML (``xml``), or pasted into a shell (``shell``). Jinja escapes
-HTML, and ``printable`` escapes its control characters.
+Names, pairs, exceptions and whole records come from others. The returned text moves no
+cursor, draws nothing, notifies nobody and runs nothing, wherever it is read: on a
+terminal or in the log of a CI service (``terminal``), in a comment (``markdown``,
+``markdown_code``), as a command of a workflow (``workflow``), in XML (``xml``), or
+pasted into a shell (``shell``). Jinja escapes HTML, and ``printable`` escapes its
+control characters.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 _RUNNER = re.compile(r"^((?:\x1b\[[\d;]*m|[^\S\n])*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
 """Beginnings of commands to CI services in the output of a step.
 
-They are ``::`` at the start of a line, after spaces and colours, and ``##[``, ``##vso[`` or
-``##teamcity[`` anywhere (``ActionCommand.cs`` of actions/runner, Azure Pipelines, TeamCity).
+They are ``::`` at the start of a line, after spaces and colours, and ``##[``,
+``##vso[`` or ``##teamcity[`` anywhere (``ActionCommand.cs`` of actions/runner, Azure
+Pipelines, TeamCity).
 """
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _CALLING = re.compile(
@@ -28,8 +30,8 @@ _CALLING = re.compile(
 )
 """Beginnings of text that GitHub links, or for which it notifies somebody.
 
-They are mentions, issues and addresses without markup. An entity in them does not help, since
-GitHub searches the rendered text.
+They are mentions, issues and addresses without markup. An entity in them does not help,
+since GitHub searches the rendered text.
 """
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OPTIONS = {
@@ -79,7 +81,7 @@ def terminal(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return text for a table or a paragraph: one line, without markup, HTML, links or mentions.
+    r"""Return one line of text without markup, HTML, links or mentions.
 
     >>> markdown("a|b\n<i>*c*</i>"), markdown("@octocat")
     ('a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;', '@&#8203;octocat')

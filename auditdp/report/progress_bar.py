@@ -1,4 +1,4 @@
-"""The line at the bottom of a terminal during a run: finished audits and the time left."""
+"""The line at the bottom of a terminal during a run: progress and the time left."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def left(
 ) -> float | None:
     """Estimate the seconds until the end of a run.
 
-    An audit takes its last time, multiplied by how much longer the finished audits took than
-    their last times. A new audit takes the mean of the known ones.
+    An audit takes its last time, multiplied by how much longer the finished audits took
+    than their last times. A new audit takes the mean of the known ones.
 
     Args:
         waiting: Ids of the audits that are not finished.
@@ -61,8 +61,8 @@ def left(
 class Watch:
     """A line at the bottom of a terminal with the progress of a run.
 
-    Nothing is written to a console that is not a terminal. Audits are started in the order of
-    their ids, so the first unfinished ones are running.
+    Nothing is written to a console that is not a terminal. Audits are started in the
+    order of their ids, so the first unfinished ones are running.
     """
 
     def __init__(

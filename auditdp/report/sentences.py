@@ -18,11 +18,11 @@ from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.guesses import CLEAN_RUN
-from auditdp.report.numbers import at_most, bound, count, level, number, symbol
+from auditdp.report.numbers import at_most, between, bound, count, level, number, symbol
 
 
 class Standing(StrEnum):
-    """Outcomes of audits, given what they declare; in the order of reports."""
+    """Outcomes of audits, beside their declarations, in the order of reports."""
 
     UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
@@ -63,7 +63,7 @@ def standing(result: AuditResult) -> Standing:
 
 
 def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
-    """Return the audits by standing, worst first, otherwise in the order of the record."""
+    """Return the audits by standing, worst first, each in the order of the record."""
     groups: dict[Standing, list[AuditResult]] = {key: [] for key in Standing}
     for result in record.results:
         groups[standing(result)].append(result)
@@ -108,7 +108,7 @@ def verdict_label(result: AuditResult) -> str:
 
 
 def role(result: AuditResult) -> str:
-    """Return the name of an audit's colour: its verdict, or certified if as declared."""
+    """Return the name of an audit's colour; a declared fault is certified."""
     as_declared = standing(result) in AS_DECLARED
     verdict = Verdict.CERTIFIED if as_declared else result.verdict
     return verdict.value.lower().replace("_", "-")
@@ -147,7 +147,7 @@ def undecided(result: AuditResult) -> str:
 
 
 def missed(result: AuditResult) -> list[str]:
-    """Return a sentence if the audit declares a fault that none of its evidence found."""
+    """Return a sentence if the audit declares a fault that it did not find."""
     declared = DECLARABLE.get(result.expected)
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
     if declared is None or declared in verdicts:
@@ -243,8 +243,7 @@ def detectable(result: AuditResult) -> str:
         if smallest == math.inf:
             return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
-            mechanism = game.detectable_alternative
-            against = f" ({mechanism})" if mechanism else ""
+            against = between(" (", game.detectable_alternative, ")")
             return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
     return ""
 
@@ -275,10 +274,10 @@ def rarely(result: AuditResult) -> list[str]:
 
 
 def counted(result: AuditResult) -> list[tuple[str, str]]:
-    """Return (label, sentence) of the bounds and the law that counting outputs shows.
+    """Return (label, sentence) of the bounds and the law by counting outputs.
 
-    An upper bound on other pairs than that of the counterexample is left out, since nothing
-    bounds the loss of that one from above.
+    An upper bound on other pairs than that of the counterexample is left out, since
+    nothing bounds the loss of that one from above.
     """
     found = []
     pair = result.counterexample.pair if result.counterexample else None
@@ -300,7 +299,7 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def mutation_score(*mutations: Mutation) -> str:
-    """Return the number of killed mutants of those that count, and of those that do not."""
+    """Return the number of killed mutants, and of those that do not count."""
     killed = sum(each.killed for each in mutations)
     counts = sum(each.counted for each in mutations)
     rest = []
@@ -308,7 +307,7 @@ def mutation_score(*mutations: Mutation) -> str:
         mutants = sum(len(each.of(fate)) for each in mutations)
         if mutants:
             rest.append(f"{mutants:,} {fate}")
-    left_out = f" ({', '.join(rest)})" if rest else ""
+    left_out = between(" (", ", ".join(rest), ")")
     return f"{killed:,} of {counts:,} killed{left_out}"
 
 
@@ -334,7 +333,7 @@ def audited_claims(record: RunRecord) -> int:
 
 
 def of_planned(record: RunRecord) -> str:
-    """Return the number of audits with a result, and of planned ones if some have none."""
+    """Return the number of results, and of planned audits if some have none."""
     if not record.missing:
         return count(len(record.results), "audit")
     return f"{len(record.results):,} of {count(record.planned, 'audit')}"
@@ -356,8 +355,9 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
 def remarks(record: RunRecord) -> dict[str, str]:
     """Return the remarks on a run that every report has, by label.
 
-    Verdicts that rest on evidence that code of their audits computed are 'self-reported'.
-    Files with 'many audits' leave a small share of alpha to the audits of other files.
+    Verdicts that rest on evidence that code of their audits computed are
+    'self-reported'. Files with 'many audits' leave a small share of alpha to the audits
+    of other files.
     """
     found = {}
     own = sum(result.is_self_reported for result in record.results)
@@ -382,8 +382,8 @@ def remarks(record: RunRecord) -> dict[str, str]:
 def run_meaning(record: RunRecord) -> str:
     """Return the meaning of a run without findings.
 
-    A run is clean only if something was audited, no refutation was left unconfirmed, nothing
-    crashed and no audit is missing.
+    A run is clean only if something was audited, no refutation was left unconfirmed,
+    nothing crashed and no audit is missing.
     """
     left_out = []
     for audits, ended in unseen(record):
@@ -426,9 +426,9 @@ def run_meaning(record: RunRecord) -> str:
 def assurance(record: RunRecord) -> str:
     """Return the losses that a run without refutations would have found.
 
-    The audits that would have missed them are named. A loss is one in every output of a pair
-    that was played, as in the power lines of games. The text is empty if no game was clean and
-    nothing was proved.
+    The audits that would have missed them are named. A loss is one in every output of a
+    pair that was played, as in the power lines of games. The text is empty if no game
+    was clean and nothing was proved.
     """
     parts = []
     proved = record.ended(Verdict.CERTIFIED)
@@ -456,7 +456,7 @@ def assurance(record: RunRecord) -> str:
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return the first four audits that miss the loss of ``SEEN``, with the remedies."""
+    """Return the first four audits that miss the loss ``SEEN``, with remedies."""
     listed = []
     same = []
     for result, power in blind:

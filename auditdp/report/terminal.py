@@ -1,4 +1,4 @@
-"""Reports on a terminal: a line and the facts of each audit, a summary, and differences.
+"""Reports on a terminal: the facts of each audit, a summary, and differences.
 
 No function asks about the terminal: the caller passes ``colour`` and ``width``. Control
 characters in names and pairs are escaped.
@@ -20,7 +20,15 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.facts import CODE, Fact, Tone, facts
 from auditdp.report.formats import WIDTH
 from auditdp.report.guesses import aligned, at_most, columns, looked_at, rows, traced
-from auditdp.report.numbers import MISSING, bound, bounds, count, duration, number
+from auditdp.report.numbers import (
+    MISSING,
+    between,
+    bound,
+    bounds,
+    count,
+    duration,
+    number,
+)
 from auditdp.report.plain_text import (
     printable,
     shell,
@@ -48,7 +56,7 @@ INDENT = 4
 LABEL = 13
 """Columns of the label of a fact."""
 LONGEST = 10_000
-"""Characters of a text that are shown, since wrapping takes quadratic time."""
+"""Characters of the longest text, since wrapping takes quadratic time."""
 IN_HEADLINE = ("claim", "found", "self-reported")
 """Labels of facts that the line of an audit has, or the summary of a run."""
 
@@ -80,10 +88,10 @@ def line(
     width: int = WIDTH,
     verbose: bool = False,
 ) -> str:
-    """Return the verdict and the numbers of one audit on a line, and its facts under it.
+    """Return verdict and numbers of one audit on a line, and its facts under it.
 
-    Ids and commands may run over ``width`` columns, so that they can be copied. The lines with
-    noise are listed if ``verbose``.
+    Ids and commands may run over ``width`` columns, so that they can be copied. The
+    lines with noise are listed if ``verbose``.
     """
     text = _headline(result, width)
     shown = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
@@ -198,7 +206,7 @@ def _headline(result: AuditResult, width: int) -> Text:
 
 
 def _traced(result: AuditResult) -> list[Fact]:
-    """Return the scope of a trace, its lines with noise, and the values it cannot follow."""
+    """Return a trace's scope, lines with noise, and values that it cannot follow."""
     trace = traced(result)
     if trace is None:
         return []
@@ -212,7 +220,7 @@ def _traced(result: AuditResult) -> list[Fact]:
 
 
 def _note(fact: Fact, width: int, *, indent: int = INDENT) -> Text:
-    """Return a label and its text, which is wrapped under itself unless it is copied."""
+    """Return a label and its text, which is wrapped unless it is copied."""
     start = "\n" + " " * (indent + LABEL)
     room = max(width - indent - LABEL, 1)
     value = fact.text
@@ -298,7 +306,7 @@ def differences_text(
         lines += [" " * INDENT + row for row in text]
         if kind in FINDINGS and difference.result is not None:
             command = shell(difference.result.reproduce)
-            lines += [f"    reproduce: {command}"] if command else []
+            lines += filter(None, [between("    reproduce: ", command)])
     closing = verdict(differences, known=known, against=against, found_it=found_it)
     lines += [""] * bool(lines) + textwrap.wrap(printable(closing), width)
     return terminal("\n".join(lines))
@@ -313,6 +321,5 @@ def verdict(
     audits = f"{count(known, 'audit')} in {against}"
     if counts.keys() & {*FINDINGS, Kind.CRASHED, *REGRESSIONS}:
         return f"{audits}: {numbers}"
-    beside = f" ({numbers})" if numbers else ""
-    assurance = f"; {found_it}" if found_it else ""
-    return f"{audits}: nothing worse was seen{beside}{assurance}"
+    beside = between(" (", numbers, ")") + between("; ", found_it)
+    return f"{audits}: nothing worse was seen{beside}"

@@ -12,11 +12,17 @@ from markupsafe import Markup
 
 from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
-from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Evidence,
+    Published,
+    Verdict,
+)
 from auditdp.report import numbers
 from auditdp.report.facts import evidence_facts, says
 from auditdp.report.html import plots as figures
-from auditdp.report.numbers import as_float, level, number
+from auditdp.report.numbers import as_float, between, level, number
 from auditdp.report.sentences import verdict_label
 
 WEALTH = (
@@ -77,7 +83,7 @@ def meaning(claim: ClaimRecord | None) -> str:
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
         return ""
-    neighbours = f" Neighbours: {claim.adjacency}." if claim.adjacency else ""
+    neighbours = between(" Neighbours: ", claim.adjacency, ".")
     hard = "Two neighbours are at least as hard to tell apart as"
     if claim.parameter == "mu":
         normal = "two normal distributions of variance 1 with means"
@@ -87,7 +93,9 @@ def meaning(claim: ClaimRecord | None) -> str:
     factor = f"e^{number(claimed)}"
     if claimed < 20:
         factor += f" = {number(math.exp(claimed))}"
-    rest = f", but for outputs of probability {number(claim.delta)}" * bool(claim.delta)
+    rest = ""
+    if claim.delta:
+        rest = f", but for outputs of probability {number(claim.delta)}"
     return (
         f"No outputs are more than {factor} times as likely on one input as on its "
         f"neighbour{rest}.{neighbours}"
@@ -97,15 +105,15 @@ def meaning(claim: ClaimRecord | None) -> str:
 def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str]:
     """Yield the claims that hold instead of a refuted one, and its upper bound."""
     for repair in repairs:
-        cost = repair.published.cost if repair.published else ""
-        cost = f" Cost: {cost}" if cost else ""
+        published = repair.published or Published("")
+        cost = between(" Cost: ", published.cost)
         yield f"{label(repair)}: {first_sentence(repair)}{cost}"
     lead = result.leading
     claim = result.claim
     upper = as_float(result.epsilon_upper)
     if result.counterexample and lead and upper is not None and math.isfinite(upper):
         most = numbers.bound(upper, up=True, against=level(claim))
-        at = f" at δ = {number(claim.delta)}" if claim and claim.delta else ""
+        at = numbers.at_delta(claim)
         scope = f"within the scope of the {lead.kind} evidence"
         yield f"{numbers.symbol(claim)} ≤ {most}{at}, {scope}."
 
@@ -136,8 +144,8 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
     is_pure = claim and claim.parameter == "epsilon" and not claim.delta
     views = []
     for evidence in result.evidence:
-        # Beside a proof, the wealth of a clean game and the curve of a pure claim repeat
-        # the numbers.
+        # Beside a proof, the wealth of a clean game and the curve of a pure claim
+        # repeat the numbers.
         proves = evidence.verdict is Verdict.CERTIFIED and not is_pure
         is_drawn = plots and (proves or result.verdict is not Verdict.CERTIFIED)
         statement = evidence.statement
@@ -183,6 +191,8 @@ def _plots(
         yield image, caption
     if given.scatter is not None:
         image = figures.scatter(given.scatter, points=240)
-        equal = " The dashed line is equality." if given.scatter.diagonal else ""
+        caption = SAMPLE
+        if given.scatter.diagonal:
+            caption += " The dashed line is equality."
         if image is not None:
-            yield image, f"{SAMPLE}{equal}"
+            yield image, caption

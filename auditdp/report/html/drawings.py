@@ -1,8 +1,8 @@
 """Drawings of recorded inputs and outputs, for a template.
 
-A record has text alone. A graph is written as ``3 nodes, edges 01 12``, and an array as NumPy
-writes it with commas; other text, or text that was cut, stays text. The templates draw the
-classes; nothing here writes markup.
+A record has text alone. A graph is written as ``3 nodes, edges 01 12``, and an array as
+NumPy writes it with commas; other text, or text that was cut, stays text. The templates
+draw the classes; nothing here writes markup.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Cells:
-    """An array in rows of (number, whether the other array has a different one there)."""
+    """An array in rows of (number, True if the other array differs there)."""
 
     rows: Sequence[Sequence[tuple[str, bool]]]
     text: str
@@ -100,7 +100,7 @@ def inputs(pair: str) -> DrawnPair | None:
 
 
 def drawing(text: str, other: str = "") -> Drawing:
-    """Return the drawing of a value, in which differences from another one are marked."""
+    """Return the drawing of a value, with differences from another one marked."""
     if len(text) > LIMITS.characters:
         return Words(text)
     if re.fullmatch(_GRAPH, text):
@@ -152,7 +152,7 @@ def _cells(text: str, other: str) -> Cells | None:
 
 
 def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
-    """Return which numbers others lack: at their place, or anywhere in longer arrays."""
+    """Mark the numbers that other rows lack, at their place if the shapes agree."""
     if [len(row) for row in beside] == [len(row) for row in rows]:
         pairs = zip(rows, beside, strict=True)
         return [[x != y for x, y in zip(*pair, strict=True)] for pair in pairs]
@@ -163,7 +163,7 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
 
 
 def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
-    """Return which items are outside of the longest common runs of both sequences."""
+    """Mark the items outside of the longest common runs of both sequences."""
     added = [True] * len(items)
     matcher = SequenceMatcher(None, others, items, autojunk=False)
     for block in matcher.get_matching_blocks():
@@ -172,7 +172,7 @@ def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
 
 
 def _rows(text: str) -> list[list[float]]:
-    """Return the rows of a recorded array of one or two dimensions, or an empty list."""
+    """Return the rows of a recorded array of one or two dimensions, or none."""
     try:
         # NumPy writes "1." for 1.0, which JSON does not read.
         value = json_of(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))

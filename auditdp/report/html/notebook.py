@@ -59,7 +59,7 @@ def _axes(axes: Axes | None, height: float) -> Axes:
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
-    """Draw the bounds of a result in multiples of its claim, with the claim as a line."""
+    """Draw the bounds of a result as multiples of its claim, which is a line."""
     axes = _axes(axes, height=1.4)
     interval = interval_of(result)
     shade = COLOURS[interval.role if interval else "soft"]

@@ -1,12 +1,12 @@
 """The verification report: a light index, and a page for each audit beside it.
 
-No page needs a script or loads anything from elsewhere; the index has one script, which searches
-its table. Everything from a record is escaped. Only plots are inserted as they are, as images
-that hold the SVG of Matplotlib.
+No page needs a script or loads anything from elsewhere; the index has one script, which
+searches its table. Everything from a record is escaped. Only plots are inserted as they
+are, as images that hold the SVG of Matplotlib.
 
-The index opens with the findings, and the losses that the run would have missed, by the kind of
-the claims. It groups declared faults by the paper of the claim, and lists the verdicts that
-changed since the last report.
+The index opens with the findings, and the losses that the run would have missed, by the
+kind of the claims. It groups declared faults by the paper of the claim, and lists the
+verdicts that changed since the last report.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from auditdp.report.sentences import AS_DECLARED, Standing, standing
 STYLE = "report.css"
 DATA = "record.json"
 MOST_PLOTS = 450
-"""Plots of a report, at 40 ms each: without a limit, 5,000 audits would take minutes."""
+"""Plots of a report, at 40 ms each; those of 5,000 audits would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,9 @@ def pages(
         previous: The run of the last report, if it is known.
 
     Returns:
-        The text of every file, by its path relative to the folder of the index. The index
-        comes last, so that all pages of the index on the disk exist while they are written.
+        The text of every file, by its path relative to the folder of the index. The
+        index comes last, so that all pages of the index on the disk exist while they
+        are written.
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     style = files("auditdp.report.html").joinpath("report.css")
@@ -324,7 +325,8 @@ class Change:
 def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     """Return the changes, new findings first, otherwise in the order of the records.
 
-    Planned audits without a result in the new run are left out, since they changed nothing.
+    Planned audits without a result in the new run are left out, since they changed
+    nothing.
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
@@ -395,7 +397,7 @@ class ClaimSummary:
 
 
 def summary(record: RunRecord) -> list[ClaimSummary]:
-    """Return the outcomes by kind, the most frequent kind first, and last those of all."""
+    """Return the outcomes by kind, the most frequent first, and a last row for all."""
     kinds = Counter(_kind(result) for result in record.results)
     rows = []
     for kind, _ in kinds.most_common():

@@ -1,7 +1,8 @@
 """Plots of evidence, and the interval of an audit's bounds around its claim.
 
-Matplotlib draws the plots without its global state, and a plot is an image element. On a dark
-page the style sheet inverts their light colours. An interval is geometry for a template.
+Matplotlib draws the plots without its global state, and a plot is an image element. On
+a dark page the style sheet inverts their light colours. An interval is geometry for a
+template.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def log_ticks(
 
 
 def plain_ticks(axis: Axis, most: int) -> None:
-    """Set ticks at round numbers, with at most ``most`` steps, written as in reports."""
+    """Set ticks at round numbers, with at most ``most`` steps between them."""
     axis.set_major_locator(MaxNLocator(nbins=most))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
@@ -172,7 +173,7 @@ def thin_evenly(items: list[T], most: int = SHOWN_POINTS) -> list[T]:
 
 
 INTERVAL_WIDTH = 200
-"""Units of the axis of an interval, from a tenth of the claim to ten times the claim."""
+"""Units of the axis of an interval, from a tenth to ten times of the claim."""
 TICKS = {"⅒×": 0.1, "½×": 0.5, "1×": 1.0, "2×": 2.0, "10×": 10.0}
 """Multiples of the claim that the axis names."""
 
@@ -186,7 +187,8 @@ class Interval:
         end: Right end.
         mark: Place of the bound of the verdict.
         open: Whether nothing bounds the right end.
-        detectable: Place of the loss that a clean game refutes nine times in ten, or None.
+        detectable: Place of the loss that a clean game refutes nine times in ten, or
+            None.
         role: Name of its colour.
         text: The bounds.
     """

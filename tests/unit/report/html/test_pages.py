@@ -201,7 +201,7 @@ def test_a_statement_is_not_said_again_beside_it(audit):
     }
     assert dict(evidence_facts(evidence, claim)) == {
         "Went on": "after 600",
-        "Calls": "1,200",
+        "Calls": "1,200 calls",
         "Would have refuted, 9 times in 10": "ε = 1.083",
     }
     assert not says("after 21,200 calls, 1.0834, 2 pairsome", "1,200 calls")
