@@ -110,6 +110,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
             f"{path}: audit = {audits!r}; expected tables such as {example}"
         )
     entries = {}
+    # The message of each error names the table.
     for name, table in audits.items():
         where = f"{path}, [audit.{_text(name)}]"
         if not isinstance(table, dict):
@@ -131,6 +132,7 @@ def write_baseline(entries: Iterable[Entry]) -> str:
 
 
 def _block(entry: Entry) -> str:
+    # The fields of an entry are the keys of the file.
     defaults = {field.name: field.default for field in fields(Entry)}
     lines = [f"[audit.{_text(entry.id)}]"]
     for key in KEYS:
@@ -189,6 +191,7 @@ def _entry(name: str, table: dict[str, Any], where: str) -> Entry:
     declared = DECLARABLE.get(entry.expect)
     if entry.expect != "holds" and declared is None:
         raise _refused(where, "expect", entry.expect, ["holds", *DECLARABLE])
+    # A finding that is neither declared nor accepted must not become known silently.
     undeclared = entry.verdict in REFUTATIONS and entry.verdict is not declared
     if undeclared and entry.accepted is None:
         raise ConfigurationError(
@@ -209,6 +212,7 @@ def _read(key: str, value: Any, where: str) -> Any:
     """Return the value of an entry's field from that in the file."""
     expected = TYPES.get(key, str)
     shown = f"{where}: {key} = {value!r}"
+    # In Python a boolean is an integer.
     is_of_type = isinstance(value, expected) and not isinstance(value, bool)
     if is_of_type and expected is list:
         is_of_type = all(isinstance(item, str) for item in value)
@@ -289,6 +293,7 @@ def updated(
             )
     results = {result.id: result for result in record.results}
     asked = covered(record)
+    # Entries that the run was not to audit stay; others without a result are gone.
     entries = {
         name: entry
         for name, entry in known.items()

@@ -182,7 +182,9 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     about_played = [e for e in result.evidence if e.known.subject is Subject.PLAYED]
     counted = about_played[0].epsilon_upper if about_played else None
     refuted = [control.name for control in result.controls if not control.survived]
+    # Chance decides these calls, so they cannot be compared between runs.
     drawn = sum(each.calls for each in result.evidence if decided_by_data(each))
+    # An infinite loss stays infinite: the audit detects nothing.
     sees = None
     if result.power is not None:
         sees = _outward(result.power, up=True) or math.inf

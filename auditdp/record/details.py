@@ -487,6 +487,7 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
     known: dict[str, Any] = {}
     more: dict[str, Any] = {}
+    # A field of another version is kept, and not an error.
     for name, value in given.items():
         (known if name in names else more)[str(name)] = value
     return TypeAdapter(record).validate_python({**known, "more": more})

@@ -170,6 +170,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         yield Kind.CHANGED, text
     if not now.claim or not entry.claim or entry.same(now):
         return  # a skipped audit states no claim
+    # The digests differ and the texts do not, so no text can show the change.
     if entry.adjacency == now.adjacency and not entry.same_neighbours(now):
         yield (
             Kind.CHANGED,
@@ -178,6 +179,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         )
         return
     then, new = (f"{each.claim} ({each.adjacency})" for each in (entry, now))
+    # Equal texts hide a change in later digits.
     if then == new:
         then, new = (
             f"{each.claim}, in full {' '.join(map(repr, each.numbers))},"
@@ -223,6 +225,7 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
             yield Kind.SKIPPED, text
         return
     changes = [*_changes(entry, now, result), *_sight(entry, result)]
+    # Weaker changes are listed one by one; others are summed up.
     weaker = [text for kind, text in changes if kind is Kind.WEAKER]
     chance = [text for kind, text in changes if kind is Kind.CHANCE]
     stronger = [text for kind, text in changes if kind is Kind.STRONGER]
@@ -316,6 +319,7 @@ def drift(entry: Entry, now: Entry) -> str:
     """
     then_low, then_high = entry.at_least, entry.at_most
     low, high = now.at_least, now.at_most
+    # Two certified intervals without a common point cannot both be right.
     if low is not None and then_high is not None and low > then_high:
         return f"at most {then_high:g} in the baseline, at least {low:g} now"
     if high is not None and then_low is not None and high < then_low:
@@ -366,6 +370,7 @@ def _without_result(
             continue
         kind = Kind.GONE
         text = "there is no such audit any more"
+        # A new audit of an equal claim may be the old one under another name.
         same = [other.id for other in new if entry.same(other)]
         if len(same) == 1:
             text += f"; perhaps it is {same[0]} now"

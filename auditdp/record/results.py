@@ -331,6 +331,7 @@ class AuditResult:
         games = self._games
         if not games or games[0].detectable_epsilon is None or not claimed:
             return None
+        # No loss is detectable in equal outputs, whatever the calls are.
         if games[0].same_outputs:
             return math.inf
         return float(games[0].detectable_epsilon) / float(claimed)
@@ -382,6 +383,7 @@ class AuditResult:
         """
         if self.verdict is Verdict.VIOLATED:
             return []
+        # A refuted calibration does not hide that the claim was refuted, too.
         dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
         return [
             each
@@ -401,6 +403,7 @@ class AuditResult:
     def contradiction(self) -> str:
         """A sentence on the first contradiction in the result, empty without one."""
         verdicts = {each.verdict for each in self.evidence}
+        # These verdicts rest on no evidence.
         is_open = self.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
         head = f"{self.id} is {self.verdict}"
@@ -434,6 +437,7 @@ class AuditResult:
         if self.verdict not in {*pending, DECLARABLE.get(self.expected)}:
             return False
         survivors = [control for control in self.controls if control.survived]
+        # More calls help only evidence that samples the mechanism.
         blind = chain.from_iterable(control.blind for control in survivors)
         return all(kind_of(kind).sampled for kind in blind)
 
@@ -491,6 +495,7 @@ class AuditResult:
                 "an audit by canaries, or of an accountant's curve, has no history; "
                 "use plot()"
             )
+        # The last bound holds until the end of the game.
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
         drawn: Axes = _drawn(
             "html.notebook:plot_levels",
@@ -594,6 +599,7 @@ class RunRecord:
         A planned audit has a share of alpha.
         """
         finished = {result.id for result in self.results}
+        # Shares of alpha are assigned before the run.
         planned = dict.fromkeys(entry.audit for entry in self.alpha_ledger)
         return [name for name in planned if name not in finished]
 

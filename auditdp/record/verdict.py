@@ -65,12 +65,14 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
         assert about_claim is not None  # there is some evidence
         return about_claim
     calibration = refuted[0]
+    # An audit may ask for evidence of sensitivity alone.
     if about_claim is None:
         return Verdict.MISCALIBRATED, (
             f"{calibration.statement}. Nothing else was asked for: whether a claim that "
             "rests on this calibration holds all the same was not audited"
         )
     verdict, summary = about_claim
+    # A violated claim outranks its refuted calibration.
     if verdict is Verdict.VIOLATED:
         return verdict, f"{summary}; {calibration.kind}: {calibration.statement}"
     if verdict is Verdict.CERTIFIED:
@@ -119,6 +121,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
     """Return the verdict of evidence that refutes, with its contradictions."""
     certificates = _with_verdict(evidence, Verdict.CERTIFIED)
+    # Code that breaks a certified claim does not follow its law.
     laws = [each for each in certificates if each.known.subject is Subject.LAW]
     violated = _with_verdict(evidence, Verdict.VIOLATED)
     # A proof of the law and a refuted model contradict each other, and neither is the
@@ -188,6 +191,7 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     lower, upper = game.epsilon_lower, law.epsilon_upper
     if lower is None or upper is None or lower <= upper:
         return None
+    # Rounding must not make both numbers equal.
     least, most = apart(lower, upper)
     reasons = _either(["it does not draw from that law", *_provisos(law)])
     return (
@@ -222,6 +226,7 @@ def _without_sensitivity(evidence: Evidence) -> Evidence:
     if not is_model and given_sensitivity(evidence) is None:
         return evidence
     evidence = replace(evidence, epsilon_upper=None)
+    # Without its certificate, other evidence keeps its verdict.
     if evidence.verdict is not Verdict.CERTIFIED:
         return evidence
     statement = (

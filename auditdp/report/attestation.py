@@ -38,6 +38,7 @@ VARIANTS = {
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
     """Yield the differences between attested data and the data found, by place."""
     if isinstance(attested, dict) and isinstance(found, dict):
+        # A key that one side lacks counts as None there, so it is reported, too.
         for name in attested | found:
             inside = f"{place}, {name}" if place else name
             yield from differences(attested.get(name), found.get(name), inside)
@@ -68,10 +69,12 @@ def statement(
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
+    # These decide all random draws, so a run with equal ones is a repetition.
     given = json.dumps(
         [record.root_seed, record.arguments, record.versions], sort_keys=True
     )
     subjects = [_subject(path, found) for path, found in record.sources.items()]
+    # Outcomes are listed from best to worst.
     worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1:]
     predicate: dict[str, Any] = {
         "result": worst[0] if record.audited else "FAILED",
@@ -100,6 +103,7 @@ def _subject(name: str, digest: str) -> dict[str, Any]:
 def _outcome(item: Judged) -> str:
     if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.CRASHED):
         return "FAILED"
+    # A game with equal outputs on both inputs can refute nothing.
     is_blind = item.result is not None and item.result.has_same_outputs
     return "PASSED" if item.level is Level.FINE and not is_blind else "WARNED"
 
@@ -132,6 +136,7 @@ def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
 
     It knows neither curator, sector, region nor deployment model.
     """
+    # The registry has no field for the μ of Gaussian DP.
     parameters = {
         name: json_number(value)
         for name in ("epsilon", "delta", "rho")

@@ -111,6 +111,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if result.is_undecided:
         yield from [Fact("undecided", undecided(result), Tone.DOUBT), *command]
         return
+    # The verdict hides these refutations, so they come first.
     for evidence in result.refuting:
         yield Fact("refuted", refuted(evidence), Tone.ALARM)
         if evidence.counterexample is not None:
@@ -119,6 +120,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("missed", sentence, Tone.ALARM)
     if verdict in REFUTATIONS:
         yield from _of_refutation(result)
+    # A trace explains a finding, or suggests the line of one that bets did not confirm.
     yield from (Fact("read off", sentence) for sentence in said(result))
     for label, finding in proposed(result):
         yield Fact(label, finding.located, Tone.DOUBT)
@@ -128,6 +130,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("the claim", claim_itself(result))
     for sentence in surviving(result):
         yield Fact("control", f"Survived: {sentence}", Tone.ALARM)
+    # The summary of an audit with a surviving control repeats that.
     if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
         yield from (Fact("because", text) for text in unrepeated(result))
     if verdict is Verdict.NOT_REFUTED:
@@ -144,6 +147,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         for mutant in survivors:
             sentence = f"{mutant.name}: {mutant.statement}"
             yield Fact("survivor", sentence, Tone.DOUBT)
+    # An open question has a command that may decide it; else the finding is repeated.
     unconfirmed = all(each.unconfirmed for each in result.refuting)
     following = shell(next_command(result))
     if verdict is Verdict.INCONCLUSIVE and unconfirmed and following:
@@ -243,6 +247,7 @@ def _evidence_facts(
     game = given if isinstance(given, GameDetails) else GameDetails()
     counting = given if isinstance(given, CountingDetails) else CountingDetails()
     upper = evidence.epsilon_upper
+    # Counting bounds the pairs that were counted, and not all pairs.
     if counting.delta_upper is None:
         is_refuted = evidence.verdict is Verdict.VIOLATED
         found = numbers.interval(
@@ -253,6 +258,7 @@ def _evidence_facts(
             yield "Bounds", found
     elif upper is not None:
         yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
+    # With δ, an exact ε is that of pure DP, and not that of the claim.
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)

@@ -64,6 +64,7 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
         if len(of_level) > MOST_ANNOTATIONS:
             shown.pop()
         lines += [_command(command, item) for item in shown]
+        # GitHub would drop further commands without a remark.
         rest = len(of_level) - len(shown)
         if rest:
             lines.append(
@@ -82,6 +83,7 @@ def _command(command: str, item: Judged) -> str:
         properties = {"file": where.file, "line": str(where.line)}
     properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
     parts = []
+    # Colons and commas separate the properties.
     for name, value in properties.items():
         text = workflow(value).replace(":", "%3A").replace(",", "%2C")
         parts.append(f"{name}={text}")
@@ -111,6 +113,7 @@ def pull_request(
     left_out = 0
     for lines in _sections(audits, differences or (), record):
         text = "\n".join(lines)
+        # A negative room stays negative, so that no part follows one that was left out.
         room -= len(text) + 1
         if room < 0:
             left_out += 1
@@ -140,6 +143,7 @@ def _sections(
     """Yield the parts of the comment, most important first; none is cut."""
     for level, heading in HEADINGS.items():
         head = [f"#### {heading}", ""]
+        # The heading stands before the first audit of the level alone.
         for item in audits:
             if item.level is level:
                 yield [*head, *_item(item)]

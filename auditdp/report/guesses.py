@@ -110,12 +110,14 @@ def guessing(result: AuditResult) -> str:
 def _from_output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
     """Return the sentence on one output with two probabilities, for a pure claim."""
     found = result.counterexample
+    # Statements on δ are about sets of outputs, and not about one.
     if found is None or found.probabilities is None or known[0][1] or len(known) > 1:
         return ""
     first, second = (as_float(p) or 0.0 for p in found.probabilities)
     total = first + second
     if not 0 < total < math.inf:
         return ""
+    # The best guess is the likelier input.
     wrong = min(first, second) / total
     may = _wrong(known[0][0])
     return f"Whoever sees this output {_against(wrong, may)}." if wrong < may else ""
@@ -135,6 +137,7 @@ def _from_guesses(
     if played is None or not played.confirmed:
         return ""
     right, bets, calls = played.right, played.bets, played.calls
+    # Records of other versions have no bets.
     if not 0 < right <= bets <= calls:
         return ""
     share = right / bets
@@ -246,6 +249,7 @@ def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
     """Return a share of 100 with digits that set it apart from another, 0 and 100."""
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
+        # A lower bound is rounded down.
         if up is False and shown > 100 * share:
             shown = round(shown - 10.0**-digits, digits)
         is_apart = shown != round(100 * other, digits)
@@ -404,6 +408,7 @@ def line_of(result: AuditResult) -> Place | None:
     """
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
+    # A file name without a folder may be that of another package.
     for finding in read_off(result):
         if finding.line > 0 and ("/" in finding.file or finding.file in own):
             return Place(finding.file, finding.line)

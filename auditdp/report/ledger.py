@@ -99,6 +99,7 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
     lines = lines_of(record)
     rows = {line.audit: line.row for line in lines}
     repaired: dict[str, str | None] = {}
+    # A repair in the row of its claim is part of that claim's line.
     for name, repairs in repairs_of(record).items():
         repaired |= {repair.id: rows.get(name) for repair in repairs}
     found: dict[str, list[Line]] = {}
@@ -130,6 +131,7 @@ def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
 def _line(
     result: AuditResult, published: Published, repairs: Sequence[AuditResult]
 ) -> Line:
+    # An audit without a verdict on its claim has empty cells.
     nothing = Evidence("", result.verdict, "")
     leading = result.leading or nothing
     claim = result.claim or ClaimRecord("", "", "")
@@ -173,6 +175,7 @@ def _line(
 def _found(result: AuditResult) -> str:
     """Return the bounds of the leading evidence, or a violation's lower bound."""
     leading = result.leading or Evidence("", result.verdict, "")
+    # The upper bound of a violation is about the law, and no reader needs it.
     if result.verdict is Verdict.VIOLATED:
         return interval(leading.epsilon_lower, None, result.claim, refuted=True)
     return interval(leading.epsilon_lower, leading.epsilon_upper, result.claim)

@@ -90,6 +90,7 @@ def judged(
     for name in record.missing:
         by_audit.pop(name, None)
         found.append(Judged(name, Level.CRASHED, (crash,), None))
+    # These entries of the baseline have no result in this run.
     for name, kinds in by_audit.items():
         if kinds.keys() - {Kind.NOT_RUN}:
             texts = _regressions(kinds)
@@ -113,6 +114,7 @@ def _judged(
     regressed = _regressions(kinds)
     mutants = [] if result.mutation is None else result.mutation.of(Fate.SURVIVED)
     survived = [f"A mutant survived: {each.name}: {each.statement}" for each in mutants]
+    # A baseline accepts findings, and no surviving mutants.
     is_open = result.is_finding and Kind.ACCEPTED not in kinds
     if survived or is_open or kinds.keys() & {*FINDINGS}:
         expired = kinds.get(Kind.EXPIRED, [])
@@ -123,6 +125,7 @@ def _judged(
         return Level.REGRESSED, regressed
     if Kind.ACCEPTED in kinds:
         return Level.ACCEPTED, kinds[Kind.ACCEPTED]
+    # Nothing is known of these audits, which is no failure by itself.
     unclear = result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED)
     if unclear or result.is_undecided:
         return Level.UNDECIDED, [undecided(result) or result.summary]
@@ -214,6 +217,7 @@ def _case(item: Judged) -> ElementTree.Element:
     case.set("time", _seconds(result.seconds if result else 0.0))
     shown = xml(terminal.line(result)) if result else ""
     kind = result.verdict.value if result else item.level.value
+    # A case that passed has its output, and no reasons.
     outcome = OUTCOMES.get(item.level)
     if outcome is None:
         if shown:
@@ -349,6 +353,7 @@ def rule_of(item: Judged) -> str:
 def _result(item: Judged) -> dict[str, Any]:
     result = item.result
     rule = rule_of(item)
+    # Lines and numbers change between runs, and the rule of an audit does not.
     fingerprint = hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
     found: dict[str, Any] = {
         "ruleId": f"auditdp/{rule}",
@@ -386,6 +391,7 @@ def _location(where: Place | None, audit: str) -> dict[str, Any]:
     """Return a location: a place, or the file in the id of an audit."""
     where = where or Place(audit.partition("::")[0], 1)
     artifact = {"uri": quote(where.file)}
+    # Only files below the root have paths relative to it.
     if not where.file.startswith("/"):
         artifact["uriBaseId"] = ROOT
     function = {"fullyQualifiedName": printable(audit), "kind": "function"}

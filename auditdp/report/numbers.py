@@ -116,6 +116,7 @@ def interval(
     claimed = level(claim)
     if low == math.inf:
         return f"{letter} = ∞"
+    # Bounds that differ by rounding are one exact value.
     if low is not None and high is not None and abs(high - low) <= SNAP * abs(high):
         return f"{letter} = {bound(high, up=True, against=claimed)}"
     text = letter

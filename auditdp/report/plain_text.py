@@ -90,6 +90,7 @@ def markdown(text: str) -> str:
         one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
     line = _CALLING.sub(r"\1&#8203;", _SPECIAL.sub(r"\\\1", line))
+    # At the start of a line these begin a list or underline a heading.
     line = re.sub(r"^([+=-]+)(?=\s|$)", r"\\\1", line)
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)
 
@@ -101,6 +102,7 @@ def markdown_code(text: str) -> str:
     '`` a `b` ``'
     """
     line = re.sub(r"\s*\n\s*", " ", printable(text, keep="\n")).strip()
+    # A fence that is longer than every run of backticks ends at none of them.
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {line} {fence}" if longest or not line else f"{fence}{line}{fence}"

@@ -42,6 +42,7 @@ def left(
     """
     if not waiting:
         return 0.0
+    # Machines differ in speed, so times of the last run are rescaled.
     both = [name for name in finished if before.get(name, 0.0) > 0]
     slower = 1.0
     if both:
@@ -54,6 +55,7 @@ def left(
         return None
     unknown = len(waiting) - len(expected)
     each = expected + [sum(known) / len(known)] * unknown
+    # The run ends with its longest audit, or when the workers have shared the rest.
     longest = max(sum(each) / min(workers, len(each)), *each)
     return max(0.0, longest - running)
 

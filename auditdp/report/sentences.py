@@ -57,6 +57,7 @@ def standing(result: AuditResult) -> Standing:
         return Standing.UNCONFIRMED
     if result.is_undecided:
         return Standing.UNDECIDED
+    # An undeclared violation is a finding, which returned above.
     if result.verdict is Verdict.VIOLATED:
         return Standing.DECLARED
     return Standing[result.verdict.name]
@@ -227,6 +228,7 @@ def next_command(result: AuditResult) -> str:
         calls = str(10 * result.calls)
         return shlex.join(["auditdp", "confirm", result.id, "--budget", calls])
     played = lead is not None and lead.known.opposes
+    # Evidence without calls that contradicts other evidence needs no more of them.
     if result.reproduce and not played and not result.surviving_controls:
         return shlex.join(["auditdp", "trace", result.id])
     command, _, budget = result.reproduce.partition("  #")[0].rpartition(" --budget ")
@@ -288,6 +290,7 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
         upper, delta = evidence.epsilon_upper, counts.delta_upper
         unnamed = counts.counted_pairs is None or not pair
         named_pair = unnamed or pair in (counts.counted_pairs or [])
+        # Each bound is written with its own error probability.
         if upper is not None and delta is not None and named_pair:
             shown = at_most(upper, delta, on=counts.scope)
             sure = confidence(1 - (counts.confidence or 0.0))
@@ -365,6 +368,7 @@ def remarks(record: RunRecord) -> dict[str, str]:
         rest, whose = ("rests", "its audit") if own == 1 else ("rest", "their audits")
         sentence = f"{rest} on evidence that code of {whose} computed"
         found["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+    # Alpha is shared by all audits of a run, whatever their file.
     audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
     crowded = [
         f"{number:,} audits in {file}"
@@ -401,6 +405,7 @@ def run_meaning(record: RunRecord) -> str:
     if dropped:
         claims = "1 claim was" if dropped == 1 else f"{dropped:,} claims were"
         unclean = f"{claims} refuted, and that was not confirmed. "
+    # A crash is reported in ``nothing``.
     elif not record.ended(Verdict.ERROR):
         if record.status != "complete":
             unclean = f"it is {record.status}, and audits are missing"
@@ -450,6 +455,7 @@ def assurance(record: RunRecord) -> str:
             f"a loss of {SEEN:g} times the claim, in every output of a pair that was "
             f"played, would have been found nine times in ten in {which} {audits}"
         )
+    # The losses that would be missed are no assurance, and stand last.
     if blind:
         parts += _blind_spots(blind)
     return "; ".join(parts)

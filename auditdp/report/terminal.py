@@ -19,7 +19,15 @@ from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.facts import CODE, Fact, Tone, facts
 from auditdp.report.formats import WIDTH
-from auditdp.report.guesses import aligned, at_most, columns, looked_at, rows, traced
+from auditdp.report.guesses import (
+    CLEAN_RUN,
+    aligned,
+    at_most,
+    columns,
+    looked_at,
+    rows,
+    traced,
+)
 from auditdp.report.numbers import (
     MISSING,
     between,
@@ -123,14 +131,8 @@ def key_numbers(result: AuditResult) -> str:
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the outcomes of a run, its use of alpha, its origin, and its meaning."""
     found = outcomes(record)
-    is_whole = record.status == "complete" and not record.missing
-    is_clean = bool(
-        is_whole
-        and record.audited
-        and not record.ended(Verdict.ERROR)
-        and Standing.UNCONFIRMED not in found
-        and not any(result.is_unconfirmed for result in record.results)
-    )
+    meaning = run_meaning(record)
+    is_clean = meaning.startswith(CLEAN_RUN)
     calm = "bold green" if is_clean else "bold yellow"
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     for row in _title(record):
@@ -143,8 +145,8 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for label, value in _about(record).items():
         text.append_text(_note(Fact(label, value), width, indent=0)).append("\n")
     if not found[Standing.FINDING]:
-        meaning = textwrap.fill(printable(run_meaning(record)), width)
-        text.append("\n" + meaning, style="none" if is_clean else "bold yellow")
+        closing = textwrap.fill(printable(meaning), width)
+        text.append("\n" + closing, style="none" if is_clean else "bold yellow")
     return _write(text, colour)
 
 
@@ -165,18 +167,18 @@ def _about(record: RunRecord) -> dict[str, str]:
     """Return the rows of a summary by label."""
     verdicts = Counter(result.verdict for result in record.results)
     numbers = [f"{verdicts[key]} {key}" for key in Verdict if verdicts[key]]
-    found = remarks(record)
-    shown = {
-        "verdicts": ", ".join(numbers) or "none",
-        "self-report": found.pop("self-reported", ""),
-    }
+    shown = {"verdicts": ", ".join(numbers) or "none"}
     mutations = [each.mutation for each in record.results if each.mutation is not None]
     if mutations:
         shown["mutants"] = mutation_score(*mutations)
     times = [(duration(each.seconds), printable(each.id)) for each in slowest(record)]
     widest = max([7, *(len(time) for time, _ in times)])
     shown["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
-    shown |= {"alpha": _alpha(record), **found, "root seed": str(record.root_seed)}
+    shown |= {
+        "alpha": _alpha(record),
+        **remarks(record),
+        "root seed": str(record.root_seed),
+    }
     shown |= {
         "revision": record.revision or "unknown",
         "device": record.device or "unknown",
@@ -199,6 +201,7 @@ def _headline(result: AuditResult, width: int) -> Text:
         known = [part for part in (claim, found, calls, time) if part != MISSING]
         rows = textwrap.wrap(" · ".join(known), width - INDENT)
         return text.append("".join(f"\n{' ' * INDENT}{row}" for row in rows))
+    # The numbers of all audits are aligned on the right.
     room = width - len(right)
     if len(text) + 2 > room:
         return text.append("\n" + " " * room + right)
@@ -234,12 +237,13 @@ def _note(fact: Fact, width: int, *, indent: int = INDENT) -> Text:
         # The rows of a table are indented, and their continuation more than they are.
         hanging = "    " if paragraph[:1] == " " and room > 3 * INDENT else ""
         lines += textwrap.wrap(paragraph, room, subsequent_indent=hanging) or [""]
-    note = Text().append(" " * indent + f"{fact.label:<{LABEL}}", style="dim")
+    note = Text().append(" " * indent + f"{fact.label:<{LABEL - 1}} ", style="dim")
     return note.append(start.join(lines), style=fact.tone or "none")
 
 
 def _alpha(record: RunRecord) -> str:
     shares: dict[str, list[float]] = {}
+    # Shares are listed by purpose, since each audit has one of each.
     for entry in record.alpha_ledger:
         shares.setdefault(entry.purpose, []).append(entry.alpha)
     if not shares:
@@ -299,6 +303,7 @@ def differences_text(
     for difference in differences:
         kind = difference.kind
         listed[kind] += 1
+        # Nobody has to act on these kinds, so a few examples are enough.
         if listed[kind] > MOST_DIFFERENCES.get(kind, len(differences)):
             continue
         lines.append(f"{kind.value:<18} {printable(difference.audit)}")

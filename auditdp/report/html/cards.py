@@ -90,6 +90,7 @@ def meaning(claim: ClaimRecord | None) -> str:
         return f"{hard} {normal} {number(claimed)} apart.{neighbours}"
     if claim.kind not in CLAIMS or not CLAIMS[claim.kind].is_point:
         return f"{hard} {claim.text} allows.{neighbours}"
+    # A factor above e^20 has no meaning for a reader.
     factor = f"e^{number(claimed)}"
     if claimed < 20:
         factor += f" = {number(math.exp(claimed))}"
@@ -111,6 +112,7 @@ def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str
     lead = result.leading
     claim = result.claim
     upper = as_float(result.epsilon_upper)
+    # A finite upper bound limits how wrong the claim is.
     if result.counterexample and lead and upper is not None and math.isfinite(upper):
         most = numbers.bound(upper, up=True, against=level(claim))
         at = numbers.at_delta(claim)

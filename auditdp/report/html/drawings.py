@@ -156,6 +156,7 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
     if [len(row) for row in beside] == [len(row) for row in rows]:
         pairs = zip(rows, beside, strict=True)
         return [[x != y for x, y in zip(*pair, strict=True)] for pair in pairs]
+    # Arrays of other shapes are aligned by their common runs: of numbers, or of rows.
     if len(rows) == len(beside) == 1:
         return [_added(rows[0], beside[0])]
     added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
@@ -182,6 +183,7 @@ def _rows(text: str) -> list[list[float]]:
     rows = []
     for row in value if is_nested else [value]:
         numbers = row if isinstance(row, list) else [row]
+        # Larger integers have no double, so they cannot be written.
         if not all(isinstance(n, int | float) and abs(n) < 1e300 for n in numbers):
             return []
         rows.append(numbers)

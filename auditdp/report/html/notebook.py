@@ -71,6 +71,7 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
     if interval is not None:
         text = f"{result.verdict}: {interval.text}"
         ends = [interval.start, interval.end]
+        # A dotted line has no upper end.
         if interval.open:
             axes.plot(ends, [0, 0], color=shade, linewidth=2, linestyle=(0, (1, 2)))
         else:
@@ -109,6 +110,7 @@ def plot_levels(
     else:
         axes.plot(amounts, levels, color=ink, marker="o")
     claimed = level(claim)
+    # Without a level there is no line to compare with.
     if claim is not None and claimed is not None:
         name = f"claimed: {printable(claim.text)}"
         axes.axhline(claimed, color=COLOURS["soft"], linestyle="--", label=name)

@@ -99,6 +99,7 @@ def pages(
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     style = files("auditdp.report.html").joinpath("report.css")
     made = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
+    # The empty names are the neighbours of the first and the last page.
     names = ["", *(f"{file_name(view.result.id)}.html" for view in views), ""]
     template = environment().get_template("audit.html.j2")
     evidence = _Drawn()
@@ -164,6 +165,7 @@ def _index(
     for view in views:
         groups.setdefault(standing(view.result), []).append(view)
     declared = [view for key in AS_DECLARED for view in groups.get(key, [])]
+    # Audits of one purpose mostly have equal shares of alpha.
     shares = Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger)
     alpha = math.fsum(entry.alpha for entry in record.alpha_ledger)
     sums = "".join(f"{digest}  {name}\n" for name, digest in record.sources.items())
@@ -200,6 +202,7 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
+        # A misspelled name in a template is an error, and not an empty text.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -304,6 +307,7 @@ def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
     for view in views:
         claim = view.result.claim
         groups.setdefault(paper(claim.source if claim else ""), []).append(view)
+    # A key that is inserted again is the last one.
     if NO_PAPER in groups:
         groups[NO_PAPER] = groups.pop(NO_PAPER)
     return groups
@@ -411,6 +415,7 @@ def _row(
 ) -> ClaimSummary:
     found = Counter(standing(result) for result in results)
     counts = [sum(found[key] for key in keys) for keys in COLUMNS.values()]
+    # Nothing is known of audits without a result.
     counts[-1] += missing
     clean = [each for each in results if each.verdict is Verdict.NOT_REFUTED]
     powers = [result.power or math.inf for result in clean]
@@ -431,6 +436,7 @@ def _kind(result: AuditResult) -> str:
     'not told'
     """
     kind = result.claim.kind if result.claim else ""
+    # The name of a class such as ApproxDP becomes the words Approx DP.
     first, *rest = re.findall(r"[A-Z]+[a-z]*", kind) or ["not told"]
     words = [word if word.isupper() else word.lower() for word in rest]
     return " ".join([first, *words])

@@ -121,6 +121,7 @@ def new_axes(
 def finish(figure: Figure, label: str) -> Markup:
     """Return a figure as an image element with its SVG and a description."""
     stream = io.BytesIO()
+    # Without its date, equal records give equal reports.
     figure.savefig(
         stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
     )
@@ -136,6 +137,7 @@ def log_ticks(
     """Set ticks at 1, 2 and 5, or at powers of ten if there are more than three."""
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
+    # Ticks of many decades would overlap.
     steps = (1, 2, 5) if last - first <= 3 else (1,)
     exponents = range(first, last + 1, max(1, (last - first) // 6))
     ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
@@ -216,6 +218,7 @@ def interval_of(result: AuditResult) -> Interval | None:
     start = 0.0 if lower is None else place(lower / claimed)
     end = float(INTERVAL_WIDTH) if upper is None else place(upper / claimed)
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
+    # A game that refuted or proved nothing else is described by its power.
     detectable = None
     if result.verdict is Verdict.NOT_REFUTED:
         games = details(result.evidence, GameDetails)
@@ -397,6 +400,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
             )
         for name in "xy":
             _set_ticks(axes, name, logarithmic)
+        # Points above and below equality are compared on axes of one range.
         if description.diagonal:
             ends = [*axes.get_xlim(), *axes.get_ylim()]
             whole = (min(ends), max(ends))
