@@ -304,7 +304,9 @@ def updated(
         accepted = accept.get(name)
         if accepted is None and old is not None and old.verdict is result.verdict:
             accepted = old.accepted
-        entry = entry_of(result, accepted if result.is_finding else None)
+        if not result.is_finding:
+            accepted = None
+        entry = entry_of(result, accepted)
         if old is not None and old.same(entry):
             entry = _as_written(old, entry)
         entries[name] = entry

@@ -235,10 +235,11 @@ def _outward(value: float | None, *, up: bool) -> float | None:
     """
     if value is None or math.isnan(value):
         return None
-    if value == math.inf if up else value <= 0:
+    if (up and value == math.inf) or (not up and value <= 0):
         return None
     short = value
-    for rounding in (ROUND_HALF_EVEN, ROUND_CEILING if up else ROUND_FLOOR):
+    directed = ROUND_CEILING if up else ROUND_FLOOR
+    for rounding in (ROUND_HALF_EVEN, directed):
         context = Context(prec=DIGITS, rounding=rounding)
         short = float(context.create_decimal_from_float(value))
         # A bound may differ from a short number by rounding alone.

@@ -489,5 +489,8 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     more: dict[str, Any] = {}
     # A field of another version is kept, and not an error.
     for name, value in given.items():
-        (known if name in names else more)[str(name)] = value
+        if name in names:
+            known[name] = value
+        else:
+            more[str(name)] = value
     return TypeAdapter(record).validate_python({**known, "more": more})

@@ -40,7 +40,7 @@ def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
     if isinstance(attested, dict) and isinstance(found, dict):
         # A key that one side lacks counts as None there, so it is reported, too.
         for name in attested | found:
-            inside = f"{place}, {name}" if place else name
+            inside = ", ".join(filter(None, [place, name]))
             yield from differences(attested.get(name), found.get(name), inside)
     elif attested != found:
         was, now = (
@@ -75,9 +75,11 @@ def statement(
     )
     subjects = [_subject(path, found) for path, found in record.sources.items()]
     # Outcomes are listed from best to worst.
-    worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1:]
+    worst = "FAILED"
+    if record.audited:
+        worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1]
     predicate: dict[str, Any] = {
-        "result": worst[0] if record.audited else "FAILED",
+        "result": worst,
         "configuration": [
             _subject(
                 "seed, arguments and versions",

@@ -30,6 +30,7 @@ from auditdp.record.results import (
     Counterexample,
     Evidence,
     Verdict,
+    details,
 )
 from auditdp.record.traces import Fate
 from auditdp.record.verdict import REMEDY
@@ -100,7 +101,9 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if numbers.bounds(result) != MISSING:
         yield Fact("found", numbers.bounds(result))
     reproduce = shell(result.reproduce)
-    command = [Fact("reproduce", reproduce, Tone.COMMAND)] if reproduce else []
+    command = []
+    if reproduce:
+        command = [Fact("reproduce", reproduce, Tone.COMMAND)]
     if verdict is Verdict.ERROR:
         crash = result.summary.removeprefix(f"{result.id}: ")
         yield from [Fact("error", crash, Tone.ERROR), *command]
@@ -134,8 +137,10 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
         yield from (Fact("because", text) for text in unrepeated(result))
     if verdict is Verdict.NOT_REFUTED:
-        power = would_find(result)
-        yield Fact("would find", power) if power else Fact("because", result.summary)
+        if would_find(result):
+            yield Fact("would find", would_find(result))
+        else:
+            yield Fact("because", result.summary)
     if at_most(result):
         yield Fact("traced", at_most(result))
     yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
@@ -243,9 +248,9 @@ def _evidence_facts(
 ) -> Iterator[tuple[str, str]]:
     given = evidence.details
     letter = numbers.symbol(claim)
-    exact = given if isinstance(given, ExactDetails) else ExactDetails()
-    game = given if isinstance(given, GameDetails) else GameDetails()
-    counting = given if isinstance(given, CountingDetails) else CountingDetails()
+    exact = next(details([evidence], ExactDetails), ExactDetails())
+    game = next(details([evidence], GameDetails), GameDetails())
+    counting = next(details([evidence], CountingDetails), CountingDetails())
     upper = evidence.epsilon_upper
     # Counting bounds the pairs that were counted, and not all pairs.
     if counting.delta_upper is None:
@@ -365,8 +370,8 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
 
 def pairs(evidence: Evidence) -> Iterator[str]:
     """Yield a line on each pair that was played, the most played first."""
-    played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
-    for row in sorted(played, key=lambda row: -row.calls):
+    game = next(details([evidence], GameDetails), GameDetails())
+    for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
         if row.growth is not None:
             growth = f", {number(row.growth, 3)} nats per call"

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from auditdp.record.differences import Difference, Kind
-from auditdp.record.results import AuditResult, RunRecord
+from auditdp.record.results import AuditResult, ClaimRecord, RunRecord
 from auditdp.report.facts import CODE, SPELLED_OUT, facts
 from auditdp.report.guesses import SIGNS
 from auditdp.report.machine_readable import (
@@ -200,9 +200,10 @@ def _item(item: Judged) -> list[str]:
 
 
 def _row(result: AuditResult) -> list[str]:
+    claim = result.claim or ClaimRecord("", "", "")
     return [
         markdown(result.id),
-        markdown(result.claim.text) if result.claim is not None else "",
+        markdown(claim.text),
         f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}",
         bounds(result),
         markdown(detectable(result).partition(" (")[0]),

@@ -30,10 +30,9 @@ from auditdp.numerics.rounding import outwards
 from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.record.traces import Fate
-from auditdp.report import terminal
+from auditdp.report import numbers, terminal
 from auditdp.report.facts import SPELLED_OUT, facts
 from auditdp.report.guesses import MEANINGS, REMEDIES, UNCONFIRMED_REMEDY, line_of
-from auditdp.report.numbers import level
 from auditdp.report.plain_text import printable, xml
 from auditdp.report.plain_text import sarif as text_of
 from auditdp.report.sentences import (
@@ -214,9 +213,12 @@ def _case(item: Judged) -> ElementTree.Element:
         "testcase", classname=xml(folder), name=xml(name or path)
     )
     result = item.result
-    case.set("time", _seconds(result.seconds if result else 0.0))
-    shown = xml(terminal.line(result)) if result else ""
-    kind = result.verdict.value if result else item.level.value
+    shown, kind, seconds = "", item.level.value, 0.0
+    if result is not None:
+        shown = xml(terminal.line(result))
+        kind = result.verdict.value
+        seconds = result.seconds
+    case.set("time", _seconds(seconds))
     # A case that passed has its output, and no reasons.
     outcome = OUTCOMES.get(item.level)
     if outcome is None:
@@ -355,10 +357,11 @@ def _result(item: Judged) -> dict[str, Any]:
     rule = rule_of(item)
     # Lines and numbers change between runs, and the rule of an audit does not.
     fingerprint = hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
+    level = "warning" if item.level is Level.REGRESSED else "error"
     found: dict[str, Any] = {
         "ruleId": f"auditdp/{rule}",
         "ruleIndex": list(RULES).index(rule),
-        "level": "warning" if item.level is Level.REGRESSED else "error",
+        "level": level,
         "message": {"text": text_of(message(item))},
         "locations": [_location(place(result), item.audit)],
         "partialFingerprints": {"auditId/v1": fingerprint},
@@ -377,7 +380,7 @@ def _result(item: Judged) -> dict[str, Any]:
     if related:
         found["relatedLocations"] = related
     properties = {"verdict": result.verdict.value, "calls": result.calls}
-    claimed = level(result.claim)
+    claimed = numbers.level(result.claim)
     if result.epsilon_lower is not None:
         lower = outwards(result.epsilon_lower, up=False, digits=6, against=claimed)
         properties["epsilonLower"] = lower

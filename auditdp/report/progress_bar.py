@@ -83,10 +83,11 @@ class Watch:
         self._since = time.monotonic()
         # Below 60 columns the line has neither the bar nor the names of audits.
         self._is_narrow = console.width < 60
-        bar: list[ProgressColumn] = [BarColumn(bar_width=12)]
+        columns: list[ProgressColumn] = [BarColumn(bar_width=12), _Line(self)]
+        if self._is_narrow:
+            columns = [_Line(self)]
         self._progress = Progress(
-            *([] if self._is_narrow else bar),
-            _Line(self),
+            *columns,
             console=console,
             transient=True,
             disable=not console.is_terminal,

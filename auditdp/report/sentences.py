@@ -322,8 +322,9 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
     groups: dict[tuple[Fate, str], list[str]] = {}
     order = (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID)
     for mutant in sorted(mutation.mutants, key=lambda each: order.index(each.fate)):
-        gone = mutant.fate in (Fate.KILLED, Fate.INVALID)
-        key = mutant.fate, "" if gone else mutant.statement
+        key = (mutant.fate, mutant.statement)
+        if mutant.fate in (Fate.KILLED, Fate.INVALID):
+            key = (mutant.fate, "")
         groups.setdefault(key, []).append(mutant.name)
     return [(*key, names) for key, names in groups.items()]
 
@@ -450,7 +451,9 @@ def assurance(record: RunRecord) -> str:
     seeing = len(known) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
-        which = "the other" if blind else "these" if seeing > 1 else "this"
+        which = "these" if seeing > 1 else "this"
+        if blind:
+            which = "the other"
         parts.append(
             f"a loss of {SEEN:g} times the claim, in every output of a pair that was "
             f"played, would have been found nine times in ten in {which} {audits}"

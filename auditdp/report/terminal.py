@@ -133,20 +133,22 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     found = outcomes(record)
     meaning = run_meaning(record)
     is_clean = meaning.startswith(CLEAN_RUN)
-    calm = "bold green" if is_clean else "bold yellow"
+    calm, closing = "bold yellow", "bold yellow"
+    if is_clean:
+        calm, closing = "bold green", "none"
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     for row in _title(record):
         text.append(textwrap.fill(row, width) + "\n", style="bold")
     for key, audits in found.items():
         words = named(key, audits) if record.audited or audits else "audited"
         row = textwrap.fill(f"{audits:>6,}  {words}", width, drop_whitespace=False)
-        text.append(row + "\n", style=STYLES[key] if audits else calm)
+        style = STYLES[key] if audits else calm
+        text.append(row + "\n", style=style)
     text.append("\n")
     for label, value in _about(record).items():
         text.append_text(_note(Fact(label, value), width, indent=0)).append("\n")
     if not found[Standing.FINDING]:
-        closing = textwrap.fill(printable(meaning), width)
-        text.append("\n" + closing, style="none" if is_clean else "bold yellow")
+        text.append("\n" + textwrap.fill(printable(meaning), width), style=closing)
     return _write(text, colour)
 
 

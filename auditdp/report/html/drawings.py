@@ -19,7 +19,7 @@ from auditdp.report.plain_text import shorten
 
 
 @dataclass(frozen=True)
-class Limits:
+class DrawingLimits:
     """Sizes up to which a value is drawn."""
 
     nodes: int = 24
@@ -32,7 +32,7 @@ class Limits:
     """Characters of the text of a pair or an output."""
 
 
-LIMITS = Limits()
+LIMITS = DrawingLimits()
 
 _EDGE = r"(?:\d+-\d+|\d\d)"
 # Older records have 'edges none'.

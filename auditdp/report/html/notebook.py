@@ -62,13 +62,14 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
     """Draw the bounds of a result as multiples of its claim, which is a line."""
     axes = _axes(axes, height=1.4)
     interval = interval_of(result)
-    shade = COLOURS[interval.role if interval else "soft"]
+    shade = COLOURS["soft"]
     ticks = [place(ratio) for ratio in TICKS.values()]
     axes.set(xlim=(-4, INTERVAL_WIDTH + 4), ylim=(-1, 1), yticks=[])
     axes.set_xticks(ticks, list(TICKS))
     axes.axvline(place(1.0), color=COLOURS["ink"], linewidth=1.5)
     text = f"{result.verdict}: no bounds"
     if interval is not None:
+        shade = COLOURS[interval.role]
         text = f"{result.verdict}: {interval.text}"
         ends = [interval.start, interval.end]
         # A dotted line has no upper end.

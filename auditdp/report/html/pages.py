@@ -25,7 +25,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.results import AuditResult, ClaimRecord, RunRecord, Verdict
 from auditdp.report import numbers, sentences
 from auditdp.report.facts import facts, pairs, plain, tables
 from auditdp.report.guesses import CLEAN_RUN, MEANINGS, guessing
@@ -108,7 +108,6 @@ def pages(
             record=record,
             view=view,
             evidence=evidence(view.result),
-            started=_moment(record.started),
             back=f"../{index}",
             earlier=names[k],
             later=names[k + 2],
@@ -174,7 +173,6 @@ def _index(
         .get_template("index.html.j2")
         .render(
             record=record,
-            started=_moment(record.started),
             views=views,
             groups=groups,
             ledger=ledger(record),
@@ -184,9 +182,6 @@ def _index(
             shares=shares,
             total_alpha=bound(alpha, up=True),
             previous=previous,
-            previous_started=_moment(previous.started) if previous else "",
-            changes=changes(previous, record) if previous else [],
-            asked=asked_otherwise(previous, record) if previous else [],
             at=at,
             digest=hashlib.sha256(data.encode()).hexdigest(),
             sources=hashlib.sha256(sums.encode()).hexdigest(),
@@ -211,6 +206,7 @@ def environment() -> Environment:
     made.filters |= {
         "bounds": numbers.bounds,
         "breakable": _breakable,
+        "moment": _moment,
         "coded": coded,
         "count": numbers.count,
         "detectable": sentences.detectable,
@@ -226,6 +222,8 @@ def environment() -> Environment:
     }
     shared: Mapping[str, Any] = {
         "as_declared": AS_DECLARED,
+        "asked_otherwise": asked_otherwise,
+        "changes": changes,
         "clean_run": CLEAN_RUN,
         "columns": COLUMNS,
         "drawing": drawing,
@@ -305,8 +303,8 @@ def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
     """Return the audits of each paper, and last those of no paper."""
     groups: dict[str, list[AuditView]] = {}
     for view in views:
-        claim = view.result.claim
-        groups.setdefault(paper(claim.source if claim else ""), []).append(view)
+        claim = view.result.claim or ClaimRecord("", "", "")
+        groups.setdefault(paper(claim.source), []).append(view)
     # A key that is inserted again is the last one.
     if NO_PAPER in groups:
         groups[NO_PAPER] = groups.pop(NO_PAPER)
@@ -435,8 +433,8 @@ def _kind(result: AuditResult) -> str:
     >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
     'not told'
     """
-    kind = result.claim.kind if result.claim else ""
+    claim = result.claim or ClaimRecord("", "", "")
     # The name of a class such as ApproxDP becomes the words Approx DP.
-    first, *rest = re.findall(r"[A-Z]+[a-z]*", kind) or ["not told"]
+    first, *rest = re.findall(r"[A-Z]+[a-z]*", claim.kind) or ["not told"]
     words = [word if word.isupper() else word.lower() for word in rest]
     return " ".join([first, *words])

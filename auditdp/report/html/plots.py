@@ -143,7 +143,9 @@ def log_ticks(
     ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
     axis = axes.xaxis if name == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(inside if len(inside) > 1 else [low, high]))
+    if len(inside) < 2:
+        inside = [low, high]
+    axis.set_major_locator(FixedLocator(inside))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
 
@@ -217,19 +219,23 @@ def interval_of(result: AuditResult) -> Interval | None:
         return None
     start = 0.0 if lower is None else place(lower / claimed)
     end = float(INTERVAL_WIDTH) if upper is None else place(upper / claimed)
+    mark = start
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
+    if proved or lower is None:
+        mark = end
     # A game that refuted or proved nothing else is described by its power.
     detectable = None
     if result.verdict is Verdict.NOT_REFUTED:
         games = details(result.evidence, GameDetails)
         losses = [game.detectable_epsilon for game in games]
-        detectable = next((loss for loss in losses if loss is not None), None)
+        known = [loss for loss in losses if loss is not None]
+        detectable = next((place(loss / claimed) for loss in known), None)
     return Interval(
         start=start,
         end=max(start, end),
-        mark=end if proved or lower is None else start,
+        mark=mark,
         open=upper is None or math.isinf(upper),
-        detectable=None if detectable is None else place(detectable / claimed),
+        detectable=detectable,
         role=role(result),
         text=bounds(result),
     )
@@ -304,7 +310,7 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
             axes.set_ylim(bottom=0)
         _set_ticks(axes, "y", logarithmic)
         plain_ticks(axes.xaxis, 6)
-        axes.legend(loc="lower left" if logarithmic else "upper right")
+        axes.legend()
         return finish(
             figure,
             "Delta as a function of epsilon, for the worst pair and for the claim.",
@@ -347,9 +353,11 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         for row, (_, low, middle, high) in enumerate(rows):
             # A variance below its bound is no fault.
             is_off = low > centre or (high < centre and not ratios)
-            shade = COLOURS["violated" if is_off else "not-refuted"]
+            shade, marker = COLOURS["not-refuted"], "o"
+            if is_off:
+                shade, marker = COLOURS["violated"], "x"
             axes.plot([low, high], [row, row], color=shade, linewidth=2)
-            axes.plot(middle, row, "x" if is_off else "o", color=shade)
+            axes.plot(middle, row, marker, color=shade)
         if ratios:
             axes.set_xlim(left=0)
         names = [shorten(printable(name), 18) for name, *_ in rows]
