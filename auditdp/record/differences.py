@@ -15,11 +15,11 @@ from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
-SEEN = 1.5
+EXPECTED_POWER = 1.5
 """Loss that an audit should detect, as a multiple of the claim."""
-BLIND = 2.0
+BLIND_POWER = 2.0
 """Multiple of the claim beyond which a new audit is reported as weak."""
-FELL = 1.5
+POWER_GROWTH = 1.5
 """Growth of the detectable loss that counts as weaker.
 
 Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred
@@ -273,8 +273,8 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
     """Yield the reason if an audit detects less than its entry, or is new and blind."""
     power = result.power
-    then = BLIND if entry is None else entry.sees
-    if power is None or then is None or power <= max(then, 1.0) * FELL:
+    then = BLIND_POWER if entry is None else entry.sees
+    if power is None or then is None or power <= max(then, 1.0) * POWER_GROWTH:
         return
     now = f"one of {outwards(power, up=True, digits=2)} times"
     if power == math.inf:
@@ -284,8 +284,8 @@ def _sight(entry: Entry | None, result: AuditResult) -> Found:
     else:
         text = f"a loss of {then:g} times the claim was seen in the baseline, only {now} now"
     remedy = (
-        f"give it more calls, as --budget level:{SEEN:g} counts them, or "
-        f"Audit(find='level:{SEEN:g}')"
+        f"give it more calls, as --budget level:{EXPECTED_POWER:g} counts them, or "
+        f"Audit(find='level:{EXPECTED_POWER:g}')"
     )
     if result.has_same_outputs:
         remedy = (

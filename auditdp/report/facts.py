@@ -40,24 +40,24 @@ from auditdp.report.guesses import (
     at_most,
     columns,
     guessing,
-    looked_at,
-    proposed,
     rows,
-    said,
+    suspicions,
+    trace_scope,
+    trace_sentences,
 )
 from auditdp.report.numbers import MISSING, number
 from auditdp.report.plain_text import shell, shorten
 from auditdp.report.sentences import (
-    beside,
     claim_itself,
-    counted,
-    missed,
+    counting_sentences,
+    further_summary,
+    missed_declaration,
     mutation_score,
     next_command,
-    refuted,
+    refutation,
     surviving,
     undecided,
-    unrepeated,
+    unrepeated_summary,
     would_find,
 )
 
@@ -116,16 +116,16 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         return
     # The verdict hides these refutations, so they come first.
     for evidence in result.refuting:
-        yield Fact("refuted", refuted(evidence), Tone.ALARM)
+        yield Fact("refuted", refutation(evidence), Tone.ALARM)
         if evidence.counterexample is not None:
             yield from list(_counterexample(evidence.counterexample))[:2]
-    for sentence in missed(result):
+    for sentence in missed_declaration(result):
         yield Fact("missed", sentence, Tone.ALARM)
     if verdict in REFUTATIONS:
         yield from _of_refutation(result)
     # A trace explains a finding, or suggests the line of one that bets did not confirm.
-    yield from (Fact("read off", sentence) for sentence in said(result))
-    for label, finding in proposed(result):
+    yield from (Fact("read off", sentence) for sentence in trace_sentences(result))
+    for label, finding in suspicions(result):
         yield Fact(label, finding.located, Tone.DOUBT)
     if verdict is Verdict.MISCALIBRATED:
         if result.is_finding:
@@ -135,7 +135,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("control", f"Survived: {sentence}", Tone.ALARM)
     # The summary of an audit with a surviving control repeats that.
     if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
-        yield from (Fact("because", text) for text in unrepeated(result))
+        yield from (Fact("because", text) for text in unrepeated_summary(result))
     if verdict is Verdict.NOT_REFUTED:
         if would_find(result):
             yield Fact("would find", would_find(result))
@@ -144,7 +144,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if at_most(result):
         yield Fact("traced", at_most(result))
     yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
-    yield from (Fact(label, sentence) for label, sentence in counted(result))
+    yield from (Fact(label, sentence) for label, sentence in counting_sentences(result))
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
         tone = Tone.DOUBT if survivors else Tone.GOOD
@@ -173,8 +173,12 @@ def _of_refutation(result: AuditResult) -> Iterator[Fact]:
         yield from _counterexample(result.counterexample)
     elif result.summary:
         yield Fact("because", result.summary)
-    if result.verdict is Verdict.VIOLATED and result.is_finding and beside(result):
-        yield Fact("besides", beside(result))
+    if (
+        result.verdict is Verdict.VIOLATED
+        and result.is_finding
+        and further_summary(result)
+    ):
+        yield Fact("besides", further_summary(result))
 
 
 def _counterexample(found: Counterexample) -> Iterator[Fact]:
@@ -229,7 +233,7 @@ def evidence_facts(
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
-        if name not in IN_STATEMENTS or not says(
+        if name not in IN_STATEMENTS or not contains_phrase(
             already_shown, value.partition(" (")[0]
         ):
             yield name, value
@@ -274,7 +278,7 @@ def _evidence_facts(
     if scope is not None:
         yield "Scope", plain(scope)
     pairs_text = number(exact.pairs_enumerated)
-    if pairs_text != MISSING and not says(exact.scope or "", pairs_text):
+    if pairs_text != MISSING and not contains_phrase(exact.scope or "", pairs_text):
         yield "Pairs enumerated", pairs_text
     if evidence.log_e_value is not None:
         against = ""
@@ -294,7 +298,7 @@ def _evidence_facts(
         mechanism = numbers.between(" (", game.detectable_alternative, ")")
         yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
-        yield "Traced", looked_at(game.trace)
+        yield "Traced", trace_scope(game.trace)
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
     yield from _best_forecasters(game)
@@ -305,7 +309,7 @@ def _evidence_facts(
             yield key.replace("_", " ").capitalize(), plain(value)
 
 
-def says(text: str, part: str) -> bool:
+def contains_phrase(text: str, part: str) -> bool:
     """Return True if a text has a part that is not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 

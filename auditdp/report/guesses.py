@@ -351,22 +351,22 @@ MOST_CHARACTERS = 300
 """Longest pair beside a finding of a trace."""
 
 
-def traced(result: AuditResult) -> GameTrace | None:
+def trace_of(result: AuditResult) -> GameTrace | None:
     """Return the trace of an audit, or None if its code was not traced."""
     traces = (game.trace for game in details(result.evidence, GameDetails))
     return next((trace for trace in traces if trace is not None), None)
 
 
-def read_off(result: AuditResult) -> list[TracedFinding]:
+def understood_findings(result: AuditResult) -> list[TracedFinding]:
     """Return the understood findings of a trace for a refuted claim, lines first."""
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or result.verdict not in REFUTATIONS:
         return []
     understood = [each for each in trace.findings if each.read_off]
     return sorted(understood, key=lambda each: not each.line)[:MOST_FINDINGS]
 
 
-def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
+def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return the suspicions of a trace that no bet has confirmed, each with its label.
 
     They are no evidence of a loss. A run that differs from the parameters of its
@@ -374,7 +374,7 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     that runs with other draws confirmed are listed, except losses, which a notice
     states.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None:
         return []
     steps = [each for each in trace.findings if each.kind == "steps"]
@@ -386,14 +386,14 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     return found
 
 
-def said(result: AuditResult) -> list[str]:
+def trace_sentences(result: AuditResult) -> list[str]:
     """Return the findings of ``read_off`` as sentences.
 
     A finding on another pair than that of the counterexample names its pair.
     """
     shown = result.counterexample
     sentences = []
-    for finding in read_off(result):
+    for finding in understood_findings(result):
         sentence = finding.located
         if shown is not None and shown.pair != finding.pair:
             sentence += f"; on the pair {shorten(finding.pair, MOST_CHARACTERS)}"
@@ -409,16 +409,16 @@ def line_of(result: AuditResult) -> Place | None:
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
     # A file name without a folder may be that of another package.
-    for finding in read_off(result):
+    for finding in understood_findings(result):
         if finding.line > 0 and ("/" in finding.file or finding.file in own):
             return Place(finding.file, finding.line)
     return None
 
 
-def looked_at(trace: GameTrace) -> str:
+def trace_scope(trace: GameTrace) -> str:
     """Return the scope of a trace.
 
-    >>> looked_at(GameTrace(pairs=4000, runs=8000, extent="full"))
+    >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
     '4,000 pairs and 8,000 runs looked at'
     """
     extents = {"part": ", traced in part", "none": ", not traced"}
@@ -431,7 +431,7 @@ def at_most(result: AuditResult) -> str:
 
     It is empty if the trace does not bound the loss.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:
         return ""
     share = as_float(trace.share)
@@ -449,7 +449,7 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused"
-    return f"at most {most} on {looked_at(trace)}{rest}"
+    return f"at most {most} on {trace_scope(trace)}{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:

@@ -17,7 +17,7 @@ from auditdp.report.numbers import duration
 from auditdp.report.plain_text import printable, shorten
 
 
-def left(
+def seconds_left(
     waiting: Sequence[str],
     finished: Mapping[str, float],
     *,
@@ -122,7 +122,7 @@ class Watch:
         """Return the text of the line."""
         done = self._total - len(self._waiting)
         running = time.monotonic() - self._since
-        rest = left(
+        rest = seconds_left(
             self._waiting,
             self._finished,
             before=self._before,

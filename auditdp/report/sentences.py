@@ -12,7 +12,7 @@ from enum import StrEnum
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
-from auditdp.record.differences import SEEN
+from auditdp.record.differences import EXPECTED_POWER
 from auditdp.record.results import DECLARABLE, AuditResult, Evidence, RunRecord, Verdict
 from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
@@ -44,7 +44,7 @@ BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """Sentence after the leaks that the calls would find."""
 
 
-def named(key: Standing, audits: int) -> str:
+def outcome_words(key: Standing, audits: int) -> str:
     """Return the words after a number of audits, of which the first may be singular."""
     return re.sub(r"^(\w+)s\b", r"\1", key.value) if audits == 1 else key.value
 
@@ -92,7 +92,9 @@ def headline(
     counts = outcomes(record)
     if findings is not None:
         counts[Standing.FINDING] = findings
-    parts = {key: f"{many:,} {named(key, many)}" for key, many in counts.items()}
+    parts = {
+        key: f"{many:,} {outcome_words(key, many)}" for key, many in counts.items()
+    }
     found = count(counts[Standing.FINDING], f"{new}finding")
     parts[Standing.FINDING] = f"{found} in {of_planned(record)}"
     if not (record.audited or findings):
@@ -128,7 +130,7 @@ def reasons(result: AuditResult) -> list[str]:
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
         found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     survived = [f"A control survived: {control}" for control in surviving(result)]
-    return [*found, *missed(result), *survived]
+    return [*found, *missed_declaration(result), *survived]
 
 
 def undecided(result: AuditResult) -> str:
@@ -147,7 +149,7 @@ def undecided(result: AuditResult) -> str:
     )
 
 
-def missed(result: AuditResult) -> list[str]:
+def missed_declaration(result: AuditResult) -> list[str]:
     """Return a sentence if the audit declares a fault that it did not find."""
     declared = DECLARABLE.get(result.expected)
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
@@ -156,7 +158,7 @@ def missed(result: AuditResult) -> list[str]:
     return [f"A {result.expected} is declared here, and it was not found."]
 
 
-def beside(result: AuditResult) -> str:
+def further_summary(result: AuditResult) -> str:
     """Return the part of the summary after the statement of the leading evidence."""
     statement = result.leading.statement if result.leading else ""
     if not statement or not result.summary.startswith(statement):
@@ -172,7 +174,7 @@ def claim_itself(result: AuditResult) -> str:
     return f"{known[0]}: {known[1]}"
 
 
-def refuted(evidence: Evidence) -> str:
+def refutation(evidence: Evidence) -> str:
     """Return the statement of an evidence that refutes, with its kind."""
     if evidence.unconfirmed:
         return f"{evidence.kind}, which was not confirmed: {evidence.statement}"
@@ -185,13 +187,13 @@ def unconfirmed(result: AuditResult) -> list[str]:
     The summary is left out if it repeats one of them.
     """
     sentences = [
-        f"Refuted, though the verdict is {result.verdict}, by {refuted(evidence)}."
+        f"Refuted, though the verdict is {result.verdict}, by {refutation(evidence)}."
         for evidence in result.refuting
     ]
-    return [*sentences, *unrepeated(result)]
+    return [*sentences, *unrepeated_summary(result)]
 
 
-def unrepeated(result: AuditResult) -> list[str]:
+def unrepeated_summary(result: AuditResult) -> list[str]:
     """Return the summary, unless it is the statement of an evidence that refutes."""
     statements = [evidence.statement for evidence in result.refuting]
     return [] if result.summary in statements else [result.summary]
@@ -255,10 +257,10 @@ def would_find(result: AuditResult) -> str:
     smallest = detectable(result)
     if not smallest:
         return ""
-    return f"nine times in ten: {'; '.join([smallest, *rarely(result)])}. {BEYOND}"
+    return f"nine times in ten: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
 
 
-def rarely(result: AuditResult) -> list[str]:
+def rare_leaks(result: AuditResult) -> list[str]:
     """Return the rarest leaks that the game would find, as phrases."""
     for game in details_of(result.evidence, GameDetails):
         if game.detectable_rarely:
@@ -275,7 +277,7 @@ def rarely(result: AuditResult) -> list[str]:
     return []
 
 
-def counted(result: AuditResult) -> list[tuple[str, str]]:
+def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
     """Return (label, sentence) of the bounds and the law by counting outputs.
 
     An upper bound on other pairs than that of the counterexample is left out, since
@@ -447,7 +449,7 @@ def assurance(record: RunRecord) -> str:
         parts.append(f"{count(tried, 'audit')} {statement}")
     powers = [(result, result.power) for result in record.results]
     known = [(result, power) for result, power in powers if power is not None]
-    blind = [(result, power) for result, power in known if power > SEEN]
+    blind = [(result, power) for result, power in known if power > EXPECTED_POWER]
     seeing = len(known) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
@@ -455,7 +457,7 @@ def assurance(record: RunRecord) -> str:
         if blind:
             which = "the other"
         parts.append(
-            f"a loss of {SEEN:g} times the claim, in every output of a pair that was "
+            f"a loss of {EXPECTED_POWER:g} times the claim, in every output of a pair that was "
             f"played, would have been found nine times in ten in {which} {audits}"
         )
     # The losses that would be missed are no assurance, and stand last.
@@ -465,7 +467,7 @@ def assurance(record: RunRecord) -> str:
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return the first four audits that miss the loss ``SEEN``, with remedies."""
+    """Return the first four audits that miss the expected power, with remedies."""
     listed = []
     same = []
     for result, power in blind:
@@ -475,15 +477,15 @@ def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
             same.append(name)
             reason = "both inputs of every pair have the same outputs"
         elif power < math.inf:
-            least = outwards(power, up=True, digits=2, against=SEEN)
+            least = outwards(power, up=True, digits=2, against=EXPECTED_POWER)
             reason = f"seen from {least} times on"
         listed.append(f"{name} ({reason})")
     if len(listed) > 4:
         listed[4:] = [f"{len(listed) - 4} more"]
-    text = f"a loss of {SEEN:g} times the claim would have been missed in "
+    text = f"a loss of {EXPECTED_POWER:g} times the claim would have been missed in "
     parts = [text + ", ".join(listed)]
     if same:
         parts.append(f"{', '.join(same)}: give pairs of which the outputs differ")
     if len(same) < len(blind):
-        parts.append(f"--budget level:{SEEN:g} has the calls that it takes")
+        parts.append(f"--budget level:{EXPECTED_POWER:g} has the calls that it takes")
     return parts

@@ -24,9 +24,9 @@ from auditdp.report.guesses import (
     aligned,
     at_most,
     columns,
-    looked_at,
     rows,
-    traced,
+    trace_of,
+    trace_scope,
 )
 from auditdp.report.numbers import (
     MISSING,
@@ -49,8 +49,8 @@ from auditdp.report.sentences import (
     Standing,
     audited_claims,
     mutation_score,
-    named,
     of_planned,
+    outcome_words,
     outcomes,
     remarks,
     run_meaning,
@@ -140,7 +140,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for row in _title(record):
         text.append(textwrap.fill(row, width) + "\n", style="bold")
     for key, audits in found.items():
-        words = named(key, audits) if record.audited or audits else "audited"
+        words = outcome_words(key, audits) if record.audited or audits else "audited"
         row = textwrap.fill(f"{audits:>6,}  {words}", width, drop_whitespace=False)
         style = STYLES[key] if audits else calm
         text.append(row + "\n", style=style)
@@ -212,12 +212,12 @@ def _headline(result: AuditResult, width: int) -> Text:
 
 def _traced(result: AuditResult) -> list[Fact]:
     """Return a trace's scope, lines with noise, and values that it cannot follow."""
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None:
         return []
     notes = []
     if not at_most(result):
-        notes.append(Fact("looked at", looked_at(trace), Tone.QUIET))
+        notes.append(Fact("looked at", trace_scope(trace), Tone.QUIET))
     if trace.lines:
         table = aligned([columns(result.claim), *rows(trace.lines)], longest=40)
         notes.append(Fact("releases", "\n".join(table), Tone.QUIET))

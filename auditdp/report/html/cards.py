@@ -20,7 +20,7 @@ from auditdp.record.results import (
     Verdict,
 )
 from auditdp.report import numbers
-from auditdp.report.facts import evidence_facts, says
+from auditdp.report.facts import contains_phrase, evidence_facts
 from auditdp.report.html import plots as figures
 from auditdp.report.numbers import as_float, between, level, number
 from auditdp.report.sentences import verdict_label
@@ -168,7 +168,7 @@ def _assumptions(evidence: Evidence, claim: ClaimRecord | None) -> list[str]:
     found = []
     for text in evidence.assumptions:
         head, _, rest = text.partition(": ")
-        if head not in ("scope", "neighbours") or not says(shown, rest):
+        if head not in ("scope", "neighbours") or not contains_phrase(shown, rest):
             found.append(text)
     return found
 
