@@ -211,15 +211,15 @@ def _refused(
 def _read(key: str, value: Any, where: str) -> Any:
     """Return the value of an entry's field from that in the file."""
     expected = TYPES.get(key, str)
-    shown = f"{where}: {key} = {value!r}"
+    given = f"{where}: {key} = {value!r}"
     # In Python a boolean is an integer.
     is_of_type = isinstance(value, expected) and not isinstance(value, bool)
     if is_of_type and expected is list:
         is_of_type = all(isinstance(item, str) for item in value)
     if not is_of_type:
-        raise ConfigurationError(f"{shown}; expected {EXPECTED[expected]}")
+        raise ConfigurationError(f"{given}; expected {EXPECTED[expected]}")
     if key in NUMBERS:
-        return _numbers(NUMBERS[key], value, shown)
+        return _numbers(NUMBERS[key], value, given)
     if key == "verdict" and value not in VERDICTS:
         raise _refused(where, key, value, VERDICTS)
     if key == "verdict":
@@ -227,11 +227,11 @@ def _read(key: str, value: Any, where: str) -> Any:
     if key == "accepted":
         return _accepted(value, f"{where}.accepted")
     if key == "calls" and value < 0:
-        raise ConfigurationError(f"{shown}; expected a number >= 0")
+        raise ConfigurationError(f"{given}; expected a number >= 0")
     return tuple(value) if expected is list else value
 
 
-def _numbers(amount: int | None, text: str, shown: str) -> Any:
+def _numbers(amount: int | None, text: str, given: str) -> Any:
     """Return one number, or the tuple of several."""
     try:
         numbers = tuple(map(float, text.split()))
@@ -239,7 +239,7 @@ def _numbers(amount: int | None, text: str, shown: str) -> Any:
         numbers = ()
     if not numbers or amount not in (None, len(numbers)):
         needed = {None: "numbers", 1: "a number", 2: "two numbers"}[amount]
-        raise ConfigurationError(f'{shown}; expected {needed} as a text, such as "0.8"')
+        raise ConfigurationError(f'{given}; expected {needed} as a text, such as "0.8"')
     return numbers[0] if amount == 1 else numbers
 
 
@@ -292,12 +292,12 @@ def updated(
                 f"{', '.join(findings) or 'none'}"
             )
     results = {result.id: result for result in record.results}
-    asked = covered(record)
+    is_covered = covered(record)
     # Entries that the run was not to audit stay; others without a result are gone.
     entries = {
         name: entry
         for name, entry in known.items()
-        if name not in results and not asked(name)
+        if name not in results and not is_covered(name)
     }
     for name, result in results.items():
         old = known.get(name)
@@ -322,14 +322,14 @@ def updated(
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
     """Return a new entry with the digits of the old one, as far as both agree."""
-    kept = ["claim", "adjacency"]
+    agreed = ["claim", "adjacency"]
     if old.numbers:
-        kept.append("numbers")
+        agreed.append("numbers")
     if not drift(old, entry):
         # A bound that only one of the runs has is a change, and not one of digits.
         bounds = ("at_least", "at_most", "counted", "told_apart")
         for name in bounds:
             if None not in (getattr(old, name), getattr(entry, name)):
-                kept.append(name)
-    values: dict[str, Any] = {name: getattr(old, name) for name in kept}
+                agreed.append(name)
+    values: dict[str, Any] = {name: getattr(old, name) for name in agreed}
     return replace(entry, **values)

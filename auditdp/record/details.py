@@ -485,12 +485,12 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     if not isinstance(given, Mapping):
         raise ValueError(f"{where} as a mapping, got {given!r:.80}")
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
     # A field of another version is kept, and not an error.
     for name, value in given.items():
         if name in names:
-            known[name] = value
+            fields[name] = value
         else:
             more[str(name)] = value
-    return TypeAdapter(record).validate_python({**known, "more": more})
+    return TypeAdapter(record).validate_python({**fields, "more": more})

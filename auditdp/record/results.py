@@ -631,8 +631,8 @@ class RunRecord:
         # The shares are sums of doubles, so their total may exceed 1 by rounding.
         if alpha > 1 + 1e-9:
             return f"shares of alpha that sum to {alpha:g}"
-        found = (result.contradiction for result in self.results)
-        return next(filter(None, found), "")
+        contradictions = (result.contradiction for result in self.results)
+        return next(filter(None, contradictions), "")
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""

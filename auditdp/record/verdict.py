@@ -192,11 +192,11 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     if lower is None or upper is None or lower <= upper:
         return None
     # Rounding must not make both numbers equal.
-    least, most = apart(lower, upper)
+    lower_text, upper_text = apart(lower, upper)
     reasons = _either(["it does not draw from that law", *_provisos(law)])
     return (
-        f"{game.kind}: the code loses at least {least}, and the law that it states at "
-        f"most {most}: {reasons}"
+        f"{game.kind}: the code loses at least {lower_text}, and the law that it states at "
+        f"most {upper_text}: {reasons}"
     )
 
 
@@ -273,7 +273,7 @@ def _lower_bounds(evidence: Sequence[Evidence]) -> list[float]:
 
 def _upper_bound(evidence: Sequence[Evidence]) -> float | None:
     """Return the first finite upper bound, an infinite one without it, or None."""
-    known = [each for each in evidence if each.known.subject is not Subject.PLAYED]
-    uppers = [each.epsilon_upper for each in known if each.epsilon_upper is not None]
+    bounding = [each for each in evidence if each.known.subject is not Subject.PLAYED]
+    uppers = [each.epsilon_upper for each in bounding if each.epsilon_upper is not None]
     finite = [upper for upper in uppers if math.isfinite(upper)]
     return next(iter([*finite, *uppers]), None)

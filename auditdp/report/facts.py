@@ -185,8 +185,8 @@ def _counterexample(found: Counterexample) -> Iterator[Fact]:
     pair = Fact("pair", found.pair)
     if found.python:
         pair = Fact("as Python", found.python)
-    shown = [pair, Fact("output", found.output), Fact("because", found.explanation)]
-    yield from (fact for fact in shown if fact.text)
+    listed = [pair, Fact("output", found.output), Fact("because", found.explanation)]
+    yield from (fact for fact in listed if fact.text)
     if not found.confirmed:
         yield Fact("note", "Not confirmed on fresh randomness.", Tone.DOUBT)
 
@@ -259,12 +259,14 @@ def _evidence_facts(
     # Counting bounds the pairs that were counted, and not all pairs.
     if counting.delta_upper is None:
         is_refuted = evidence.verdict is Verdict.VIOLATED
-        found = numbers.interval(
+        interval = numbers.interval(
             evidence.epsilon_lower, upper, claim, refuted=is_refuted
         )
-        known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
-        if found not in (MISSING, known):
-            yield "Bounds", found
+        exact_interval = numbers.interval(
+            exact.exact_epsilon, exact.exact_epsilon, claim
+        )
+        if interval not in (MISSING, exact_interval):
+            yield "Bounds", interval
     elif upper is not None:
         yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
     # With δ, an exact ε is that of pure DP, and not that of the claim.
@@ -347,9 +349,9 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
     elif isinstance(given, EstimationDetails) and given.classes:
         heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance"]
         heads.append("Variance bound")
-        shown = [_class(row) for row in given.classes[:18]]
-        left_out = len(given.classes) - len(shown)
-        yield Table("Classes of inputs", heads, shown, left_out)
+        listed = [_class(row) for row in given.classes[:18]]
+        left_out = len(given.classes) - len(listed)
+        yield Table("Classes of inputs", heads, listed, left_out)
     elif isinstance(given, CountingDetails) and len(given.upper_bounds or []) > 1:
         ends = [
             [numbers.bound(end, up=True) for end in (row.delta, row.epsilon)]

@@ -60,12 +60,12 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
         of_level = [item for item in audits if COMMANDS.get(item.level) == command]
-        shown = of_level[:MOST_ANNOTATIONS]
+        listed = of_level[:MOST_ANNOTATIONS]
         if len(of_level) > MOST_ANNOTATIONS:
-            shown.pop()
-        lines += [_command(command, item) for item in shown]
+            listed.pop()
+        lines += [_command(command, item) for item in listed]
         # GitHub would drop further commands without a remark.
-        rest = len(of_level) - len(shown)
+        rest = len(of_level) - len(listed)
         if rest:
             lines.append(
                 f"::{command} title=auditdp::{rest} more are in the run's report"
@@ -132,9 +132,9 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
     weaker, accepted = counts[Level.REGRESSED], counts[Level.ACCEPTED]
     beside = [f"▼ {weaker:,} weaker"] if weaker else []
     beside += [count(accepted, "accepted finding")] if accepted else []
-    found = counts[Level.FINDING]
+    findings = counts[Level.FINDING]
     new = "new " if with_baseline else ""
-    return "✕ " * bool(found) + headline(record, *beside, findings=found, new=new)
+    return "✕ " * bool(findings) + headline(record, *beside, findings=findings, new=new)
 
 
 def _sections(
@@ -148,10 +148,10 @@ def _sections(
             if item.level is level:
                 yield [*head, *_item(item)]
                 head = []
-    better = (Kind.STRONGER, Kind.NEW)
-    yield from _listed("New and stronger audits", differences, better)
-    other = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
-    yield from _listed("Released otherwise, or not compared", differences, other)
+    improved = (Kind.STRONGER, Kind.NEW)
+    yield from _listed("New and stronger audits", differences, improved)
+    changed_laws = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    yield from _listed("Released otherwise, or not compared", differences, changed_laws)
     accepted = [
         f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}"
         for item in audits

@@ -97,8 +97,8 @@ def format_of(name: str) -> Format:
         ConfigurationError: If there is none.
     """
     if name not in FORMATS:
-        known = did_you_mean(name, FORMATS)
-        raise ConfigurationError(f"unknown format {name!r}; {known}")
+        suggestion = did_you_mean(name, FORMATS)
+        raise ConfigurationError(f"unknown format {name!r}; {suggestion}")
     return FORMATS[name]
 
 
@@ -215,8 +215,8 @@ def report_files(
     # A report that is made again is compared with nothing.
     if previous == record:
         previous = None
-    made = html.pages(record, index=path.name, folder=folder, previous=previous)
-    return {path.parent / file: text for file, text in made.items()}
+    texts = html.pages(record, index=path.name, folder=folder, previous=previous)
+    return {path.parent / file: text for file, text in texts.items()}
 
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")

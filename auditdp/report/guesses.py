@@ -83,9 +83,14 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
 
     if claim.kind not in CLAIMS:
         return []
-    made: Any = CLAIMS[claim.kind]
-    known = made(*(as_float(getattr(claim, name)) or 0.0 for name in made.recorded_by))
-    return [(float(epsilon), float(delta)) for epsilon, delta in known.statements()]
+    kind: Any = CLAIMS[claim.kind]
+    claimed_statements = kind(
+        *(as_float(getattr(claim, name)) or 0.0 for name in kind.recorded_by)
+    )
+    return [
+        (float(epsilon), float(delta))
+        for epsilon, delta in claimed_statements.statements()
+    ]
 
 
 def guessing(result: AuditResult) -> str:
@@ -96,30 +101,35 @@ def guessing(result: AuditResult) -> str:
     the certified bound. It is empty if the record has none of them.
     """
     lead = result.leading
-    known = statements(result.claim)
-    if result.verdict is not Verdict.VIOLATED or lead is None or not known:
+    allowed_statements = statements(result.claim)
+    if result.verdict is not Verdict.VIOLATED or lead is None or not allowed_statements:
         return ""
     return (
-        _from_output(result, known)
-        or _from_guesses(lead, result.claim, known)
+        _from_output(result, allowed_statements)
+        or _from_guesses(lead, result.claim, allowed_statements)
         or _from_curve(result, lead)
         or _from_bound(result, lead)
     )
 
 
-def _from_output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
+def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]]) -> str:
     """Return the sentence on one output with two probabilities, for a pure claim."""
-    found = result.counterexample
+    counterexample = result.counterexample
     # Statements on δ are about sets of outputs, and not about one.
-    if found is None or found.probabilities is None or known[0][1] or len(known) > 1:
+    if (
+        counterexample is None
+        or counterexample.probabilities is None
+        or statements[0][1]
+        or len(statements) > 1
+    ):
         return ""
-    first, second = (as_float(p) or 0.0 for p in found.probabilities)
+    first, second = (as_float(p) or 0.0 for p in counterexample.probabilities)
     total = first + second
     if not 0 < total < math.inf:
         return ""
     # The best guess is the likelier input.
     wrong = min(first, second) / total
-    may = _wrong(known[0][0])
+    may = _wrong(statements[0][0])
     return f"Whoever sees this output {_against(wrong, may)}." if wrong < may else ""
 
 
@@ -378,12 +388,12 @@ def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     if trace is None:
         return []
     steps = [each for each in trace.findings if each.kind == "steps"]
-    found = [("accountant", each) for each in steps[:MOST_FINDINGS]]
+    labelled = [("accountant", each) for each in steps[:MOST_FINDINGS]]
     if result.verdict is Verdict.NOT_REFUTED:
         confirmed = [each for each in trace.findings if each.confirmed]
         other = [each for each in confirmed if each.kind != "loss"]
-        found += [("suspicion", each) for each in other[:MOST_FINDINGS]]
-    return found
+        labelled += [("suspicion", each) for each in other[:MOST_FINDINGS]]
+    return labelled
 
 
 def trace_sentences(result: AuditResult) -> list[str]:
@@ -391,11 +401,11 @@ def trace_sentences(result: AuditResult) -> list[str]:
 
     A finding on another pair than that of the counterexample names its pair.
     """
-    shown = result.counterexample
+    counterexample = result.counterexample
     sentences = []
     for finding in understood_findings(result):
         sentence = finding.located
-        if shown is not None and shown.pair != finding.pair:
+        if counterexample is not None and counterexample.pair != finding.pair:
             sentence += f"; on the pair {shorten(finding.pair, MOST_CHARACTERS)}"
         sentences.append(sentence)
     return sentences

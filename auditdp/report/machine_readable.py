@@ -81,21 +81,21 @@ def judged(
     for difference in differences or ():
         kinds = by_audit.setdefault(difference.audit, {})
         kinds.setdefault(difference.kind, []).append(difference.text)
-    found = []
+    audits = []
     for result in record.results:
         level, texts = _judged(result, by_audit.pop(result.id, {}))
-        found.append(Judged(result.id, level, tuple(texts), result))
+        audits.append(Judged(result.id, level, tuple(texts), result))
     crash = "It was planned and has no result: the run did not end."
     for name in record.missing:
         by_audit.pop(name, None)
-        found.append(Judged(name, Level.CRASHED, (crash,), None))
+        audits.append(Judged(name, Level.CRASHED, (crash,), None))
     # These entries of the baseline have no result in this run.
     for name, kinds in by_audit.items():
         if kinds.keys() - {Kind.NOT_RUN}:
             texts = _regressions(kinds)
             level = Level.REGRESSED if texts else Level.FINE
-            found.append(Judged(name, level, tuple(texts), None))
-    return found
+            audits.append(Judged(name, level, tuple(texts), None))
+    return audits
 
 
 def _regressions(kinds: Mapping[Kind, list[str]]) -> list[str]:
@@ -226,9 +226,9 @@ def _case(item: Judged) -> ElementTree.Element:
             ElementTree.SubElement(case, "system-out").text = shown
         return case
     why = xml(" ".join(item.reasons))
-    found = ElementTree.SubElement(case, outcome, type=kind, message=why)
+    element = ElementTree.SubElement(case, outcome, type=kind, message=why)
     if outcome != "skipped":
-        found.text = shown
+        element.text = shown
     return case
 
 
@@ -358,7 +358,7 @@ def _result(item: Judged) -> dict[str, Any]:
     # Lines and numbers change between runs, and the rule of an audit does not.
     fingerprint = hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
     level = "warning" if item.level is Level.REGRESSED else "error"
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "ruleId": f"auditdp/{rule}",
         "ruleIndex": list(RULES).index(rule),
         "level": level,
@@ -368,9 +368,9 @@ def _result(item: Judged) -> dict[str, Any]:
     }
     if item.level is Level.ACCEPTED:
         reason = printable(" ".join(item.reasons))
-        found["suppressions"] = [{"kind": "external", "justification": reason}]
+        content["suppressions"] = [{"kind": "external", "justification": reason}]
     if result is None:
-        return found
+        return content
     places = {"the mechanism": result.mechanism_at, "the audit": result.audit_at}
     related = [
         _location(where, item.audit) | {"message": {"text": text}}
@@ -378,7 +378,7 @@ def _result(item: Judged) -> dict[str, Any]:
         if where not in (None, place(result))
     ]
     if related:
-        found["relatedLocations"] = related
+        content["relatedLocations"] = related
     properties = {"verdict": result.verdict.value, "calls": result.calls}
     claimed = numbers.level(result.claim)
     if result.epsilon_lower is not None:
@@ -387,7 +387,7 @@ def _result(item: Judged) -> dict[str, Any]:
     if result.epsilon_upper is not None:
         upper = outwards(result.epsilon_upper, up=True, digits=6, against=claimed)
         properties["epsilonUpper"] = upper
-    return found | {"properties": properties}
+    return content | {"properties": properties}
 
 
 def _location(where: Place | None, audit: str) -> dict[str, Any]:

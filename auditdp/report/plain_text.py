@@ -56,12 +56,12 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    shown = []
+    escaped = []
     for character in text:
         if character not in keep and unicodedata.category(character) in _INVISIBLE:
             character = repr(character)[1:-1]
-        shown.append(character)
-    return "".join(shown)
+        escaped.append(character)
+    return "".join(escaped)
 
 
 def without_commands(lines: str) -> str:

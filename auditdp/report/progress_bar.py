@@ -50,11 +50,11 @@ def seconds_left(
             map(before.__getitem__, both)
         )
     expected = [slower * before[name] for name in waiting if name in before]
-    known = [*finished.values(), *expected]
-    if not known:
+    times = [*finished.values(), *expected]
+    if not times:
         return None
     unknown = len(waiting) - len(expected)
-    each = expected + [sum(known) / len(known)] * unknown
+    each = expected + [sum(times) / len(times)] * unknown
     # The run ends with its longest audit, or when the workers have shared the rest.
     longest = max(sum(each) / min(workers, len(each)), *each)
     return max(0.0, longest - running)
@@ -134,9 +134,9 @@ class Watch:
             parts.append(f"about {_coarse(rest)} left")
         names = [name.rpartition("::")[2] for name in self._waiting[: self._workers]]
         if names and not self._is_narrow:
-            shown = ", ".join(shorten(printable(name), 30) for name in names[:2])
+            listed = ", ".join(shorten(printable(name), 30) for name in names[:2])
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-            parts.append(f"running {shown}{more}")
+            parts.append(f"running {listed}{more}")
         return " · ".join(parts)
 
 

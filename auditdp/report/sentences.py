@@ -74,8 +74,8 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 def outcomes(record: RunRecord) -> dict[Standing, int]:
     """Return the numbers of audits by standing; that of findings may be 0."""
     counts = Counter(standing(result) for result in record.results)
-    shown = {*counts, Standing.FINDING}
-    return {key: counts[key] for key in Standing if key in shown}
+    listed = {*counts, Standing.FINDING}
+    return {key: counts[key] for key in Standing if key in listed}
 
 
 def headline(
@@ -95,8 +95,8 @@ def headline(
     parts = {
         key: f"{many:,} {outcome_words(key, many)}" for key, many in counts.items()
     }
-    found = count(counts[Standing.FINDING], f"{new}finding")
-    parts[Standing.FINDING] = f"{found} in {of_planned(record)}"
+    findings_text = count(counts[Standing.FINDING], f"{new}finding")
+    parts[Standing.FINDING] = f"{findings_text} in {of_planned(record)}"
     if not (record.audited or findings):
         parts[Standing.FINDING] = "Nothing was audited"
     # The counts beside the findings follow these, which follow unconfirmed refutations.
@@ -121,16 +121,16 @@ def reasons(result: AuditResult) -> list[str]:
     """Return the reasons why an audit is a finding, one sentence each."""
     if not result.is_finding:
         return []
-    found = []
+    sentences = []
     undeclared = result.verdict is not DECLARABLE.get(result.expected)
     if result.verdict is Verdict.VIOLATED and undeclared:
-        found.append(
+        sentences.append(
             "The claim is violated, and the audit does not declare that it is."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
-        found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
+        sentences.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     survived = [f"A control survived: {control}" for control in surviving(result)]
-    return [*found, *missed_declaration(result), *survived]
+    return [*sentences, *missed_declaration(result), *survived]
 
 
 def undecided(result: AuditResult) -> str:
@@ -283,7 +283,7 @@ def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
     An upper bound on other pairs than that of the counterexample is left out, since
     nothing bounds the loss of that one from above.
     """
-    found = []
+    sentences = []
     pair = result.counterexample.pair if result.counterexample else None
     for evidence in result.evidence:
         counts = evidence.details
@@ -297,10 +297,10 @@ def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
             shown = at_most(upper, delta, on=counts.scope)
             sure = confidence(1 - (counts.confidence or 0.0))
             calls = count(evidence.calls, "call")
-            found.append(("at most", f"{shown} ({calls}, {sure})"))
+            sentences.append(("at most", f"{shown} ({calls}, {sure})"))
         if counts.followed is not None:
-            found.append(("law", counts.followed))
-    return found
+            sentences.append(("law", counts.followed))
+    return sentences
 
 
 def mutation_score(*mutations: Mutation) -> str:
@@ -365,12 +365,12 @@ def remarks(record: RunRecord) -> dict[str, str]:
     'self-reported'. Files with 'many audits' leave a small share of alpha to the audits
     of other files.
     """
-    found = {}
+    sentences = {}
     own = sum(result.is_self_reported for result in record.results)
     if own:
         rest, whose = ("rests", "its audit") if own == 1 else ("rest", "their audits")
         sentence = f"{rest} on evidence that code of {whose} computed"
-        found["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+        sentences["self-reported"] = f"{count(own, 'verdict')} {sentence}"
     # Alpha is shared by all audits of a run, whatever their file.
     audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
     crowded = [
@@ -379,11 +379,11 @@ def remarks(record: RunRecord) -> dict[str, str]:
         if number > MANY_AUDITS
     ]
     if crowded:
-        found["many audits"] = (
+        sentences["many audits"] = (
             f"{', '.join(crowded)}: alpha is shared by all audits, so each of the others "
             "has less of it"
         )
-    return found
+    return sentences
 
 
 def run_meaning(record: RunRecord) -> str:
@@ -420,9 +420,9 @@ def run_meaning(record: RunRecord) -> str:
     if unclean or record.ended(Verdict.ERROR):
         return f"This is not a clean run: {unclean}{nothing}".rstrip()
     sentences = [CLEAN_RUN]
-    seen = assurance(record)
-    if seen:
-        sentences.append(f"{seen[:1].upper()}{seen[1:]}.")
+    assured = assurance(record)
+    if assured:
+        sentences.append(f"{assured[:1].upper()}{assured[1:]}.")
     open_audits = sum(result.is_undecided for result in record.results)
     if open_audits:
         verb = "is" if open_audits == 1 else "are"
@@ -448,9 +448,9 @@ def assurance(record: RunRecord) -> str:
         statement = "found an estimate within its margin, on the inputs that were tried"
         parts.append(f"{count(tried, 'audit')} {statement}")
     powers = [(result, result.power) for result in record.results]
-    known = [(result, power) for result, power in powers if power is not None]
-    blind = [(result, power) for result, power in known if power > EXPECTED_POWER]
-    seeing = len(known) - len(blind)
+    powered = [(result, power) for result, power in powers if power is not None]
+    blind = [(result, power) for result, power in powered if power > EXPECTED_POWER]
+    seeing = len(powered) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
         which = "these" if seeing > 1 else "this"

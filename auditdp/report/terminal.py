@@ -102,10 +102,10 @@ def line(
     lines with noise are listed if ``verbose``.
     """
     text = _headline(result, width)
-    shown = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
+    listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
     if verbose:
-        shown += _traced(result)
-    for fact in shown:
+        listed += _traced(result)
+    for fact in listed:
         text.append("\n").append_text(_note(fact, width))
     return _write(text, colour)
 
@@ -130,7 +130,7 @@ def key_numbers(result: AuditResult) -> str:
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the outcomes of a run, its use of alpha, its origin, and its meaning."""
-    found = outcomes(record)
+    counts = outcomes(record)
     meaning = run_meaning(record)
     is_clean = meaning.startswith(CLEAN_RUN)
     calm, closing = "bold yellow", "bold yellow"
@@ -139,7 +139,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     for row in _title(record):
         text.append(textwrap.fill(row, width) + "\n", style="bold")
-    for key, audits in found.items():
+    for key, audits in counts.items():
         words = outcome_words(key, audits) if record.audited or audits else "audited"
         row = textwrap.fill(f"{audits:>6,}  {words}", width, drop_whitespace=False)
         style = STYLES[key] if audits else calm
@@ -147,7 +147,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     text.append("\n")
     for label, value in _about(record).items():
         text.append_text(_note(Fact(label, value), width, indent=0)).append("\n")
-    if not found[Standing.FINDING]:
+    if not counts[Standing.FINDING]:
         text.append("\n" + textwrap.fill(printable(meaning), width), style=closing)
     return _write(text, colour)
 
@@ -169,39 +169,39 @@ def _about(record: RunRecord) -> dict[str, str]:
     """Return the rows of a summary by label."""
     verdicts = Counter(result.verdict for result in record.results)
     numbers = [f"{verdicts[key]} {key}" for key in Verdict if verdicts[key]]
-    shown = {"verdicts": ", ".join(numbers) or "none"}
+    rows = {"verdicts": ", ".join(numbers) or "none"}
     mutations = [each.mutation for each in record.results if each.mutation is not None]
     if mutations:
-        shown["mutants"] = mutation_score(*mutations)
+        rows["mutants"] = mutation_score(*mutations)
     times = [(duration(each.seconds), printable(each.id)) for each in slowest(record)]
     widest = max([7, *(len(time) for time, _ in times)])
-    shown["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
-    shown |= {
+    rows["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
+    rows |= {
         "alpha": _alpha(record),
         **remarks(record),
         "root seed": str(record.root_seed),
     }
-    shown |= {
+    rows |= {
         "revision": record.revision or "unknown",
         "device": record.device or "unknown",
         "sandbox": record.sandbox,
     }
-    return {label: value for label, value in shown.items() if value}
+    return {label: value for label, value in rows.items() if value}
 
 
 def _headline(result: AuditResult, width: int) -> Text:
     """Return verdict, id and numbers: the numbers in columns, on the right."""
     label = verdict_label(result)
     claim = printable(result.claim.text) if result.claim else MISSING
-    found = bounds(result) if result.claim else MISSING
+    interval = bounds(result) if result.claim else MISSING
     calls = count(result.calls, "call") if result.calls else MISSING
     time = duration(result.seconds)
     text = Text().append(label, style=STYLES[standing(result)])
     text.append(f"{label:<13} {printable(result.id)}".removeprefix(label))
-    right = f"{claim:<13} {found:<16} {calls:>13} {time:>7}"
+    right = f"{claim:<13} {interval:<16} {calls:>13} {time:>7}"
     if len(right) > width:
-        known = [part for part in (claim, found, calls, time) if part != MISSING]
-        rows = textwrap.wrap(" · ".join(known), width - INDENT)
+        parts = [part for part in (claim, interval, calls, time) if part != MISSING]
+        rows = textwrap.wrap(" · ".join(parts), width - INDENT)
         return text.append("".join(f"\n{' ' * INDENT}{row}" for row in rows))
     # The numbers of all audits are aligned on the right.
     room = width - len(right)

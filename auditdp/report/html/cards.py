@@ -114,10 +114,10 @@ def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str
     upper = as_float(result.epsilon_upper)
     # A finite upper bound limits how wrong the claim is.
     if result.counterexample and lead and upper is not None and math.isfinite(upper):
-        most = numbers.bound(upper, up=True, against=level(claim))
+        limit = numbers.bound(upper, up=True, against=level(claim))
         at = numbers.at_delta(claim)
         scope = f"within the scope of the {lead.kind} evidence"
-        yield f"{numbers.symbol(claim)} ≤ {most}{at}, {scope}."
+        yield f"{numbers.symbol(claim)} ≤ {limit}{at}, {scope}."
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
         proves = evidence.verdict is Verdict.CERTIFIED and not is_pure
         is_drawn = plots and (proves or result.verdict is not Verdict.CERTIFIED)
         statement = evidence.statement
-        shown = f"{statement}; {numbers.bounds(result)}"
-        facts = evidence_facts(evidence, claim, already_shown=shown, pair=pair)
+        stated = f"{statement}; {numbers.bounds(result)}"
+        facts = evidence_facts(evidence, claim, already_shown=stated, pair=pair)
         if result.summary.startswith(statement):
             statement = ""
         drawn = list(_plots(evidence, claim)) if is_drawn else []
@@ -164,13 +164,13 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
 
 def _assumptions(evidence: Evidence, claim: ClaimRecord | None) -> list[str]:
     adjacency = claim.adjacency if claim else ""
-    shown = f"scope: {evidence.statement}; neighbours: {adjacency}"
-    found = []
+    stated = f"scope: {evidence.statement}; neighbours: {adjacency}"
+    unstated = []
     for text in evidence.assumptions:
         head, _, rest = text.partition(": ")
-        if head not in ("scope", "neighbours") or not contains_phrase(shown, rest):
-            found.append(text)
-    return found
+        if head not in ("scope", "neighbours") or not contains_phrase(stated, rest):
+            unstated.append(text)
+    return unstated
 
 
 def _plots(

@@ -91,11 +91,11 @@ def inputs(pair: str) -> DrawnPair | None:
     """
     if len(pair) > LIMITS.characters:
         return None
-    found = _PAIR.fullmatch(pair.strip())
-    if found is None:
+    match = _PAIR.fullmatch(pair.strip())
+    if match is None:
         return None
-    first, second = found["first"], found["second"]
-    name = found["name"] or ""
+    first, second = match["first"], match["second"]
+    name = match["name"] or ""
     return DrawnPair(name, drawing(first, second), drawing(second, first))
 
 
@@ -113,16 +113,16 @@ def _graph(text: str, other: str) -> Graph | None:
     ends = [end for edge in edges for end in edge]
     if not max([0, *ends]) < nodes <= LIMITS.nodes:
         return None
-    kept = edges
+    common = edges
     if re.fullmatch(_GRAPH, other):
-        _, kept = _parts(other)
+        _, common = _parts(other)
     # The circle has radius 42 around the centre of the square.
     places = []
     for node in range(nodes):
         angle = 2 * math.pi * node / nodes
         across, up = 50 + 42 * math.sin(angle), 50 - 42 * math.cos(angle)
         places.append((round(across, 1), round(up, 1)))
-    drawn = [(*places[i], *places[j], (i, j) not in kept) for i, j in edges]
+    drawn = [(*places[i], *places[j], (i, j) not in common) for i, j in edges]
     return Graph(places, drawn, text)
 
 

@@ -54,8 +54,8 @@ def _axes(axes: Axes | None, height: float) -> Axes:
         return axes
     from matplotlib import pyplot
 
-    _, made = pyplot.subplots(figsize=(6, height), layout="constrained")
-    return made
+    _, new = pyplot.subplots(figsize=(6, height), layout="constrained")
+    return new
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:

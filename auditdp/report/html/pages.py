@@ -98,13 +98,13 @@ def pages(
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     style = files("auditdp.report.html").joinpath("report.css")
-    made = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
+    texts = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
     # The empty names are the neighbours of the first and the last page.
     names = ["", *(f"{file_name(view.result.id)}.html" for view in views), ""]
     template = environment().get_template("audit.html.j2")
     evidence = _Drawn()
     for k, view in enumerate(views):
-        made[view.address] = template.render(
+        texts[view.address] = template.render(
             record=record,
             view=view,
             evidence=evidence(view.result),
@@ -114,9 +114,9 @@ def pages(
         )
     at = f"{folder}/{DATA}"
     data = record.to_json(indent=None)
-    made[at] = data
-    made[index] = _index(record, views, previous, data=data, at=at, evidence=evidence)
-    return made
+    texts[at] = data
+    texts[index] = _index(record, views, previous, data=data, at=at, evidence=evidence)
+    return texts
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
@@ -194,7 +194,7 @@ def _index(
 @cache
 def environment() -> Environment:
     """Return the templates of reports, which escape every value."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
         # A misspelled name in a template is an error, and not an empty text.
@@ -203,7 +203,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    made.filters |= {
+    templates.filters |= {
         "bounds": numbers.bounds,
         "breakable": _breakable,
         "moment": _moment,
@@ -244,8 +244,8 @@ def environment() -> Environment:
         "tables": tables,
         "ticks": {name: place(ratio) for name, ratio in TICKS.items()},
     }
-    made.globals |= shared
-    return made
+    templates.globals |= shared
+    return templates
 
 
 def _printable(value: object) -> str:
@@ -295,8 +295,8 @@ def paper(source: str) -> str:
     >>> paper("a reading of ours: Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949")
     'Sajadmanesh et al. 2023'
     """
-    found = _PAPER.search(source)
-    return f"{found[1]} {found[2]}" if found else NO_PAPER
+    match = _PAPER.search(source)
+    return f"{match[1]} {match[2]}" if match else NO_PAPER
 
 
 def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
@@ -332,14 +332,14 @@ def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
-    found = []
+    changed = []
     for name in dict.fromkeys([*new, *old]):
         now = new.get(name)
         then_text, now_text = _verdict_text(old.get(name)), _verdict_text(now)
         if then_text != now_text and name not in record.missing:
             is_finding = now is not None and now.needs_a_look
-            found.append(Change(name, then_text, now_text, is_finding))
-    return sorted(found, key=lambda change: not change.finding)
+            changed.append(Change(name, then_text, now_text, is_finding))
+    return sorted(changed, key=lambda change: not change.finding)
 
 
 def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
@@ -411,19 +411,19 @@ def summary(record: RunRecord) -> list[ClaimSummary]:
 def _row(
     claimed: str, results: Sequence[AuditResult], missing: int = 0
 ) -> ClaimSummary:
-    found = Counter(standing(result) for result in results)
-    counts = [sum(found[key] for key in keys) for keys in COLUMNS.values()]
+    standings = Counter(standing(result) for result in results)
+    counts = [sum(standings[key] for key in keys) for keys in COLUMNS.values()]
     # Nothing is known of audits without a result.
     counts[-1] += missing
     clean = [each for each in results if each.verdict is Verdict.NOT_REFUTED]
     powers = [result.power or math.inf for result in clean]
-    known = sorted(power for power in powers if power < math.inf)
+    finite = sorted(power for power in powers if power < math.inf)
     missed = []
-    if known:
-        ends = [bound(power, up=True, digits=2) for power in (known[0], known[-1])]
+    if finite:
+        ends = [bound(power, up=True, digits=2) for power in (finite[0], finite[-1])]
         missed.append(f"below {' to '.join(dict.fromkeys(ends))}×")
-    if len(powers) > len(known):
-        missed.append(f"any in {len(powers) - len(known):,}")
+    if len(powers) > len(finite):
+        missed.append(f"any in {len(powers) - len(finite):,}")
     return ClaimSummary(claimed, counts, "; ".join(missed))
 
 

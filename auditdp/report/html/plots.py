@@ -228,8 +228,8 @@ def interval_of(result: AuditResult) -> Interval | None:
     if result.verdict is Verdict.NOT_REFUTED:
         games = details(result.evidence, GameDetails)
         losses = [game.detectable_epsilon for game in games]
-        known = [loss for loss in losses if loss is not None]
-        detectable = next((place(loss / claimed) for loss in known), None)
+        finite = [loss for loss in losses if loss is not None]
+        detectable = next((place(loss / claimed) for loss in finite), None)
     return Interval(
         start=start,
         end=max(start, end),
@@ -425,8 +425,8 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
 
 def _finite(points: Iterable[Point], *, positive: bool = False) -> list[Point]:
     """Return the finite points, or those of them that a logarithmic plot can have."""
-    found = [(float(x), float(y)) for x, y in points]
-    finite = [point for point in found if all(map(math.isfinite, point))]
+    numbers = [(float(x), float(y)) for x, y in points]
+    finite = [point for point in numbers if all(map(math.isfinite, point))]
     return [point for point in finite if not positive or min(point) > 0]
 
 
@@ -441,8 +441,8 @@ def _class_row(row: ClassOfInputs) -> Row | None:
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and its variance over its bound, if it has one."""
-    most = row.variance_bound
-    if not most:
+    limit = row.variance_bound
+    if not limit:
         return None
-    values = (row.variance_low / most, row.variance / most, row.variance_high / most)
+    values = (row.variance_low / limit, row.variance / limit, row.variance_high / limit)
     return (row.name, *values) if all(map(math.isfinite, values)) else None
