@@ -1,1 +1,1 @@
-"""What an audit leaves behind: results, their details, the verdict and the budget."""
+"""Records of audits: results, details of evidence, verdicts, budgets and baselines."""

@@ -1,7 +1,8 @@
 """The file of a baseline, and how a run updates it.
 
-The file is TOML that is read in a diff: sorted, without floats and without line numbers. A new
-baseline has the results of the run, and findings only if they are accepted.
+The file is TOML that is read in a diff: sorted, without floats and without line
+numbers. A new baseline has the results of the run, and findings only if they are
+accepted.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ VERSION = 3
 READABLE = (1, 2, VERSION)
 """Versions of the file that can be read.
 
-Version 1 has a digest of the digits of the claim, which is ignored, and its calls include those
-of counting. Versions 1 and 2 have no digest of the adjacency.
+Version 1 has a digest of the digits of the claim, which is ignored, and its calls
+include those of counting. Versions 1 and 2 have no digest of the adjacency.
 """
-HEAD = """\
-# What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
-# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
-"""
+HEAD = (
+    "# What the audits of this repository are known to show. A run that finds more, or "
+    "looks at less, is a regression.\n"
+    "# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be "
+    "reviewed like code.\n"
+)
 UPDATE = "auditdp baseline update"
 NUMBERS = {
     "at_least": 1,
@@ -47,7 +50,7 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""The keys of numbers, which the file holds as texts: how many there are, None for any."""
+"""Keys of numbers, which are texts in the file, with their amount, or None for any."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """The keys whose value is not a text."""
@@ -107,6 +110,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
             f"{path}: audit = {audits!r}; expected tables such as {example}"
         )
     entries = {}
+    # The message of each error names the table.
     for name, table in audits.items():
         where = f"{path}, [audit.{_text(name)}]"
         if not isinstance(table, dict):
@@ -128,6 +132,7 @@ def write_baseline(entries: Iterable[Entry]) -> str:
 
 
 def _block(entry: Entry) -> str:
+    # The fields of an entry are the keys of the file.
     defaults = {field.name: field.default for field in fields(Entry)}
     lines = [f"[audit.{_text(entry.id)}]"]
     for key in KEYS:
@@ -186,6 +191,7 @@ def _entry(name: str, table: dict[str, Any], where: str) -> Entry:
     declared = DECLARABLE.get(entry.expect)
     if entry.expect != "holds" and declared is None:
         raise _refused(where, "expect", entry.expect, ["holds", *DECLARABLE])
+    # A finding that is neither declared nor accepted must not become known silently.
     undeclared = entry.verdict in REFUTATIONS and entry.verdict is not declared
     if undeclared and entry.accepted is None:
         raise ConfigurationError(
@@ -205,14 +211,15 @@ def _refused(
 def _read(key: str, value: Any, where: str) -> Any:
     """Return the value of an entry's field from that in the file."""
     expected = TYPES.get(key, str)
-    shown = f"{where}: {key} = {value!r}"
+    given = f"{where}: {key} = {value!r}"
+    # In Python a boolean is an integer.
     is_of_type = isinstance(value, expected) and not isinstance(value, bool)
     if is_of_type and expected is list:
         is_of_type = all(isinstance(item, str) for item in value)
     if not is_of_type:
-        raise ConfigurationError(f"{shown}; expected {EXPECTED[expected]}")
+        raise ConfigurationError(f"{given}; expected {EXPECTED[expected]}")
     if key in NUMBERS:
-        return _numbers(NUMBERS[key], value, shown)
+        return _numbers(NUMBERS[key], value, given)
     if key == "verdict" and value not in VERDICTS:
         raise _refused(where, key, value, VERDICTS)
     if key == "verdict":
@@ -220,11 +227,11 @@ def _read(key: str, value: Any, where: str) -> Any:
     if key == "accepted":
         return _accepted(value, f"{where}.accepted")
     if key == "calls" and value < 0:
-        raise ConfigurationError(f"{shown}; expected a number >= 0")
+        raise ConfigurationError(f"{given}; expected a number >= 0")
     return tuple(value) if expected is list else value
 
 
-def _numbers(amount: int | None, text: str, shown: str) -> Any:
+def _numbers(amount: int | None, text: str, given: str) -> Any:
     """Return one number, or the tuple of several."""
     try:
         numbers = tuple(map(float, text.split()))
@@ -232,7 +239,7 @@ def _numbers(amount: int | None, text: str, shown: str) -> Any:
         numbers = ()
     if not numbers or amount not in (None, len(numbers)):
         needed = {None: "numbers", 1: "a number", 2: "two numbers"}[amount]
-        raise ConfigurationError(f'{shown}; expected {needed} as a text, such as "0.8"')
+        raise ConfigurationError(f'{given}; expected {needed} as a text, such as "0.8"')
     return numbers[0] if amount == 1 else numbers
 
 
@@ -258,8 +265,8 @@ def updated(
 ) -> dict[str, Entry]:
     """Return the entries after a run, which replaces those that it covers.
 
-    Claims and bounds keep the digits of the old entry if the run does not contradict them, so
-    that a diff has no meaningless changes.
+    Claims and bounds keep the digits of the old entry if the run does not contradict
+    them, so that a diff has no meaningless changes.
 
     Args:
         known: The old entries by id.
@@ -267,8 +274,8 @@ def updated(
         accept: New acceptances of findings, by id.
 
     Raises:
-        ConfigurationError: If an audit crashed or has no result, a finding is not accepted,
-            or an acceptance names no finding.
+        ConfigurationError: If an audit crashed or has no result, a finding is not
+            accepted, or an acceptance names no finding.
     """
     crashed = [each.id for each in record.results if each.verdict is Verdict.ERROR]
     crashed += record.missing
@@ -285,18 +292,21 @@ def updated(
                 f"{', '.join(findings) or 'none'}"
             )
     results = {result.id: result for result in record.results}
-    asked = covered(record)
+    is_covered = covered(record)
+    # Entries that the run was not to audit stay; others without a result are gone.
     entries = {
         name: entry
         for name, entry in known.items()
-        if name not in results and not asked(name)
+        if name not in results and not is_covered(name)
     }
     for name, result in results.items():
         old = known.get(name)
         accepted = accept.get(name)
         if accepted is None and old is not None and old.verdict is result.verdict:
             accepted = old.accepted
-        entry = entry_of(result, accepted if result.is_finding else None)
+        if not result.is_finding:
+            accepted = None
+        entry = entry_of(result, accepted)
         if old is not None and old.same(entry):
             entry = _as_written(old, entry)
         entries[name] = entry
@@ -312,14 +322,14 @@ def updated(
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
     """Return a new entry with the digits of the old one, as far as both agree."""
-    kept = ["claim", "adjacency"]
+    agreed = ["claim", "adjacency"]
     if old.numbers:
-        kept.append("numbers")
+        agreed.append("numbers")
     if not drift(old, entry):
         # A bound that only one of the runs has is a change, and not one of digits.
         bounds = ("at_least", "at_most", "counted", "told_apart")
         for name in bounds:
             if None not in (getattr(old, name), getattr(entry, name)):
-                kept.append(name)
-    values: dict[str, Any] = {name: getattr(old, name) for name in kept}
+                agreed.append(name)
+    values: dict[str, Any] = {name: getattr(old, name) for name in agreed}
     return replace(entry, **values)

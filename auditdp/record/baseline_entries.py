@@ -1,10 +1,10 @@
 """Entries of a baseline: the claim of an audit, its verdict, and its strength.
 
 Claims are computed, by accountants or from parameters, and a processor with other
-instructions computes other last digits. So two claims are equal if their texts are equal
-except for numbers, and their numbers differ by no more than floating point explains. A digest
-of the digits cannot decide that, and one of rounded digits neither: a number may lie where it
-is rounded up on one machine and down on another.
+instructions computes other last digits. So two claims are equal if their texts are
+equal except for numbers, and their numbers differ by no more than floating point
+explains. A digest of the digits cannot decide that, and one of rounded digits neither:
+a number may lie where it is rounded up on one machine and down on another.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Claimed:
     Attributes:
         claim: The claim, as reports write it.
         adjacency: The adjacency, as reports write it; a long domain is cut there.
-        numbers: The numbers of the claim, one or two, or those of a curve; empty if they are
-            not known.
+        numbers: The numbers of the claim, one or two, or those of a curve; empty if
+            they are not known.
         digest: The digest of the whole adjacency; empty if an earlier version wrote the
             record, or if no inputs are given.
     """
@@ -98,10 +98,10 @@ class Claimed:
         )
 
     def same(self, other: Claimed) -> bool:
-        """Return whether two claims are equal up to floating point.
+        """Compare two claims up to floating point.
 
-        If both have their numbers, the numbers in their texts are not compared, since they
-        are the same numbers after rounding.
+        If both have their numbers, the numbers in their texts are not compared, since
+        they are the same numbers after rounding.
         """
         if not self.same_neighbours(other):
             return False
@@ -117,7 +117,7 @@ class Claimed:
         return all(same_number(a, b, near=near) for a, b in pairs)
 
     def same_neighbours(self, other: Claimed) -> bool:
-        """Return whether two claims have the same neighbours.
+        """Compare the neighbours of two claims.
 
         Unless both have a digest, the texts of their adjacencies are compared alone.
         """
@@ -130,7 +130,7 @@ def _without_numbers(text: str) -> str:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Return whether two texts are equal up to the last of six digits of their numbers.
+    """Compare two texts up to the last of six digits of their numbers.
 
     >>> same_text("at most 0.333333", "at most 0.333334"), same_text("3 nodes", "4 nodes")
     (True, False)
@@ -152,10 +152,10 @@ class Entry(Claimed):
         at_least: Lower bound on the parameter of the claim, rounded down, or None.
         at_most: Upper bound on the parameter of the claim, rounded up, or None.
         counted: (ε, δ) of the inputs played, by counting, rounded up.
-        told_apart: Probability of an event on one input played, rounded down, and on its
-            neighbour, rounded up, by counting.
-        sees: The smallest loss that a clean game refutes nine times in ten, as a multiple of
-            the claim, rounded up; None if it is not known.
+        told_apart: Probability of an event on one input played, rounded down, and on
+            its neighbour, rounded up, by counting.
+        sees: The smallest loss that a clean game refutes nine times in ten, as a
+            multiple of the claim, rounded up; None if it is not known.
         evidence: The kinds of evidence that were gathered.
         controls: The broken twins that were refuted.
         calls: Calls that the audit and its budget decide, rounded down.
@@ -182,7 +182,9 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     about_played = [e for e in result.evidence if e.known.subject is Subject.PLAYED]
     counted = about_played[0].epsilon_upper if about_played else None
     refuted = [control.name for control in result.controls if not control.survived]
+    # Chance decides these calls, so they cannot be compared between runs.
     drawn = sum(each.calls for each in result.evidence if decided_by_data(each))
+    # An infinite loss stays infinite: the audit detects nothing.
     sees = None
     if result.power is not None:
         sees = _outward(result.power, up=True) or math.inf
@@ -210,7 +212,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
 
 
 def decided_by_data(evidence: Evidence) -> bool:
-    """Return whether the outputs decide the number of calls of an evidence."""
+    """Return True if the outputs decide the number of calls of an evidence."""
     game = evidence.details
     sought = isinstance(game, GameDetails) and game.calls_to_find is not None
     return evidence.known.by_data or sought
@@ -233,10 +235,11 @@ def _outward(value: float | None, *, up: bool) -> float | None:
     """
     if value is None or math.isnan(value):
         return None
-    if value == math.inf if up else value <= 0:
+    if (up and value == math.inf) or (not up and value <= 0):
         return None
     short = value
-    for rounding in (ROUND_HALF_EVEN, ROUND_CEILING if up else ROUND_FLOOR):
+    directed = ROUND_CEILING if up else ROUND_FLOOR
+    for rounding in (ROUND_HALF_EVEN, directed):
         context = Context(prec=DIGITS, rounding=rounding)
         short = float(context.create_decimal_from_float(value))
         # A bound may differ from a short number by rounding alone.

@@ -1,11 +1,11 @@
 """Typed records of the numbers behind each kind of evidence, for logs and JSON reports.
 
-A field that is None is left out of JSON unless ``always`` names it. A record keeps unknown
-fields in ``more`` and writes them as they were read: an audit's ``figure`` adds such fields,
-and another version of auditdp may have written some.
+A field that is None is left out of JSON unless ``always`` names it. A record keeps
+unknown fields in ``more`` and writes them as they were read: an audit's ``figure`` adds
+such fields, and another version of auditdp may have written some.
 
-A new kind of evidence is a function in a file of its own and an entry of ``KINDS``, from which
-the JSON schema, reports, verdicts and the shares of alpha follow.
+A new kind of evidence is a function in a file of its own and an entry of ``KINDS``,
+from which the JSON schema, reports, verdicts and the shares of alpha follow.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Details(Row):
     """What is not known here, by its key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON object of the fields, with the plot and unknown fields last."""
+        """Return the JSON object, with the plot and unknown fields last."""
         scatter = fields.pop("scatter")
         more: dict[str, Any] = fields.pop("more")
         return super().written(fields | {"scatter": scatter}) | more
 
     def values(self) -> Iterator[tuple[str, Any]]:
-        """Yield (key, value) of the fields that are not empty, and of unknown fields."""
+        """Yield (key, value) of the fields with a value, and of unknown fields."""
         for name, value in vars(self).items():
             if value is not None and name not in ("scatter", "more"):
                 yield name, value
@@ -273,7 +273,7 @@ class CountingDetails(Details):
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON object; δ at the claim is left out if no outputs were counted."""
+        """Return the JSON object, without δ at the claim if no outputs were counted."""
         if self.delta_upper is None:
             del fields["delta_at_claim"]
         return super().written(fields)
@@ -332,7 +332,7 @@ class EstimationDetails(Details):
 
 
 class Subject(Enum):
-    """What a kind of evidence is about."""
+    """Objects of the kinds of evidence."""
 
     CODE = "the outputs of the code"
     PLAYED = "the outputs of the code on the inputs played, and how they follow the stated law"
@@ -363,24 +363,24 @@ class EvidenceKind:
     Only evidence about the code itself, or its calibration, refutes a proved claim.
     """
     usual: bool = True
-    """Whether it is gathered if it applies, for an audit that names no kinds."""
+    """True if an audit that names no kinds gathers it if it applies."""
     sampled: bool = False
-    """Whether it errs with a probability, so that it has a share of alpha.
+    """True if it errs with a probability, so that it has a share of alpha.
 
     Such evidence detects smaller losses with more calls.
     """
     any_claim: bool = True
-    """Whether it applies to claims of any curve, and not to ε, δ and μ alone."""
+    """True if it applies to claims of any curve, and not to ε, δ and μ alone."""
     by_data: bool = False
-    """Whether the drawn outputs decide if it is gathered."""
+    """True if the drawn outputs decide whether it is gathered."""
     sees_noise: bool = True
-    """Whether it depends on the size of the noise, and so has to refute every control."""
+    """True if it depends on the size of the noise, and has to refute every control."""
     opposes: bool = False
-    """Whether its lower bound is compared with the upper bounds of other evidence."""
+    """True if its lower bound is compared with the upper bounds of other evidence."""
 
     @property
     def proves(self) -> bool:
-        """Whether its statements on a law or a model are proved, not sampled."""
+        """True if its statements on a law or a model are proved, not sampled."""
         return self.subject in (Subject.LAW, Subject.MODEL)
 
 
@@ -453,7 +453,7 @@ KINDS = {
         any_claim=False,
     ),
 }
-"""The kinds of evidence by name, in order of gathering; of equal verdicts the first leads."""
+"""Kinds of evidence by name, in order of gathering; of equal verdicts the first leads."""
 
 if TYPE_CHECKING:
     AnyDetails = Details
@@ -464,7 +464,7 @@ else:
 
 
 def kind_of(name: str) -> EvidenceKind:
-    """Return a kind of evidence, with defaults for one of another version of auditdp."""
+    """Return a kind of evidence; one of another version of auditdp has defaults."""
     title = name.replace("_", " ").capitalize()
     return KINDS.get(name) or EvidenceKind("", Details, title, "")
 
@@ -485,8 +485,12 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     if not isinstance(given, Mapping):
         raise ValueError(f"{where} as a mapping, got {given!r:.80}")
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
+    # A field of another version is kept, and not an error.
     for name, value in given.items():
-        (known if name in names else more)[str(name)] = value
-    return TypeAdapter(record).validate_python({**known, "more": more})
+        if name in names:
+            fields[name] = value
+        else:
+            more[str(name)] = value
+    return TypeAdapter(record).validate_python({**fields, "more": more})

@@ -1,4 +1,4 @@
-"""Differences between a baseline and a run: findings, weaker audits, and stale entries."""
+"""Differences between a baseline and a run: findings, weaker audits, stale entries."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
-SEEN = 1.5
+EXPECTED_POWER = 1.5
 """Loss that an audit should detect, as a multiple of the claim."""
-BLIND = 2.0
+BLIND_POWER = 2.0
 """Multiple of the claim beyond which a new audit is reported as weak."""
-FELL = 1.5
+POWER_GROWTH = 1.5
 """Growth of the detectable loss that counts as weaker.
 
-Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred checks
-of harmless changes.
+Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred
+checks of harmless changes.
 """
 
 
@@ -93,7 +93,8 @@ def differences(
         known: The entries by id.
         record: The run.
         covered: Test of ids: whether the run was to audit them, if they exist.
-        today: The day in UTC; an acceptance holds until the end of the day of its expiry.
+        today: The day in UTC; an acceptance holds until the end of the day of its
+            expiry.
     """
     results = {result.id: result for result in record.results}
     found = [
@@ -169,6 +170,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         yield Kind.CHANGED, text
     if not now.claim or not entry.claim or entry.same(now):
         return  # a skipped audit states no claim
+    # The digests differ and the texts do not, so no text can show the change.
     if entry.adjacency == now.adjacency and not entry.same_neighbours(now):
         yield (
             Kind.CHANGED,
@@ -177,6 +179,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         )
         return
     then, new = (f"{each.claim} ({each.adjacency})" for each in (entry, now))
+    # Equal texts hide a change in later digits.
     if then == new:
         then, new = (
             f"{each.claim}, in full {' '.join(map(repr, each.numbers))},"
@@ -222,6 +225,7 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
             yield Kind.SKIPPED, text
         return
     changes = [*_changes(entry, now, result), *_sight(entry, result)]
+    # Weaker changes are listed one by one; others are summed up.
     weaker = [text for kind, text in changes if kind is Kind.WEAKER]
     chance = [text for kind, text in changes if kind is Kind.CHANCE]
     stronger = [text for kind, text in changes if kind is Kind.STRONGER]
@@ -258,8 +262,8 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
         yield may_vary, f"control {name!r} is no longer refuted"
     for name in _lacking(now.controls, entry.controls):
         yield Kind.STRONGER, f"control {name!r} is new"
-    # The calls of a game that refuted a claim, or was not confirmed, say how soon it ended,
-    # and not how strong it is.
+    # The calls of a game that refuted a claim, or was not confirmed, say how soon it
+    # ended, and not how strong it is.
     decided = {*verdicts} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
         kind = Kind.WEAKER if now.calls < entry.calls else Kind.STRONGER
@@ -267,10 +271,10 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
-    """Yield why an audit detects less than its entry, or for a new one, why it is blind."""
+    """Yield the reason if an audit detects less than its entry, or is new and blind."""
     power = result.power
-    then = BLIND if entry is None else entry.sees
-    if power is None or then is None or power <= max(then, 1.0) * FELL:
+    then = BLIND_POWER if entry is None else entry.sees
+    if power is None or then is None or power <= max(then, 1.0) * POWER_GROWTH:
         return
     now = f"one of {outwards(power, up=True, digits=2)} times"
     if power == math.inf:
@@ -280,8 +284,8 @@ def _sight(entry: Entry | None, result: AuditResult) -> Found:
     else:
         text = f"a loss of {then:g} times the claim was seen in the baseline, only {now} now"
     remedy = (
-        f"give it more calls, as --budget level:{SEEN:g} counts them, or "
-        f"Audit(find='level:{SEEN:g}')"
+        f"give it more calls, as --budget level:{EXPECTED_POWER:g} counts them, or "
+        f"Audit(find='level:{EXPECTED_POWER:g}')"
     )
     if result.has_same_outputs:
         remedy = (
@@ -299,21 +303,23 @@ def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
 
 
 def drift(entry: Entry, now: Entry) -> str:
-    """Return how two runs contradict each other, or an empty text.
+    """Return the contradiction between two runs, or an empty text.
 
-    Two intervals without a common point contradict each other. Counts contradict each other
-    if one run certifies an event of probability at least p on an input and at most q on its
-    neighbour, and the other run certifies (ε, δ) for all events: p > e^ε q + δ. A lower bound
-    of the game above a counted ε contradicts nothing, since the loss may be in outputs that
-    are rarer than δ.
+    Two intervals without a common point contradict each other. Counts contradict each
+    other if one run certifies an event of probability at least p on an input and at
+    most q on its neighbour, and the other run certifies (ε, δ) for all events: p > e^ε
+    q + δ. A lower bound of the game above a counted ε contradicts nothing, since the
+    loss may be in outputs that are rarer than δ.
 
-    Guarantee: for an audit of the same inputs whose mechanism did not change, the text is not
-    empty with probability at most 4α, the sum of the errors of the statements, where α is the
-    error of counting or of the game in one audit. Two runs have to err in opposite directions
-    for it, which is far rarer (``tests/statistical/test_unchanged_audits.py``).
+    Guarantee: for an audit of the same inputs whose mechanism did not change, the text
+    is not empty with probability at most 4α, the sum of the errors of the statements,
+    where α is the error of counting or of the game in one audit. Two runs have to err
+    in opposite directions for it, which is far rarer
+    (``tests/statistical/test_unchanged_audits.py``).
     """
     then_low, then_high = entry.at_least, entry.at_most
     low, high = now.at_least, now.at_most
+    # Two certified intervals without a common point cannot both be right.
     if low is not None and then_high is not None and low > then_high:
         return f"at most {then_high:g} in the baseline, at least {low:g} now"
     if high is not None and then_low is not None and high < then_low:
@@ -330,7 +336,7 @@ def drift(entry: Entry, now: Entry) -> str:
 def _counts_contradict(
     counted: tuple[float, float] | None, event: tuple[float, float] | None
 ) -> tuple[str, ...]:
-    """Return sentences on a bound and on an event that breaks it, if both contradict."""
+    """Return sentences on a bound and on an event that contradicts it, or nothing."""
     if counted is None or event is None:
         return ()
     epsilon, delta = counted
@@ -364,6 +370,7 @@ def _without_result(
             continue
         kind = Kind.GONE
         text = "there is no such audit any more"
+        # A new audit of an equal claim may be the old one under another name.
         same = [other.id for other in new if entry.same(other)]
         if len(same) == 1:
             text += f"; perhaps it is {same[0]} now"

@@ -1,4 +1,4 @@
-"""Types of the fields of records, and the base of records that leave out empty fields."""
+"""Types of fields of records, and the base of records without their empty fields."""
 
 from __future__ import annotations
 

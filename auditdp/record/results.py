@@ -1,10 +1,11 @@
 """Results of audits: verdicts, evidence, counterexamples, and the record of a run.
 
-All of it is plain data that goes to JSON and back without loss, and every report is a pure
-function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
+All of it is plain data that goes to JSON and back without loss, and every report is a
+pure function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
 
-A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``, which
-imports this module, so they are named by their addresses and imported at the first use.
+A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``,
+which imports this module, so they are named by their addresses and imported at the
+first use.
 """
 
 from __future__ import annotations
@@ -163,11 +164,11 @@ def details(evidence: Iterable[Evidence], kind: type[AnyOf]) -> Iterator[AnyOf]:
 
 
 def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
-    """Add the numbers and the plot of an audit's ``figure`` to the details of an evidence.
+    """Add the numbers and the plot of an audit's ``figure`` to an evidence.
 
     Raises:
-        ValueError: If its scatter plot, or a detail of the same name, is of another type
-            (a pydantic.ValidationError).
+        ValueError: If its scatter plot, or a detail of the same name, is of another
+            type (a pydantic.ValidationError).
     """
     own = evidence.details
     given = {each.name: getattr(own, each.name) for each in fields(own)}
@@ -243,7 +244,7 @@ class ControlResult:
 
     @property
     def survived(self) -> bool:
-        """Whether the audit did not refute it."""
+        """True if the audit did not refute it."""
         return self.verdict not in REFUTATIONS
 
 
@@ -307,7 +308,7 @@ class AuditResult:
 
     @property
     def is_self_reported(self) -> bool:
-        """Whether all evidence for the verdict was computed by code of the audit."""
+        """True if all evidence for the verdict was computed by code of the audit."""
         supporting = self._supporting
         return bool(supporting) and all(each.self_reported for each in supporting)
 
@@ -320,9 +321,9 @@ class AuditResult:
     def power(self) -> float | None:
         """The smallest loss that a clean game refutes nine times in ten.
 
-        It is a multiple of the claim, and infinite if the game would refute no loss of a
-        known size, for example because both inputs of every pair have equal outputs. It
-        is None if no clean game decided, or if the claim is not about privacy.
+        It is a multiple of the claim, and infinite if the game would refute no loss of
+        a known size, for example because both inputs of every pair have equal outputs.
+        It is None if no clean game decided, or if the claim is not about privacy.
         """
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
@@ -330,13 +331,14 @@ class AuditResult:
         games = self._games
         if not games or games[0].detectable_epsilon is None or not claimed:
             return None
+        # No loss is detectable in equal outputs, whatever the calls are.
         if games[0].same_outputs:
             return math.inf
         return float(games[0].detectable_epsilon) / float(claimed)
 
     @property
     def has_same_outputs(self) -> bool:
-        """Whether both inputs of every pair gave equal outputs, which hides any loss."""
+        """True if both inputs of every pair gave equal outputs, which hides any loss."""
         return any(game.same_outputs for game in self._games)
 
     @property
@@ -364,7 +366,7 @@ class AuditResult:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the audit found the fault that it declares, and no other."""
+        """True if the audit found the fault that it declares, and no other."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
         declared = DECLARABLE.get(self.expected)
@@ -381,6 +383,7 @@ class AuditResult:
         """
         if self.verdict is Verdict.VIOLATED:
             return []
+        # A refuted calibration does not hide that the claim was refuted, too.
         dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
         return [
             each
@@ -390,7 +393,7 @@ class AuditResult:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether an undeclared refutation was dropped by the verdict."""
+        """True if the verdict dropped an undeclared refutation."""
         # A refuted claim whose refutation was not confirmed has another verdict.
         dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
         dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
@@ -400,6 +403,7 @@ class AuditResult:
     def contradiction(self) -> str:
         """A sentence on the first contradiction in the result, empty without one."""
         verdicts = {each.verdict for each in self.evidence}
+        # These verdicts rest on no evidence.
         is_open = self.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
         head = f"{self.id} is {self.verdict}"
@@ -418,12 +422,12 @@ class AuditResult:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the missing calls of a brief budget may decide the audit.
+        """True if the missing calls of a brief budget may decide the audit.
 
-        They may if a declared refutation was missed or a control survived. A proved claim
-        is decided, and so is an undeclared refutation. A refuted calibration is not
-        decided if a violation is declared, which outranks it. More calls do not help
-        evidence that makes none.
+        They may if a declared refutation was missed or a control survived. A proved
+        claim is decided, and so is an undeclared refutation. A refuted calibration is
+        not decided if a violation is declared, which outranks it. More calls do not
+        help evidence that makes none.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
@@ -433,22 +437,23 @@ class AuditResult:
         if self.verdict not in {*pending, DECLARABLE.get(self.expected)}:
             return False
         survivors = [control for control in self.controls if control.survived]
+        # More calls help only evidence that samples the mechanism.
         blind = chain.from_iterable(control.blind for control in survivors)
         return all(kind_of(kind).sampled for kind in blind)
 
     @property
     def is_finding(self) -> bool:
-        """Whether a person has to act.
+        """True if a person has to act.
 
-        The audit has an undeclared refutation, missed a declared one, or did not refute a
-        control.
+        The audit has an undeclared refutation, missed a declared one, or did not refute
+        a control.
         """
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether it is a finding, a refutation that was not confirmed, or an error."""
+        """True for a finding, a refutation that was not confirmed, and an error."""
         return self.is_finding or self.is_unconfirmed or self.verdict is Verdict.ERROR
 
     @property
@@ -456,8 +461,8 @@ class AuditResult:
         """(calls, certified lower bound) of the game, for each rise of the bound.
 
         All of these bounds hold together with the audit's confidence, so a game may be
-        stopped at any of them. The list is empty without a game, and for the curve of an
-        accountant.
+        stopped at any of them. The list is empty without a game, and for the curve of
+        an accountant.
         """
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
@@ -482,14 +487,15 @@ class AuditResult:
             axes: The axes to draw on; new ones of Matplotlib by default.
 
         Raises:
-            ConfigurationError: If there is no history, as of an audit by canaries or of an
-                accountant's curve.
+            ConfigurationError: If there is no history, as of an audit by canaries or of
+                an accountant's curve.
         """
         if not self.history:
             raise ConfigurationError(
                 "an audit by canaries, or of an accountant's curve, has no history; "
                 "use plot()"
             )
+        # The last bound holds until the end of the game.
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
         drawn: Axes = _drawn(
             "html.notebook:plot_levels",
@@ -593,6 +599,7 @@ class RunRecord:
         A planned audit has a share of alpha.
         """
         finished = {result.id for result in self.results}
+        # Shares of alpha are assigned before the run.
         planned = dict.fromkeys(entry.audit for entry in self.alpha_ledger)
         return [name for name in planned if name not in finished]
 
@@ -624,8 +631,8 @@ class RunRecord:
         # The shares are sums of doubles, so their total may exceed 1 by rounding.
         if alpha > 1 + 1e-9:
             return f"shares of alpha that sum to {alpha:g}"
-        found = (result.contradiction for result in self.results)
-        return next(filter(None, found), "")
+        contradictions = (result.contradiction for result in self.results)
+        return next(filter(None, contradictions), "")
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""

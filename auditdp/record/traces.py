@@ -1,6 +1,8 @@
-"""What a trace of the code says: the lines at which noise enters, and what it proposes. It is no evidence.
+"""Records of traces and of mutants in a result.
 
-What became of the mutants of a mechanism, as a result holds it.
+A trace records the lines with noise, and proposes faults; it is never evidence. A
+mutant is the mechanism with one fault, and its fate shows whether the audit detects
+that fault.
 """
 
 from __future__ import annotations
@@ -66,17 +68,13 @@ class TracedFinding(Row):
 
     @property
     def located(self) -> str:
-        """The sentence with its file, and that it is a suspicion where no runs confirmed it."""
-        doubt = (
-            ""
-            if self.confirmed
-            else " (a suspicion: runs with other draws did not confirm it)"
-        )
-        return (
-            f"{self.file}: {self.sentence}{doubt}"
-            if self.file
-            else f"{self.sentence}{doubt}"
-        )
+        """The sentence with its file; a suspicion if no runs confirmed it."""
+        text = self.sentence
+        if self.file:
+            text = f"{self.file}: {text}"
+        if not self.confirmed:
+            text += " (a suspicion: runs with other draws did not confirm it)"
+        return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +143,10 @@ class Mutation:
 
     @property
     def killed(self) -> int:
-        """How many mutants were killed or rejected."""
+        """Number of killed or rejected mutants."""
         return len(self.of(Fate.KILLED, Fate.REJECTED))
 
     @property
     def counted(self) -> int:
-        """How many mutants count: those that are neither equivalent nor invalid."""
+        """Number of mutants that are neither equivalent nor invalid."""
         return self.killed + len(self.of(Fate.SURVIVED))

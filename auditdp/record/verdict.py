@@ -2,16 +2,19 @@
 
 Each kind of evidence supports statements about its own object alone.
 
-- The *claim* is about the outputs of the code, which the game and evidence of the support
-  sample. Exact evidence is about the law that the mechanism states, and accounting about the
-  model that its parameters describe; both assume that the code follows the law or the model.
-- The *calibration*, noise scaled to the largest difference between neighbours, is an argument
-  for a claim. Evidence of sensitivity refutes that argument alone: noise with slack keeps the
-  claim without it, and if the noise has no slack, the other kinds refute the claim.
+- The *claim* is about the outputs of the code, which the game and evidence of the
+  support sample. Exact evidence is about the law that the mechanism states, and
+  accounting about the model that its parameters describe; both assume that the code
+  follows the law or the model.
+- The *calibration*, noise scaled to the largest difference between neighbours, is an
+  argument for a claim. Evidence of sensitivity refutes that argument alone: noise with
+  slack keeps the claim without it, and if the noise has no slack, the other kinds
+  refute the claim.
 
-So a refuted claim comes before a refuted calibration, that before a proof, and a proof before a
-clean game. A certificate that is given a sensitivity falls with it. If kinds of evidence
-contradict each other, the summary names the assumptions of which one must be false.
+So a refuted claim comes before a refuted calibration, that before a proof, and a proof
+before a clean game. A certificate that is given a sensitivity falls with it. If kinds
+of evidence contradict each other, the summary names the assumptions of which one must
+be false.
 """
 
 from __future__ import annotations
@@ -62,12 +65,14 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
         assert about_claim is not None  # there is some evidence
         return about_claim
     calibration = refuted[0]
+    # An audit may ask for evidence of sensitivity alone.
     if about_claim is None:
         return Verdict.MISCALIBRATED, (
             f"{calibration.statement}. Nothing else was asked for: whether a claim that "
             "rests on this calibration holds all the same was not audited"
         )
     verdict, summary = about_claim
+    # A violated claim outranks its refuted calibration.
     if verdict is Verdict.VIOLATED:
         return verdict, f"{summary}; {calibration.kind}: {calibration.statement}"
     if verdict is Verdict.CERTIFIED:
@@ -95,8 +100,8 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     lead = leading(evidence)
     if lead.verdict is Verdict.VIOLATED:
         return _violated(lead, evidence)
-    # A proof is about the law. It does not hold for code that loses more than that law, or
-    # that counting refutes to follow it.
+    # A proof is about the law. It does not hold for code that loses more than that law,
+    # or that counting refutes to follow it.
     subject = lead.known.subject
     if _with_verdict(evidence, Verdict.CERTIFIED):
         beyond = beyond_its_law(evidence)
@@ -114,11 +119,13 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 
 
 def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
-    """Return the verdict of evidence that refutes the claim, with its contradictions."""
+    """Return the verdict of evidence that refutes, with its contradictions."""
     certificates = _with_verdict(evidence, Verdict.CERTIFIED)
+    # Code that breaks a certified claim does not follow its law.
     laws = [each for each in certificates if each.known.subject is Subject.LAW]
     violated = _with_verdict(evidence, Verdict.VIOLATED)
-    # A proof of the law and a refuted model contradict each other, and neither is the code.
+    # A proof of the law and a refuted model contradict each other, and neither is the
+    # code.
     if laws and all(each.known.subject is Subject.MODEL for each in violated):
         law = laws[0]
         model = "the law that is stated is not that of the accountants’ model"
@@ -136,7 +143,7 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 
 
 def _contradicted(certificate: Evidence) -> str:
-    """Return the assumptions of a certificate of which one is false, as its claim is."""
+    """Return the assumptions of a certificate, of which one is false."""
     if certificate.known.subject is Subject.LAW:
         another_law = "the code does not draw from the law that it states"
         reasons = _either([another_law, *_provisos(certificate)])
@@ -170,12 +177,12 @@ def _either(reasons: Sequence[str]) -> str:
 def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     """Compare the game's lower bound with the upper bound of the stated law.
 
-    The claim may be true if the code loses more than its law: then the law has slack, and
-    this comparison alone shows the fault.
+    The claim may be true if the code loses more than its law: then the law has slack,
+    and this comparison alone shows the fault.
 
     Returns:
-        A sentence, or None unless the loss that the game certifies, with the confidence of
-        its verdict, exceeds the law's loss on every pair of neighbours.
+        A sentence, or None unless the loss that the game certifies, with the confidence
+        of its verdict, exceeds the law's loss on every pair of neighbours.
     """
     law = next((e for e in evidence if e.known.subject is Subject.LAW), None)
     game = next((e for e in evidence if e.known.opposes), None)
@@ -184,19 +191,20 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     lower, upper = game.epsilon_lower, law.epsilon_upper
     if lower is None or upper is None or lower <= upper:
         return None
-    least, most = apart(lower, upper)
+    # Rounding must not make both numbers equal.
+    lower_text, upper_text = apart(lower, upper)
     reasons = _either(["it does not draw from that law", *_provisos(law)])
     return (
-        f"{game.kind}: the code loses at least {least}, and the law that it states at "
-        f"most {most}: {reasons}"
+        f"{game.kind}: the code loses at least {lower_text}, and the law that it states at "
+        f"most {upper_text}: {reasons}"
     )
 
 
 def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Withdraw every certificate and upper bound that is given a refuted sensitivity.
 
-    Accounting is always given one; exact evidence is given one if it bounds additive noise
-    by the declared sensitivity.
+    Accounting is always given one; exact evidence is given one if it bounds additive
+    noise by the declared sensitivity.
     """
     if not _with_verdict(evidence, Verdict.MISCALIBRATED):
         return list(evidence)
@@ -218,6 +226,7 @@ def _without_sensitivity(evidence: Evidence) -> Evidence:
     if not is_model and given_sensitivity(evidence) is None:
         return evidence
     evidence = replace(evidence, epsilon_upper=None)
+    # Without its certificate, other evidence keeps its verdict.
     if evidence.verdict is not Verdict.CERTIFIED:
         return evidence
     statement = (
@@ -232,13 +241,14 @@ def bounds(
 ) -> tuple[float | None, float | None]:
     """Return the lower and the upper bound that belong to the verdict of an audit.
 
-    The lower bound of a violated claim is that of the leading evidence, or else of the first
-    other evidence that refutes. For another verdict with a finite upper bound it is the
-    game's lower bound, so that the two show each other's quality; otherwise it is the largest
-    of all lower bounds. An upper bound below the lower one belongs to a law or model that the
-    code does not follow, and is left out. Counting bounds the inputs played alone, so it gives
-    no upper bound here. An inconclusive audit has no bounds, since its evidence contradicts
-    itself or missed a broken twin; the evidence keeps its own bounds.
+    The lower bound of a violated claim is that of the leading evidence, or else of the
+    first other evidence that refutes. For another verdict with a finite upper bound it
+    is the game's lower bound, so that the two show each other's quality; otherwise it
+    is the largest of all lower bounds. An upper bound below the lower one belongs to a
+    law or model that the code does not follow, and is left out. Counting bounds the
+    inputs played alone, so it gives no upper bound here. An inconclusive audit has no
+    bounds, since its evidence contradicts itself or missed a broken twin; the evidence
+    keeps its own bounds.
     """
     if verdict is Verdict.INCONCLUSIVE:
         return None, None
@@ -263,7 +273,7 @@ def _lower_bounds(evidence: Sequence[Evidence]) -> list[float]:
 
 def _upper_bound(evidence: Sequence[Evidence]) -> float | None:
     """Return the first finite upper bound, an infinite one without it, or None."""
-    known = [each for each in evidence if each.known.subject is not Subject.PLAYED]
-    uppers = [each.epsilon_upper for each in known if each.epsilon_upper is not None]
+    bounding = [each for each in evidence if each.known.subject is not Subject.PLAYED]
+    uppers = [each.epsilon_upper for each in bounding if each.epsilon_upper is not None]
     finite = [upper for upper in uppers if math.isfinite(upper)]
     return next(iter([*finite, *uppers]), None)

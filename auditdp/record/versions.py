@@ -1,4 +1,4 @@
-"""What a run saw of an audit's mechanism beside that of another revision of the code."""
+"""Comparison of an audit's mechanism with that of another revision of the code."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class VersionsResult:
 
     @property
     def differs(self) -> bool:
-        """Whether anything was seen to differ."""
+        """True if a trace or bets found a difference."""
         return self.change in (LawChange.CHANGED, LawChange.DRAWS)
 
     @property
     def text(self) -> str:
-        """All of it, for a reader who has the audit's name."""
+        """All of it in one sentence, for a reader who knows the audit."""
         if self.change is LawChange.FAILED:
             return f"not compared with {self.revision}: {self.reason}"
         looked = f"{self.inputs:,} inputs traced, {self.calls:,} calls"

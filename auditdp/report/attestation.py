@@ -1,9 +1,9 @@
-"""In-toto statements that a record and the sources of its audits are those of a test run.
+"""Attestations of runs: in-toto statements on a record and its sources.
 
 Statement v1 with the predicate test-result v0.1 (github.com/in-toto/attestation,
-``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is the
-record. Its annotations have the verdict and the bounds of each audit, and the fields of an entry
-in the public registry of deployments that an audit knows
+``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is
+the record. Its annotations have the verdict and the bounds of each audit, and the
+fields of an entry in the public registry of deployments that an audit knows
 (github.com/opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``).
 """
 
@@ -36,10 +36,11 @@ VARIANTS = {
 
 
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Yield the differences between attested plain data and the data found, by place."""
+    """Yield the differences between attested data and the data found, by place."""
     if isinstance(attested, dict) and isinstance(found, dict):
+        # A key that one side lacks counts as None there, so it is reported, too.
         for name in attested | found:
-            inside = f"{place}, {name}" if place else name
+            inside = ", ".join(filter(None, [place, name]))
             yield from differences(attested.get(name), found.get(name), inside)
     elif attested != found:
         was, now = (
@@ -54,9 +55,10 @@ def statement(
 ) -> dict[str, Any]:
     """Return the statement.
 
-    A claim that is not refuted has passed, and so has a declared violation. Audits that decide
-    nothing, were skipped, or played pairs with equal outputs are warned. Findings, crashes and
-    audits without a result have failed, and so has a run that audited nothing.
+    A claim that is not refuted has passed, and so has a declared violation. Audits that
+    decide nothing, were skipped, or played pairs with equal outputs are warned.
+    Findings, crashes and audits without a result have failed, and so has a run that
+    audited nothing.
 
     Args:
         record: The run.
@@ -67,13 +69,17 @@ def statement(
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
+    # These decide all random draws, so a run with equal ones is a repetition.
     given = json.dumps(
         [record.root_seed, record.arguments, record.versions], sort_keys=True
     )
     subjects = [_subject(path, found) for path, found in record.sources.items()]
-    worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1:]
+    # Outcomes are listed from best to worst.
+    worst = "FAILED"
+    if record.audited:
+        worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1]
     predicate: dict[str, Any] = {
-        "result": worst[0] if record.audited else "FAILED",
+        "result": worst,
         "configuration": [
             _subject(
                 "seed, arguments and versions",
@@ -99,6 +105,7 @@ def _subject(name: str, digest: str) -> dict[str, Any]:
 def _outcome(item: Judged) -> str:
     if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.CRASHED):
         return "FAILED"
+    # A game with equal outputs on both inputs can refute nothing.
     is_blind = item.result is not None and item.result.has_same_outputs
     return "PASSED" if item.level is Level.FINE and not is_blind else "WARNED"
 
@@ -131,6 +138,7 @@ def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
 
     It knows neither curator, sector, region nor deployment model.
     """
+    # The registry has no field for the μ of Gaussian DP.
     parameters = {
         name: json_number(value)
         for name in ("epsilon", "delta", "rho")

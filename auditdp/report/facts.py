@@ -1,8 +1,9 @@
-"""Facts of a result, and of a piece of evidence, that every format of a report loops over.
+"""Facts of results and of evidence, over which every format of a report loops.
 
-A fact is a label and a sentence or a number, and the tone in which it is written. Each format
-chooses facts by their labels; none has sentences of its own. A number that a statement has
-already is left out, and details that only programs need are left to the JSON record.
+A fact is a label and a sentence or a number, and the tone in which it is written. Each
+format chooses facts by their labels; none has sentences of its own. A number that a
+statement has already is left out, and details that only programs need are left to the
+JSON record.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from auditdp.record.results import (
     Counterexample,
     Evidence,
     Verdict,
+    details,
 )
 from auditdp.record.traces import Fate
 from auditdp.record.verdict import REMEDY
@@ -38,24 +40,24 @@ from auditdp.report.guesses import (
     at_most,
     columns,
     guessing,
-    looked_at,
-    proposed,
     rows,
-    said,
+    suspicions,
+    trace_scope,
+    trace_sentences,
 )
 from auditdp.report.numbers import MISSING, number
 from auditdp.report.plain_text import shell, shorten
 from auditdp.report.sentences import (
-    beside,
     claim_itself,
-    counted,
-    missed,
+    counting_sentences,
+    further_summary,
+    missed_declaration,
     mutation_score,
     next_command,
-    refuted,
+    refutation,
     surviving,
     undecided,
-    unrepeated,
+    unrepeated_summary,
     would_find,
 )
 
@@ -99,7 +101,9 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if numbers.bounds(result) != MISSING:
         yield Fact("found", numbers.bounds(result))
     reproduce = shell(result.reproduce)
-    command = [Fact("reproduce", reproduce, Tone.COMMAND)] if reproduce else []
+    command = []
+    if reproduce:
+        command = [Fact("reproduce", reproduce, Tone.COMMAND)]
     if verdict is Verdict.ERROR:
         crash = result.summary.removeprefix(f"{result.id}: ")
         yield from [Fact("error", crash, Tone.ERROR), *command]
@@ -110,16 +114,18 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if result.is_undecided:
         yield from [Fact("undecided", undecided(result), Tone.DOUBT), *command]
         return
+    # The verdict hides these refutations, so they come first.
     for evidence in result.refuting:
-        yield Fact("refuted", refuted(evidence), Tone.ALARM)
+        yield Fact("refuted", refutation(evidence), Tone.ALARM)
         if evidence.counterexample is not None:
             yield from list(_counterexample(evidence.counterexample))[:2]
-    for sentence in missed(result):
+    for sentence in missed_declaration(result):
         yield Fact("missed", sentence, Tone.ALARM)
     if verdict in REFUTATIONS:
         yield from _of_refutation(result)
-    yield from (Fact("read off", sentence) for sentence in said(result))
-    for label, finding in proposed(result):
+    # A trace explains a finding, or suggests the line of one that bets did not confirm.
+    yield from (Fact("read off", sentence) for sentence in trace_sentences(result))
+    for label, finding in suspicions(result):
         yield Fact(label, finding.located, Tone.DOUBT)
     if verdict is Verdict.MISCALIBRATED:
         if result.is_finding:
@@ -127,15 +133,18 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("the claim", claim_itself(result))
     for sentence in surviving(result):
         yield Fact("control", f"Survived: {sentence}", Tone.ALARM)
+    # The summary of an audit with a surviving control repeats that.
     if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
-        yield from (Fact("because", text) for text in unrepeated(result))
+        yield from (Fact("because", text) for text in unrepeated_summary(result))
     if verdict is Verdict.NOT_REFUTED:
-        power = would_find(result)
-        yield Fact("would find", power) if power else Fact("because", result.summary)
+        if would_find(result):
+            yield Fact("would find", would_find(result))
+        else:
+            yield Fact("because", result.summary)
     if at_most(result):
         yield Fact("traced", at_most(result))
     yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
-    yield from (Fact(label, sentence) for label, sentence in counted(result))
+    yield from (Fact(label, sentence) for label, sentence in counting_sentences(result))
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
         tone = Tone.DOUBT if survivors else Tone.GOOD
@@ -143,6 +152,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         for mutant in survivors:
             sentence = f"{mutant.name}: {mutant.statement}"
             yield Fact("survivor", sentence, Tone.DOUBT)
+    # An open question has a command that may decide it; else the finding is repeated.
     unconfirmed = all(each.unconfirmed for each in result.refuting)
     following = shell(next_command(result))
     if verdict is Verdict.INCONCLUSIVE and unconfirmed and following:
@@ -163,16 +173,20 @@ def _of_refutation(result: AuditResult) -> Iterator[Fact]:
         yield from _counterexample(result.counterexample)
     elif result.summary:
         yield Fact("because", result.summary)
-    if result.verdict is Verdict.VIOLATED and result.is_finding and beside(result):
-        yield Fact("besides", beside(result))
+    if (
+        result.verdict is Verdict.VIOLATED
+        and result.is_finding
+        and further_summary(result)
+    ):
+        yield Fact("besides", further_summary(result))
 
 
 def _counterexample(found: Counterexample) -> Iterator[Fact]:
     pair = Fact("pair", found.pair)
     if found.python:
         pair = Fact("as Python", found.python)
-    shown = [pair, Fact("output", found.output), Fact("because", found.explanation)]
-    yield from (fact for fact in shown if fact.text)
+    listed = [pair, Fact("output", found.output), Fact("because", found.explanation)]
+    yield from (fact for fact in listed if fact.text)
     if not found.confirmed:
         yield Fact("note", "Not confirmed on fresh randomness.", Tone.DOUBT)
 
@@ -186,7 +200,7 @@ _PLACED = {
     *("delta_at_claim", "confidence", "followed", "law_distance"),
     *("law_distance_is", "runs_per_input"),
 }
-"""Details with a place of their own; any other detail that is a plain value is listed."""
+"""Details with a place of their own; other details that are plain values are listed."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +233,7 @@ def evidence_facts(
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
-        if name not in IN_STATEMENTS or not says(
+        if name not in IN_STATEMENTS or not contains_phrase(
             already_shown, value.partition(" (")[0]
         ):
             yield name, value
@@ -238,20 +252,24 @@ def _evidence_facts(
 ) -> Iterator[tuple[str, str]]:
     given = evidence.details
     letter = numbers.symbol(claim)
-    exact = given if isinstance(given, ExactDetails) else ExactDetails()
-    game = given if isinstance(given, GameDetails) else GameDetails()
-    counting = given if isinstance(given, CountingDetails) else CountingDetails()
+    exact = next(details([evidence], ExactDetails), ExactDetails())
+    game = next(details([evidence], GameDetails), GameDetails())
+    counting = next(details([evidence], CountingDetails), CountingDetails())
     upper = evidence.epsilon_upper
+    # Counting bounds the pairs that were counted, and not all pairs.
     if counting.delta_upper is None:
         is_refuted = evidence.verdict is Verdict.VIOLATED
-        found = numbers.interval(
+        interval = numbers.interval(
             evidence.epsilon_lower, upper, claim, refuted=is_refuted
         )
-        known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
-        if found not in (MISSING, known):
-            yield "Bounds", found
+        exact_interval = numbers.interval(
+            exact.exact_epsilon, exact.exact_epsilon, claim
+        )
+        if interval not in (MISSING, exact_interval):
+            yield "Bounds", interval
     elif upper is not None:
         yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
+    # With δ, an exact ε is that of pure DP, and not that of the claim.
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
@@ -262,7 +280,7 @@ def _evidence_facts(
     if scope is not None:
         yield "Scope", plain(scope)
     pairs_text = number(exact.pairs_enumerated)
-    if pairs_text != MISSING and not says(exact.scope or "", pairs_text):
+    if pairs_text != MISSING and not contains_phrase(exact.scope or "", pairs_text):
         yield "Pairs enumerated", pairs_text
     if evidence.log_e_value is not None:
         against = ""
@@ -282,7 +300,7 @@ def _evidence_facts(
         mechanism = numbers.between(" (", game.detectable_alternative, ")")
         yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
-        yield "Traced", looked_at(game.trace)
+        yield "Traced", trace_scope(game.trace)
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
     yield from _best_forecasters(game)
@@ -293,8 +311,8 @@ def _evidence_facts(
             yield key.replace("_", " ").capitalize(), plain(value)
 
 
-def says(text: str, part: str) -> bool:
-    """Return whether a text has a part that is not inside a longer number or word."""
+def contains_phrase(text: str, part: str) -> bool:
+    """Return True if a text has a part that is not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
@@ -322,7 +340,7 @@ def _best_forecasters(game: GameDetails) -> Iterator[tuple[str, str]]:
 
 
 def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
-    """Yield the tables of an evidence: lines with noise, classes, bounds, accountants."""
+    """Yield the tables of an evidence: noise, classes, bounds, or accountants."""
     given = evidence.details
     if isinstance(given, GameDetails) and given.trace is not None:
         lines = [[plain(cell) for cell in row] for row in rows(given.trace.lines)]
@@ -331,9 +349,9 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
     elif isinstance(given, EstimationDetails) and given.classes:
         heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance"]
         heads.append("Variance bound")
-        shown = [_class(row) for row in given.classes[:18]]
-        left_out = len(given.classes) - len(shown)
-        yield Table("Classes of inputs", heads, shown, left_out)
+        listed = [_class(row) for row in given.classes[:18]]
+        left_out = len(given.classes) - len(listed)
+        yield Table("Classes of inputs", heads, listed, left_out)
     elif isinstance(given, CountingDetails) and len(given.upper_bounds or []) > 1:
         ends = [
             [numbers.bound(end, up=True) for end in (row.delta, row.epsilon)]
@@ -358,8 +376,8 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
 
 def pairs(evidence: Evidence) -> Iterator[str]:
     """Yield a line on each pair that was played, the most played first."""
-    played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
-    for row in sorted(played, key=lambda row: -row.calls):
+    game = next(details([evidence], GameDetails), GameDetails())
+    for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
         if row.growth is not None:
             growth = f", {number(row.growth, 3)} nats per call"

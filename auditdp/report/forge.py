@@ -1,11 +1,12 @@
 """Workflow commands of GitHub Actions, and the comment on a pull request.
 
-A command is a line of output for each finding, which GitHub displays at the mechanism's own
-line. GitHub displays ten of each level for a step (docs.github.com, "Workflow commands for
-GitHub Actions" and the limits of annotations), so the worst come first, and the last one has
-the number of those that were left out.
+A command is a line of output for each finding, which GitHub displays at the mechanism's
+own line. GitHub displays ten of each level for a step (docs.github.com, "Workflow
+commands for GitHub Actions" and the limits of annotations), so the worst come first,
+and the last one has the number of those that were left out.
 
-The comment begins with new findings, folds everything else, and is never too long for GitHub.
+The comment begins with new findings, folds everything else, and is never too long for
+GitHub.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from auditdp.record.differences import Difference, Kind
-from auditdp.record.results import AuditResult, RunRecord
+from auditdp.record.results import AuditResult, ClaimRecord, RunRecord
 from auditdp.report.facts import CODE, SPELLED_OUT, facts
 from auditdp.report.guesses import SIGNS
 from auditdp.report.machine_readable import (
@@ -59,11 +60,12 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
         of_level = [item for item in audits if COMMANDS.get(item.level) == command]
-        shown = of_level[:MOST_ANNOTATIONS]
+        listed = of_level[:MOST_ANNOTATIONS]
         if len(of_level) > MOST_ANNOTATIONS:
-            shown.pop()
-        lines += [_command(command, item) for item in shown]
-        rest = len(of_level) - len(shown)
+            listed.pop()
+        lines += [_command(command, item) for item in listed]
+        # GitHub would drop further commands without a remark.
+        rest = len(of_level) - len(listed)
         if rest:
             lines.append(
                 f"::{command} title=auditdp::{rest} more are in the run's report"
@@ -81,6 +83,7 @@ def _command(command: str, item: Judged) -> str:
         properties = {"file": where.file, "line": str(where.line)}
     properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
     parts = []
+    # Colons and commas separate the properties.
     for name, value in properties.items():
         text = workflow(value).replace(":", "%3A").replace(",", "%2C")
         parts.append(f"{name}={text}")
@@ -110,6 +113,7 @@ def pull_request(
     left_out = 0
     for lines in _sections(audits, differences or (), record):
         text = "\n".join(lines)
+        # A negative room stays negative, so that no part follows one that was left out.
         room -= len(text) + 1
         if room < 0:
             left_out += 1
@@ -128,9 +132,9 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
     weaker, accepted = counts[Level.REGRESSED], counts[Level.ACCEPTED]
     beside = [f"▼ {weaker:,} weaker"] if weaker else []
     beside += [count(accepted, "accepted finding")] if accepted else []
-    found = counts[Level.FINDING]
+    findings = counts[Level.FINDING]
     new = "new " if with_baseline else ""
-    return "✕ " * bool(found) + headline(record, *beside, findings=found, new=new)
+    return "✕ " * bool(findings) + headline(record, *beside, findings=findings, new=new)
 
 
 def _sections(
@@ -139,14 +143,15 @@ def _sections(
     """Yield the parts of the comment, most important first; none is cut."""
     for level, heading in HEADINGS.items():
         head = [f"#### {heading}", ""]
+        # The heading stands before the first audit of the level alone.
         for item in audits:
             if item.level is level:
                 yield [*head, *_item(item)]
                 head = []
-    better = (Kind.STRONGER, Kind.NEW)
-    yield from _listed("New and stronger audits", differences, better)
-    other = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
-    yield from _listed("Released otherwise, or not compared", differences, other)
+    improved = (Kind.STRONGER, Kind.NEW)
+    yield from _listed("New and stronger audits", differences, improved)
+    changed_laws = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    yield from _listed("Released otherwise, or not compared", differences, changed_laws)
     accepted = [
         f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}"
         for item in audits
@@ -195,9 +200,10 @@ def _item(item: Judged) -> list[str]:
 
 
 def _row(result: AuditResult) -> list[str]:
+    claim = result.claim or ClaimRecord("", "", "")
     return [
         markdown(result.id),
-        markdown(result.claim.text) if result.claim is not None else "",
+        markdown(claim.text),
         f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}",
         bounds(result),
         markdown(detectable(result).partition(" (")[0]),

@@ -1,9 +1,9 @@
-"""The formats of reports, the files that they are written to, and the schema of a record.
+"""The formats of reports, their files, and the JSON schema of a record.
 
-A format is a function from a record to text in a file of its own, and an entry of ``FORMATS``.
-The functions load templates and plots, so they are imported when a report is made: options and
-their help need the names alone. Only this module reads the disk, for the record of the last
-report.
+A format is a function from a record to text in a file of its own, and an entry of
+``FORMATS``. The functions load templates and plots, so they are imported when a report
+is made: options and their help need the names alone. Only this module reads the disk,
+for the record of the last report.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Format:
 
     @property
     def is_judged(self) -> bool:
-        """Whether it reports the differences from a baseline."""
+        """True if it reports the differences from a baseline."""
         return "differences" in self.takes
 
     def refuse_what_is_not_ours(self, path: Path, *, shown: str = "") -> None:
@@ -56,6 +56,7 @@ class Format:
             ConfigurationError: If there is such a file.
         """
         content = content_of(path) if path.is_file() else b""
+        # The doctype of HTML may be in capitals.
         begins = content.lstrip().lower().startswith(self.begins.lower())
         if content.strip() and not (begins and self.holds in content):
             name = next(name for name, known in FORMATS.items() if known is self)
@@ -96,8 +97,8 @@ def format_of(name: str) -> Format:
         ConfigurationError: If there is none.
     """
     if name not in FORMATS:
-        known = did_you_mean(name, FORMATS)
-        raise ConfigurationError(f"unknown format {name!r}; {known}")
+        suggestion = did_you_mean(name, FORMATS)
+        raise ConfigurationError(f"unknown format {name!r}; {suggestion}")
     return FORMATS[name]
 
 
@@ -128,11 +129,11 @@ def render(
 
 
 def target(text: str, option: str) -> tuple[str, Path]:
-    """Return the format and the path of a report, such as those of ``html=report.html``.
+    """Return the format and the path of an option such as ``html=report.html``.
 
     Raises:
-        ConfigurationError: If there is no such format, or the file cannot be written or is
-            not a report; the message names the ``option``.
+        ConfigurationError: If there is no such format, or the file cannot be written or
+            is not a report; the message names the ``option``.
     """
     name, equals, shown = text.partition("=")
     if not equals or not shown:
@@ -163,6 +164,7 @@ def writable(path: Path, *, shown: str = "") -> None:
                 f"{refused}: it is there and is no file; give another path"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Opening a file to append tests the permission and changes nothing.
         if path.exists():
             path.open("ab").close()
         else:
@@ -186,14 +188,15 @@ def report_files(
 ) -> dict[Path, str]:
     """Return the text of every file of a report, in the order of writing.
 
-    An HTML report has a folder beside it, with a page for each audit and the record. The next
-    report in its place reads that record as the run of the last report.
+    An HTML report has a folder beside it, with a page for each audit and the record.
+    The next report in its place reads that record as the run of the last report.
 
     Args:
         record: The run.
         name: The format.
         path: The file of the report.
-        previous: The run of the last report, if it is not that of the report at ``path``.
+        previous: The run of the last report, if it is not that of the report at
+            ``path``.
         differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:
@@ -209,10 +212,11 @@ def report_files(
         with contextlib.suppress(OSError, ValueError, ConfigurationError):
             content = content_of(path.parent / folder / html.DATA)
             previous = RunRecord.from_json(content)
+    # A report that is made again is compared with nothing.
     if previous == record:
         previous = None
-    made = html.pages(record, index=path.name, folder=folder, previous=previous)
-    return {path.parent / file: text for file, text in made.items()}
+    texts = html.pages(record, index=path.name, folder=folder, previous=previous)
+    return {path.parent / file: text for file, text in texts.items()}
 
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
@@ -220,13 +224,14 @@ PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the JSON schema of a record, in which the kind of evidence has its details.
+    """Return the JSON schema of a record, with the details of each kind of evidence.
 
-    Fields may be added within a version, and a reader ignores unknown fields. A field that is
-    not required may be removed. A change of the meaning of a field, or the removal of a
-    required one, makes a new version.
+    Fields may be added within a version, and a reader ignores unknown fields. A field
+    that is not required may be removed. A change of the meaning of a field, or the
+    removal of a required one, makes a new version.
     """
     schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
+    # Types alone cannot express that the kind of evidence decides the type of details.
     schema["$defs"]["Evidence"]["allOf"] = [
         {
             "if": {"properties": {"kind": {"const": kind}}},
@@ -237,6 +242,7 @@ def run_schema() -> dict[str, Any]:
         for kind, about in KINDS.items()
     ]
     types = {RunRecord.__name__: schema, **schema["$defs"]}
+    # Pydantic takes the docstrings of types, and not those of fields.
     for kind, field, text in _field_docstrings():
         properties = types.get(kind, {}).get("properties", {})
         if field in properties:

@@ -1,16 +1,17 @@
-"""Guesses at the input from an output, findings of a trace, and the meaning of verdicts.
+"""Guesses at the input, findings of a trace, and meanings of verdicts.
 
-A fair coin picks one of two neighbours, the mechanism runs, and whoever sees the output may
-guess the coin or pass. Let b be the share of runs with a guess, and r and w those with a right
-and a wrong one, b = r + w. A guess of the first input is an event A, one of the second an event
-B, so r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under (ε, δ)-DP, in both orders,
-P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w + δ, and
+A fair coin picks one of two neighbours, the mechanism runs, and whoever sees the output
+may guess the coin or pass. Let b be the share of runs with a guess, and r and w those
+with a right and a wrong one, b = r + w. A guess of the first input is an event A, one
+of the second an event B, so r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under (ε,
+δ)-DP, in both orders, P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w + δ,
+and
 
     r/b ≤ (e^ε + δ/b) / (1 + e^ε).
 
-With δ = 0 that is 1/(1 + e^-ε) for any choice of outputs to guess on, a single output included.
-A claim that is a curve makes many such statements, and the least of their limits holds; at
-b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
+With δ = 0 that is 1/(1 + e^-ε) for any choice of outputs to guess on, a single output
+included. A claim that is a curve makes many such statements, and the least of their
+limits holds; at b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
 """
 
 from __future__ import annotations
@@ -82,41 +83,53 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
 
     if claim.kind not in CLAIMS:
         return []
-    made: Any = CLAIMS[claim.kind]
-    known = made(*(as_float(getattr(claim, name)) or 0.0 for name in made.recorded_by))
-    return [(float(epsilon), float(delta)) for epsilon, delta in known.statements()]
+    kind: Any = CLAIMS[claim.kind]
+    claimed_statements = kind(
+        *(as_float(getattr(claim, name)) or 0.0 for name in kind.recorded_by)
+    )
+    return [
+        (float(epsilon), float(delta))
+        for epsilon, delta in claimed_statements.statements()
+    ]
 
 
 def guessing(result: AuditResult) -> str:
     """Return the meaning of a violated claim to somebody who sees an output.
 
-    It is the first of these sentences that shows the violation: on the output that tells the
-    inputs apart, on guesses in fresh calls, on the δ that is needed, and on the certified
-    bound. It is empty if the record has none of them.
+    It is the first of these sentences that shows the violation: on the output that
+    tells the inputs apart, on guesses in fresh calls, on the δ that is needed, and on
+    the certified bound. It is empty if the record has none of them.
     """
     lead = result.leading
-    known = statements(result.claim)
-    if result.verdict is not Verdict.VIOLATED or lead is None or not known:
+    allowed_statements = statements(result.claim)
+    if result.verdict is not Verdict.VIOLATED or lead is None or not allowed_statements:
         return ""
     return (
-        _from_output(result, known)
-        or _from_guesses(lead, result.claim, known)
+        _from_output(result, allowed_statements)
+        or _from_guesses(lead, result.claim, allowed_statements)
         or _from_curve(result, lead)
         or _from_bound(result, lead)
     )
 
 
-def _from_output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
-    """Return the sentence on one output with two known probabilities and a pure claim."""
-    found = result.counterexample
-    if found is None or found.probabilities is None or known[0][1] or len(known) > 1:
+def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]]) -> str:
+    """Return the sentence on one output with two probabilities, for a pure claim."""
+    counterexample = result.counterexample
+    # Statements on δ are about sets of outputs, and not about one.
+    if (
+        counterexample is None
+        or counterexample.probabilities is None
+        or statements[0][1]
+        or len(statements) > 1
+    ):
         return ""
-    first, second = (as_float(p) or 0.0 for p in found.probabilities)
+    first, second = (as_float(p) or 0.0 for p in counterexample.probabilities)
     total = first + second
     if not 0 < total < math.inf:
         return ""
+    # The best guess is the likelier input.
     wrong = min(first, second) / total
-    may = _wrong(known[0][0])
+    may = _wrong(statements[0][0])
     return f"Whoever sees this output {_against(wrong, may)}." if wrong < may else ""
 
 
@@ -125,8 +138,8 @@ def _from_guesses(
 ) -> str:
     """Return the sentence on the guesses of the best forecaster in fresh calls.
 
-    They are an observation and no bound. It is left out if the certified bound on a pure claim
-    implies more right guesses after some outputs.
+    They are an observation and no bound. It is left out if the certified bound on a
+    pure claim implies more right guesses after some outputs.
     """
     if not isinstance(lead.details, GameDetails) or claim is None:
         return ""
@@ -134,6 +147,7 @@ def _from_guesses(
     if played is None or not played.confirmed:
         return ""
     right, bets, calls = played.right, played.bets, played.calls
+    # Records of other versions have no bets.
     if not 0 < right <= bets <= calls:
         return ""
     share = right / bets
@@ -164,7 +178,8 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
     epsilon = as_float(claim.epsilon)
     if not delta or epsilon is None:
         return ""
-    # The curve falls, so its value beyond the claimed ε is a lower bound on the needed δ.
+    # The curve falls, so its value beyond the claimed ε is a lower bound on the needed
+    # δ.
     curve = lead.details.curve or []
     beyond = [value for at, value in curve if at >= epsilon * (1 - 1e-12)]
     needed = max(beyond, default=0.0)
@@ -180,7 +195,8 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
 def _from_bound(result: AuditResult, lead: Evidence) -> str:
     """Return the sentence on the certified lower bound.
 
-    Under a pure claim there are outputs after which guesses are right as often as it implies.
+    Under a pure claim there are outputs after which guesses are right as often as it
+    implies.
     """
     lower = as_float(lead.epsilon_lower)
     claim = result.claim
@@ -209,8 +225,9 @@ def _against(
 ) -> str:
     """Return a share of right guesses beside the allowed one.
 
-    Both are given as shares of wrong guesses, since a share of right ones near 1 has lost its
-    digits. If both shares are below 0.5 %, the frequency of wrong guesses is written.
+    Both are given as shares of wrong guesses, since a share of right ones near 1 has
+    lost its digits. If both shares are below 0.5 %, the frequency of wrong guesses is
+    written.
     """
     if max(wrong, may) > 0.005:
         least = "at least " if up is not None and wrong > 0 else ""
@@ -239,9 +256,10 @@ def _wrong(epsilon: float) -> float:
 
 
 def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
-    """Return a share of 100 with the digits that set it apart from another, 0 and 100."""
+    """Return a share of 100 with digits that set it apart from another, 0 and 100."""
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
+        # A lower bound is rounded down.
         if up is False and shown > 100 * share:
             shown = round(shown - 10.0**-digits, digits)
         is_apart = shown != round(100 * other, digits)
@@ -343,50 +361,51 @@ MOST_CHARACTERS = 300
 """Longest pair beside a finding of a trace."""
 
 
-def traced(result: AuditResult) -> GameTrace | None:
+def trace_of(result: AuditResult) -> GameTrace | None:
     """Return the trace of an audit, or None if its code was not traced."""
     traces = (game.trace for game in details(result.evidence, GameDetails))
     return next((trace for trace in traces if trace is not None), None)
 
 
-def read_off(result: AuditResult) -> list[TracedFinding]:
+def understood_findings(result: AuditResult) -> list[TracedFinding]:
     """Return the understood findings of a trace for a refuted claim, lines first."""
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or result.verdict not in REFUTATIONS:
         return []
     understood = [each for each in trace.findings if each.read_off]
     return sorted(understood, key=lambda each: not each.line)[:MOST_FINDINGS]
 
 
-def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
+def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return the suspicions of a trace that no bet has confirmed, each with its label.
 
-    They are no evidence of a loss. A run that differs from the parameters of its accountant is
-    listed with every verdict. If the claim is not refuted, the findings that runs with other
-    draws confirmed are listed, except losses, which a notice states.
+    They are no evidence of a loss. A run that differs from the parameters of its
+    accountant is listed with every verdict. If the claim is not refuted, the findings
+    that runs with other draws confirmed are listed, except losses, which a notice
+    states.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None:
         return []
     steps = [each for each in trace.findings if each.kind == "steps"]
-    found = [("accountant", each) for each in steps[:MOST_FINDINGS]]
+    labelled = [("accountant", each) for each in steps[:MOST_FINDINGS]]
     if result.verdict is Verdict.NOT_REFUTED:
         confirmed = [each for each in trace.findings if each.confirmed]
         other = [each for each in confirmed if each.kind != "loss"]
-        found += [("suspicion", each) for each in other[:MOST_FINDINGS]]
-    return found
+        labelled += [("suspicion", each) for each in other[:MOST_FINDINGS]]
+    return labelled
 
 
-def said(result: AuditResult) -> list[str]:
+def trace_sentences(result: AuditResult) -> list[str]:
     """Return the findings of ``read_off`` as sentences.
 
     A finding on another pair than that of the counterexample names its pair.
     """
-    shown = result.counterexample
+    counterexample = result.counterexample
     sentences = []
-    for finding in read_off(result):
+    for finding in understood_findings(result):
         sentence = finding.located
-        if shown is not None and shown.pair != finding.pair:
+        if counterexample is not None and counterexample.pair != finding.pair:
             sentence += f"; on the pair {shorten(finding.pair, MOST_CHARACTERS)}"
         sentences.append(sentence)
     return sentences
@@ -399,16 +418,17 @@ def line_of(result: AuditResult) -> Place | None:
     """
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
-    for finding in read_off(result):
+    # A file name without a folder may be that of another package.
+    for finding in understood_findings(result):
         if finding.line > 0 and ("/" in finding.file or finding.file in own):
             return Place(finding.file, finding.line)
     return None
 
 
-def looked_at(trace: GameTrace) -> str:
+def trace_scope(trace: GameTrace) -> str:
     """Return the scope of a trace.
 
-    >>> looked_at(GameTrace(pairs=4000, runs=8000, extent="full"))
+    >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
     '4,000 pairs and 8,000 runs looked at'
     """
     extents = {"part": ", traced in part", "none": ", not traced"}
@@ -417,17 +437,17 @@ def looked_at(trace: GameTrace) -> str:
 
 
 def at_most(result: AuditResult) -> str:
-    """Return the largest loss of clean code in a trace, and the unused part of the claim.
+    """Return the largest loss of clean code, and the unused part of the claim.
 
     It is empty if the trace does not bound the loss.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:
         return ""
     share = as_float(trace.share)
     claimed = level(result.claim) or 0.0
-    # A loss above the claim, up to rounding in single precision, is that of one run, and
-    # records that are drawn make the loss of the output smaller.
+    # A loss above the claim, up to rounding in single precision, is that of one run,
+    # and records that are drawn make the loss of the output smaller.
     if share is None or not 0 <= share <= 1 + 1e-5:
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * claimed:
@@ -439,7 +459,7 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused"
-    return f"at most {most} on {looked_at(trace)}{rest}"
+    return f"at most {most} on {trace_scope(trace)}{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
@@ -449,7 +469,7 @@ def columns(claim: ClaimRecord | None) -> list[str]:
 
 
 def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
-    """Return the lines of a text table whose cells have at most ``longest`` characters."""
+    """Return the lines of a table with cells of at most ``longest`` characters."""
     shown = [[shorten(printable(cell), longest) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]

@@ -26,7 +26,7 @@ def between(before: str, text: object, after: str = "") -> str:
 
 
 def as_float(value: object) -> float | None:
-    """Return a recorded number, which may be the string 'inf'; None for other values."""
+    """Return a recorded number, which may be the string 'inf', or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -59,8 +59,8 @@ def bound(
 ) -> str:
     """Return a bound rounded outwards: a lower bound down, an upper bound up.
 
-    Digits are added until the written bound is on the same side of ``against`` as the exact
-    one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
+    Digits are added until the written bound is on the same side of ``against`` as the
+    exact one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -104,7 +104,7 @@ def interval(
     *,
     refuted: bool = False,
 ) -> str:
-    """Return two bounds as an inequality, such as '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
+    """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
     If the claim is refuted and the lower bound is its level, the inequality is strict.
     """
@@ -116,6 +116,7 @@ def interval(
     claimed = level(claim)
     if low == math.inf:
         return f"{letter} = ∞"
+    # Bounds that differ by rounding are one exact value.
     if low is not None and high is not None and abs(high - low) <= SNAP * abs(high):
         return f"{letter} = {bound(high, up=True, against=claimed)}"
     text = letter
@@ -129,7 +130,7 @@ def interval(
 
 
 def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
-    """Return an (ε, δ) bound from counting: no event S has P(S) > e^ε Q(S) + δ.
+    """Return an (ε, δ) bound: no event S has P(S) > e^ε Q(S) + δ.
 
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
@@ -147,7 +148,7 @@ def bounds(result: AuditResult) -> str:
 
 
 def e_value(log_e_value: object) -> str:
-    """Return the wealth with a natural logarithm, which may be too large for a float."""
+    """Return the wealth of a natural logarithm, even if no float can hold it."""
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)

@@ -1,10 +1,11 @@
 """Escaping of text from other people's code: one function for each kind of reader.
 
-Names, pairs, exceptions and whole records come from others. The returned text moves no cursor,
-draws nothing, notifies nobody and runs nothing, wherever it is read: on a terminal or in the log
-of a CI service (``terminal``), in a comment (``markdown``, ``markdown_code``), as a command of a
-workflow (``workflow``), in XML (``xml``), or pasted into a shell (``shell``). Jinja escapes
-HTML, and ``printable`` escapes its control characters.
+Names, pairs, exceptions and whole records come from others. The returned text moves no
+cursor, draws nothing, notifies nobody and runs nothing, wherever it is read: on a
+terminal or in the log of a CI service (``terminal``), in a comment (``markdown``,
+``markdown_code``), as a command of a workflow (``workflow``), in XML (``xml``), or
+pasted into a shell (``shell``). Jinja escapes HTML, and ``printable`` escapes its
+control characters.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 _RUNNER = re.compile(r"^((?:\x1b\[[\d;]*m|[^\S\n])*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
 """Beginnings of commands to CI services in the output of a step.
 
-They are ``::`` at the start of a line, after spaces and colours, and ``##[``, ``##vso[`` or
-``##teamcity[`` anywhere (``ActionCommand.cs`` of actions/runner, Azure Pipelines, TeamCity).
+They are ``::`` at the start of a line, after spaces and colours, and ``##[``,
+``##vso[`` or ``##teamcity[`` anywhere (``ActionCommand.cs`` of actions/runner, Azure
+Pipelines, TeamCity).
 """
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _CALLING = re.compile(
@@ -28,8 +30,8 @@ _CALLING = re.compile(
 )
 """Beginnings of text that GitHub links, or for which it notifies somebody.
 
-They are mentions, issues and addresses without markup. An entity in them does not help, since
-GitHub searches the rendered text.
+They are mentions, issues and addresses without markup. An entity in them does not help,
+since GitHub searches the rendered text.
 """
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OPTIONS = {
@@ -54,12 +56,12 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    shown = []
+    escaped = []
     for character in text:
         if character not in keep and unicodedata.category(character) in _INVISIBLE:
             character = repr(character)[1:-1]
-        shown.append(character)
-    return "".join(shown)
+        escaped.append(character)
+    return "".join(escaped)
 
 
 def without_commands(lines: str) -> str:
@@ -79,7 +81,7 @@ def terminal(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return text for a table or a paragraph: one line, without markup, HTML, links or mentions.
+    r"""Return one line of text without markup, HTML, links or mentions.
 
     >>> markdown("a|b\n<i>*c*</i>"), markdown("@octocat")
     ('a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;', '@&#8203;octocat')
@@ -88,6 +90,7 @@ def markdown(text: str) -> str:
         one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
     line = _CALLING.sub(r"\1&#8203;", _SPECIAL.sub(r"\\\1", line))
+    # At the start of a line these begin a list or underline a heading.
     line = re.sub(r"^([+=-]+)(?=\s|$)", r"\\\1", line)
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)
 
@@ -99,6 +102,7 @@ def markdown_code(text: str) -> str:
     '`` a `b` ``'
     """
     line = re.sub(r"\s*\n\s*", " ", printable(text, keep="\n")).strip()
+    # A fence that is longer than every run of backticks ends at none of them.
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {line} {fence}" if longest or not line else f"{fence}{line}{fence}"

@@ -12,7 +12,7 @@ from enum import StrEnum
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
-from auditdp.record.differences import SEEN
+from auditdp.record.differences import EXPECTED_POWER
 from auditdp.record.results import DECLARABLE, AuditResult, Evidence, RunRecord, Verdict
 from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
@@ -22,7 +22,7 @@ from auditdp.report.numbers import at_most, between, bound, count, level, number
 
 
 class Standing(StrEnum):
-    """Outcomes of audits, given what they declare; in the order of reports."""
+    """Outcomes of audits, beside their declarations, in the order of reports."""
 
     UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
@@ -44,7 +44,7 @@ BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """Sentence after the leaks that the calls would find."""
 
 
-def named(key: Standing, audits: int) -> str:
+def outcome_words(key: Standing, audits: int) -> str:
     """Return the words after a number of audits, of which the first may be singular."""
     return re.sub(r"^(\w+)s\b", r"\1", key.value) if audits == 1 else key.value
 
@@ -57,13 +57,14 @@ def standing(result: AuditResult) -> Standing:
         return Standing.UNCONFIRMED
     if result.is_undecided:
         return Standing.UNDECIDED
+    # An undeclared violation is a finding, which returned above.
     if result.verdict is Verdict.VIOLATED:
         return Standing.DECLARED
     return Standing[result.verdict.name]
 
 
 def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
-    """Return the audits by standing, worst first, otherwise in the order of the record."""
+    """Return the audits by standing, worst first, each in the order of the record."""
     groups: dict[Standing, list[AuditResult]] = {key: [] for key in Standing}
     for result in record.results:
         groups[standing(result)].append(result)
@@ -73,8 +74,8 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 def outcomes(record: RunRecord) -> dict[Standing, int]:
     """Return the numbers of audits by standing; that of findings may be 0."""
     counts = Counter(standing(result) for result in record.results)
-    shown = {*counts, Standing.FINDING}
-    return {key: counts[key] for key in Standing if key in shown}
+    listed = {*counts, Standing.FINDING}
+    return {key: counts[key] for key in Standing if key in listed}
 
 
 def headline(
@@ -91,9 +92,11 @@ def headline(
     counts = outcomes(record)
     if findings is not None:
         counts[Standing.FINDING] = findings
-    parts = {key: f"{many:,} {named(key, many)}" for key, many in counts.items()}
-    found = count(counts[Standing.FINDING], f"{new}finding")
-    parts[Standing.FINDING] = f"{found} in {of_planned(record)}"
+    parts = {
+        key: f"{many:,} {outcome_words(key, many)}" for key, many in counts.items()
+    }
+    findings_text = count(counts[Standing.FINDING], f"{new}finding")
+    parts[Standing.FINDING] = f"{findings_text} in {of_planned(record)}"
     if not (record.audited or findings):
         parts[Standing.FINDING] = "Nothing was audited"
     # The counts beside the findings follow these, which follow unconfirmed refutations.
@@ -108,7 +111,7 @@ def verdict_label(result: AuditResult) -> str:
 
 
 def role(result: AuditResult) -> str:
-    """Return the name of an audit's colour: its verdict, or certified if as declared."""
+    """Return the name of an audit's colour; a declared fault is certified."""
     as_declared = standing(result) in AS_DECLARED
     verdict = Verdict.CERTIFIED if as_declared else result.verdict
     return verdict.value.lower().replace("_", "-")
@@ -118,16 +121,16 @@ def reasons(result: AuditResult) -> list[str]:
     """Return the reasons why an audit is a finding, one sentence each."""
     if not result.is_finding:
         return []
-    found = []
+    sentences = []
     undeclared = result.verdict is not DECLARABLE.get(result.expected)
     if result.verdict is Verdict.VIOLATED and undeclared:
-        found.append(
+        sentences.append(
             "The claim is violated, and the audit does not declare that it is."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
-        found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
+        sentences.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     survived = [f"A control survived: {control}" for control in surviving(result)]
-    return [*found, *missed(result), *survived]
+    return [*sentences, *missed_declaration(result), *survived]
 
 
 def undecided(result: AuditResult) -> str:
@@ -146,8 +149,8 @@ def undecided(result: AuditResult) -> str:
     )
 
 
-def missed(result: AuditResult) -> list[str]:
-    """Return a sentence if the audit declares a fault that none of its evidence found."""
+def missed_declaration(result: AuditResult) -> list[str]:
+    """Return a sentence if the audit declares a fault that it did not find."""
     declared = DECLARABLE.get(result.expected)
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
     if declared is None or declared in verdicts:
@@ -155,7 +158,7 @@ def missed(result: AuditResult) -> list[str]:
     return [f"A {result.expected} is declared here, and it was not found."]
 
 
-def beside(result: AuditResult) -> str:
+def further_summary(result: AuditResult) -> str:
     """Return the part of the summary after the statement of the leading evidence."""
     statement = result.leading.statement if result.leading else ""
     if not statement or not result.summary.startswith(statement):
@@ -171,7 +174,7 @@ def claim_itself(result: AuditResult) -> str:
     return f"{known[0]}: {known[1]}"
 
 
-def refuted(evidence: Evidence) -> str:
+def refutation(evidence: Evidence) -> str:
     """Return the statement of an evidence that refutes, with its kind."""
     if evidence.unconfirmed:
         return f"{evidence.kind}, which was not confirmed: {evidence.statement}"
@@ -184,13 +187,13 @@ def unconfirmed(result: AuditResult) -> list[str]:
     The summary is left out if it repeats one of them.
     """
     sentences = [
-        f"Refuted, though the verdict is {result.verdict}, by {refuted(evidence)}."
+        f"Refuted, though the verdict is {result.verdict}, by {refutation(evidence)}."
         for evidence in result.refuting
     ]
-    return [*sentences, *unrepeated(result)]
+    return [*sentences, *unrepeated_summary(result)]
 
 
-def unrepeated(result: AuditResult) -> list[str]:
+def unrepeated_summary(result: AuditResult) -> list[str]:
     """Return the summary, unless it is the statement of an evidence that refutes."""
     statements = [evidence.statement for evidence in result.refuting]
     return [] if result.summary in statements else [result.summary]
@@ -227,6 +230,7 @@ def next_command(result: AuditResult) -> str:
         calls = str(10 * result.calls)
         return shlex.join(["auditdp", "confirm", result.id, "--budget", calls])
     played = lead is not None and lead.known.opposes
+    # Evidence without calls that contradicts other evidence needs no more of them.
     if result.reproduce and not played and not result.surviving_controls:
         return shlex.join(["auditdp", "trace", result.id])
     command, _, budget = result.reproduce.partition("  #")[0].rpartition(" --budget ")
@@ -253,10 +257,10 @@ def would_find(result: AuditResult) -> str:
     smallest = detectable(result)
     if not smallest:
         return ""
-    return f"nine times in ten: {'; '.join([smallest, *rarely(result)])}. {BEYOND}"
+    return f"nine times in ten: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
 
 
-def rarely(result: AuditResult) -> list[str]:
+def rare_leaks(result: AuditResult) -> list[str]:
     """Return the rarest leaks that the game would find, as phrases."""
     for game in details_of(result.evidence, GameDetails):
         if game.detectable_rarely:
@@ -273,13 +277,13 @@ def rarely(result: AuditResult) -> list[str]:
     return []
 
 
-def counted(result: AuditResult) -> list[tuple[str, str]]:
-    """Return (label, sentence) of the bounds and the law that counting outputs shows.
+def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
+    """Return (label, sentence) of the bounds and the law by counting outputs.
 
-    An upper bound on other pairs than that of the counterexample is left out, since nothing
-    bounds the loss of that one from above.
+    An upper bound on other pairs than that of the counterexample is left out, since
+    nothing bounds the loss of that one from above.
     """
-    found = []
+    sentences = []
     pair = result.counterexample.pair if result.counterexample else None
     for evidence in result.evidence:
         counts = evidence.details
@@ -288,18 +292,19 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
         upper, delta = evidence.epsilon_upper, counts.delta_upper
         unnamed = counts.counted_pairs is None or not pair
         named_pair = unnamed or pair in (counts.counted_pairs or [])
+        # Each bound is written with its own error probability.
         if upper is not None and delta is not None and named_pair:
             shown = at_most(upper, delta, on=counts.scope)
             sure = confidence(1 - (counts.confidence or 0.0))
             calls = count(evidence.calls, "call")
-            found.append(("at most", f"{shown} ({calls}, {sure})"))
+            sentences.append(("at most", f"{shown} ({calls}, {sure})"))
         if counts.followed is not None:
-            found.append(("law", counts.followed))
-    return found
+            sentences.append(("law", counts.followed))
+    return sentences
 
 
 def mutation_score(*mutations: Mutation) -> str:
-    """Return the number of killed mutants of those that count, and of those that do not."""
+    """Return the number of killed mutants, and of those that do not count."""
     killed = sum(each.killed for each in mutations)
     counts = sum(each.counted for each in mutations)
     rest = []
@@ -319,8 +324,9 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
     groups: dict[tuple[Fate, str], list[str]] = {}
     order = (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID)
     for mutant in sorted(mutation.mutants, key=lambda each: order.index(each.fate)):
-        gone = mutant.fate in (Fate.KILLED, Fate.INVALID)
-        key = mutant.fate, "" if gone else mutant.statement
+        key = (mutant.fate, mutant.statement)
+        if mutant.fate in (Fate.KILLED, Fate.INVALID):
+            key = (mutant.fate, "")
         groups.setdefault(key, []).append(mutant.name)
     return [(*key, names) for key, names in groups.items()]
 
@@ -333,7 +339,7 @@ def audited_claims(record: RunRecord) -> int:
 
 
 def of_planned(record: RunRecord) -> str:
-    """Return the number of audits with a result, and of planned ones if some have none."""
+    """Return the number of results, and of planned audits if some have none."""
     if not record.missing:
         return count(len(record.results), "audit")
     return f"{len(record.results):,} of {count(record.planned, 'audit')}"
@@ -355,15 +361,17 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
 def remarks(record: RunRecord) -> dict[str, str]:
     """Return the remarks on a run that every report has, by label.
 
-    Verdicts that rest on evidence that code of their audits computed are 'self-reported'.
-    Files with 'many audits' leave a small share of alpha to the audits of other files.
+    Verdicts that rest on evidence that code of their audits computed are
+    'self-reported'. Files with 'many audits' leave a small share of alpha to the audits
+    of other files.
     """
-    found = {}
+    sentences = {}
     own = sum(result.is_self_reported for result in record.results)
     if own:
         rest, whose = ("rests", "its audit") if own == 1 else ("rest", "their audits")
         sentence = f"{rest} on evidence that code of {whose} computed"
-        found["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+        sentences["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+    # Alpha is shared by all audits of a run, whatever their file.
     audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
     crowded = [
         f"{number:,} audits in {file}"
@@ -371,18 +379,18 @@ def remarks(record: RunRecord) -> dict[str, str]:
         if number > MANY_AUDITS
     ]
     if crowded:
-        found["many audits"] = (
+        sentences["many audits"] = (
             f"{', '.join(crowded)}: alpha is shared by all audits, so each of the others "
             "has less of it"
         )
-    return found
+    return sentences
 
 
 def run_meaning(record: RunRecord) -> str:
     """Return the meaning of a run without findings.
 
-    A run is clean only if something was audited, no refutation was left unconfirmed, nothing
-    crashed and no audit is missing.
+    A run is clean only if something was audited, no refutation was left unconfirmed,
+    nothing crashed and no audit is missing.
     """
     left_out = []
     for audits, ended in unseen(record):
@@ -400,6 +408,7 @@ def run_meaning(record: RunRecord) -> str:
     if dropped:
         claims = "1 claim was" if dropped == 1 else f"{dropped:,} claims were"
         unclean = f"{claims} refuted, and that was not confirmed. "
+    # A crash is reported in ``nothing``.
     elif not record.ended(Verdict.ERROR):
         if record.status != "complete":
             unclean = f"it is {record.status}, and audits are missing"
@@ -411,9 +420,9 @@ def run_meaning(record: RunRecord) -> str:
     if unclean or record.ended(Verdict.ERROR):
         return f"This is not a clean run: {unclean}{nothing}".rstrip()
     sentences = [CLEAN_RUN]
-    seen = assurance(record)
-    if seen:
-        sentences.append(f"{seen[:1].upper()}{seen[1:]}.")
+    assured = assurance(record)
+    if assured:
+        sentences.append(f"{assured[:1].upper()}{assured[1:]}.")
     open_audits = sum(result.is_undecided for result in record.results)
     if open_audits:
         verb = "is" if open_audits == 1 else "are"
@@ -425,9 +434,9 @@ def run_meaning(record: RunRecord) -> str:
 def assurance(record: RunRecord) -> str:
     """Return the losses that a run without refutations would have found.
 
-    The audits that would have missed them are named. A loss is one in every output of a pair
-    that was played, as in the power lines of games. The text is empty if no game was clean and
-    nothing was proved.
+    The audits that would have missed them are named. A loss is one in every output of a
+    pair that was played, as in the power lines of games. The text is empty if no game
+    was clean and nothing was proved.
     """
     parts = []
     proved = record.ended(Verdict.CERTIFIED)
@@ -439,23 +448,26 @@ def assurance(record: RunRecord) -> str:
         statement = "found an estimate within its margin, on the inputs that were tried"
         parts.append(f"{count(tried, 'audit')} {statement}")
     powers = [(result, result.power) for result in record.results]
-    known = [(result, power) for result, power in powers if power is not None]
-    blind = [(result, power) for result, power in known if power > SEEN]
-    seeing = len(known) - len(blind)
+    powered = [(result, power) for result, power in powers if power is not None]
+    blind = [(result, power) for result, power in powered if power > EXPECTED_POWER]
+    seeing = len(powered) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
-        which = "the other" if blind else "these" if seeing > 1 else "this"
+        which = "these" if seeing > 1 else "this"
+        if blind:
+            which = "the other"
         parts.append(
-            f"a loss of {SEEN:g} times the claim, in every output of a pair that was "
+            f"a loss of {EXPECTED_POWER:g} times the claim, in every output of a pair that was "
             f"played, would have been found nine times in ten in {which} {audits}"
         )
+    # The losses that would be missed are no assurance, and stand last.
     if blind:
         parts += _blind_spots(blind)
     return "; ".join(parts)
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return the first four audits that miss the loss of ``SEEN``, with the remedies."""
+    """Return the first four audits that miss the expected power, with remedies."""
     listed = []
     same = []
     for result, power in blind:
@@ -465,15 +477,15 @@ def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
             same.append(name)
             reason = "both inputs of every pair have the same outputs"
         elif power < math.inf:
-            least = outwards(power, up=True, digits=2, against=SEEN)
+            least = outwards(power, up=True, digits=2, against=EXPECTED_POWER)
             reason = f"seen from {least} times on"
         listed.append(f"{name} ({reason})")
     if len(listed) > 4:
         listed[4:] = [f"{len(listed) - 4} more"]
-    text = f"a loss of {SEEN:g} times the claim would have been missed in "
+    text = f"a loss of {EXPECTED_POWER:g} times the claim would have been missed in "
     parts = [text + ", ".join(listed)]
     if same:
         parts.append(f"{', '.join(same)}: give pairs of which the outputs differ")
     if len(same) < len(blind):
-        parts.append(f"--budget level:{SEEN:g} has the calls that it takes")
+        parts.append(f"--budget level:{EXPECTED_POWER:g} has the calls that it takes")
     return parts

@@ -1,7 +1,8 @@
 """Plots of evidence, and the interval of an audit's bounds around its claim.
 
-Matplotlib draws the plots without its global state, and a plot is an image element. On a dark
-page the style sheet inverts their light colours. An interval is geometry for a template.
+Matplotlib draws the plots without its global state, and a plot is an image element. On
+a dark page the style sheet inverts their light colours. An interval is geometry for a
+template.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ def new_axes(
 def finish(figure: Figure, label: str) -> Markup:
     """Return a figure as an image element with its SVG and a description."""
     stream = io.BytesIO()
+    # Without its date, equal records give equal reports.
     figure.savefig(
         stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
     )
@@ -135,18 +137,21 @@ def log_ticks(
     """Set ticks at 1, 2 and 5, or at powers of ten if there are more than three."""
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
+    # Ticks of many decades would overlap.
     steps = (1, 2, 5) if last - first <= 3 else (1,)
     exponents = range(first, last + 1, max(1, (last - first) // 6))
     ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
     axis = axes.xaxis if name == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(inside if len(inside) > 1 else [low, high]))
+    if len(inside) < 2:
+        inside = [low, high]
+    axis.set_major_locator(FixedLocator(inside))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
 
 
 def plain_ticks(axis: Axis, most: int) -> None:
-    """Set ticks at round numbers, with at most ``most`` steps, written as in reports."""
+    """Set ticks at round numbers, with at most ``most`` steps between them."""
     axis.set_major_locator(MaxNLocator(nbins=most))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
@@ -172,7 +177,7 @@ def thin_evenly(items: list[T], most: int = SHOWN_POINTS) -> list[T]:
 
 
 INTERVAL_WIDTH = 200
-"""Units of the axis of an interval, from a tenth of the claim to ten times the claim."""
+"""Units of the axis of an interval, from a tenth to ten times of the claim."""
 TICKS = {"⅒×": 0.1, "½×": 0.5, "1×": 1.0, "2×": 2.0, "10×": 10.0}
 """Multiples of the claim that the axis names."""
 
@@ -186,7 +191,8 @@ class Interval:
         end: Right end.
         mark: Place of the bound of the verdict.
         open: Whether nothing bounds the right end.
-        detectable: Place of the loss that a clean game refutes nine times in ten, or None.
+        detectable: Place of the loss that a clean game refutes nine times in ten, or
+            None.
         role: Name of its colour.
         text: The bounds.
     """
@@ -213,18 +219,23 @@ def interval_of(result: AuditResult) -> Interval | None:
         return None
     start = 0.0 if lower is None else place(lower / claimed)
     end = float(INTERVAL_WIDTH) if upper is None else place(upper / claimed)
+    mark = start
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
+    if proved or lower is None:
+        mark = end
+    # A game that refuted or proved nothing else is described by its power.
     detectable = None
     if result.verdict is Verdict.NOT_REFUTED:
         games = details(result.evidence, GameDetails)
         losses = [game.detectable_epsilon for game in games]
-        detectable = next((loss for loss in losses if loss is not None), None)
+        finite = [loss for loss in losses if loss is not None]
+        detectable = next((place(loss / claimed) for loss in finite), None)
     return Interval(
         start=start,
         end=max(start, end),
-        mark=end if proved or lower is None else start,
+        mark=mark,
         open=upper is None or math.isinf(upper),
-        detectable=None if detectable is None else place(detectable / claimed),
+        detectable=detectable,
         role=role(result),
         text=bounds(result),
     )
@@ -299,7 +310,7 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
             axes.set_ylim(bottom=0)
         _set_ticks(axes, "y", logarithmic)
         plain_ticks(axes.xaxis, 6)
-        axes.legend(loc="lower left" if logarithmic else "upper right")
+        axes.legend()
         return finish(
             figure,
             "Delta as a function of epsilon, for the worst pair and for the claim.",
@@ -342,9 +353,11 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         for row, (_, low, middle, high) in enumerate(rows):
             # A variance below its bound is no fault.
             is_off = low > centre or (high < centre and not ratios)
-            shade = COLOURS["violated" if is_off else "not-refuted"]
+            shade, marker = COLOURS["not-refuted"], "o"
+            if is_off:
+                shade, marker = COLOURS["violated"], "x"
             axes.plot([low, high], [row, row], color=shade, linewidth=2)
-            axes.plot(middle, row, "x" if is_off else "o", color=shade)
+            axes.plot(middle, row, marker, color=shade)
         if ratios:
             axes.set_xlim(left=0)
         names = [shorten(printable(name), 18) for name, *_ in rows]
@@ -395,6 +408,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
             )
         for name in "xy":
             _set_ticks(axes, name, logarithmic)
+        # Points above and below equality are compared on axes of one range.
         if description.diagonal:
             ends = [*axes.get_xlim(), *axes.get_ylim()]
             whole = (min(ends), max(ends))
@@ -411,8 +425,8 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
 
 def _finite(points: Iterable[Point], *, positive: bool = False) -> list[Point]:
     """Return the finite points, or those of them that a logarithmic plot can have."""
-    found = [(float(x), float(y)) for x, y in points]
-    finite = [point for point in found if all(map(math.isfinite, point))]
+    numbers = [(float(x), float(y)) for x, y in points]
+    finite = [point for point in numbers if all(map(math.isfinite, point))]
     return [point for point in finite if not positive or min(point) > 0]
 
 
@@ -427,8 +441,8 @@ def _class_row(row: ClassOfInputs) -> Row | None:
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and its variance over its bound, if it has one."""
-    most = row.variance_bound
-    if not most:
+    limit = row.variance_bound
+    if not limit:
         return None
-    values = (row.variance_low / most, row.variance / most, row.variance_high / most)
+    values = (row.variance_low / limit, row.variance / limit, row.variance_high / limit)
     return (row.name, *values) if all(map(math.isfinite, values)) else None
