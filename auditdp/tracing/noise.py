@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditdp.tracing.alignment import compare
-from auditdp.tracing.draws import ALONE, COIN, LARGEST, NOISY, Term, WatchedDraw
+from auditdp.tracing.draws import ALONE, COIN, MAX_NOISE_RANGE, NOISY, Term, WatchedDraw
 from auditdp.tracing.linear_forms import (
     LAZY,
     Form,
@@ -663,7 +663,7 @@ def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
     """Return the noise of a draw, or the release that it is if the sampler added a location to it."""
     noise = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location)
     law = draw.law
-    is_name = law.family == "integer" and any_of(law.parameter > LARGEST)
+    is_name = law.family == "integer" and any_of(law.parameter > MAX_NOISE_RANGE)
     is_whole = law.known is not None and not law.known.is_part
     is_release = location is not None and is_whole
     return noise.settle("") if is_name or is_release else noise
