@@ -59,4 +59,6 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
         kept = np.where(gone, drawn, kept)
     if hasattr(fresh, "detach"):
         return fresh.new_tensor(kept)
-    return kept.astype(drawn.dtype) if ndim(fresh) else type(fresh)(kept)
+    if ndim(fresh):
+        return kept.astype(drawn.dtype)
+    return type(fresh)(kept)

@@ -149,7 +149,9 @@ def _unary(*names: str) -> Callable[[Unary], Unary]:
 
     def add(rule: Unary) -> Unary:
         def of_noise(call: Call) -> Any:
-            return None if call.noise is None else rule(call.noise, call)
+            if call.noise is None:
+                return None
+            return rule(call.noise, call)
 
         RULES.update(dict.fromkeys(names, of_noise))
         return rule
@@ -185,7 +187,9 @@ def _negative(noise: Noise, call: Call) -> Any:
 
 @_unary(*LAYING)
 def _laid(noise: Noise, call: Call) -> Any:
-    return noise.laid(call.of) if hasattr(noise.value, "reshape") else None
+    if hasattr(noise.value, "reshape"):
+        return noise.laid(call.of)
+    return None
 
 
 @_unary(*COPYING)
@@ -219,7 +223,9 @@ def _sum(noise: Noise, call: Call) -> Any:
             offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
         return Noise(noise.run, call.of(noise.value), terms, offset)
     found = _linear(call)
-    return call.of(noise.settle("is summed")) if found is None else found
+    if found is None:
+        return call.of(noise.settle("is summed"))
+    return found
 
 
 def _gathering(places: tuple[int, ...]) -> Rule:
@@ -255,7 +261,9 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
     found = rounded(noise, call.of(noise.value)) if call.is_of_one else None
-    return call.of(noise.settle("is rounded")) if found is None else found
+    if found is None:
+        return call.of(noise.settle("is rounded"))
+    return found
 
 
 @_unary("abs", "absolute")
@@ -265,17 +273,23 @@ def _folded(noise: Noise, call: Call) -> Any:
 
 @_unary("sign")
 def _sign(noise: Noise, call: Call) -> Any:
-    return sign_of(noise, call.function) if call.is_of_one else None
+    if call.is_of_one:
+        return sign_of(noise, call.function)
+    return None
 
 
 @_unary("log")
 def _logarithm(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function) if call.is_of_one else None
+    if call.is_of_one:
+        return logarithm(noise, call.function)
+    return None
 
 
 @_unary("log1p")
 def _logarithm_plus_one(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function, 1.0) if call.is_of_one else None
+    if call.is_of_one:
+        return logarithm(noise, call.function, 1.0)
+    return None
 
 
 def _with_sign(call: Call) -> Any:
@@ -284,7 +298,9 @@ def _with_sign(call: Call) -> Any:
     sign = None
     if type(noise) is Noise and type(size) in (int, float):
         sign = sign_of(noise)
-    return None if sign is None else abs(size) * sign
+    if sign is None:
+        return None
+    return abs(size) * sign
 
 
 RULES["copysign"] = _with_sign
@@ -301,7 +317,9 @@ def _clipped(noise: Noise, call: Call) -> Any:
 @_unary("argmax")
 def _largest(noise: Noise, call: Call) -> Any:
     is_array = isinstance(noise.value, np.ndarray)
-    return largest(*call.given, **call.options) if is_array else None
+    if is_array:
+        return largest(*call.given, **call.options)
+    return None
 
 
 def _searched(call: Call) -> Any:

@@ -58,7 +58,9 @@ class WatchedDraw:
     @property
     def numbers(self) -> Any:
         """The numbers that the sampler returned, before any change in place."""
-        return self.value if self.drawn is None else self.drawn
+        if self.drawn is None:
+            return self.value
+        return self.drawn
 
     def compared(self, index: Any) -> bool:
         """Return whether any of some entries may have been compared with a number."""
@@ -212,7 +214,9 @@ class Release:
     @property
     def centre(self) -> Any:
         """The value that the noise is added to, or 0 for noise alone."""
-        return 0.0 if self.location is None else self.location
+        if self.location is None:
+            return 0.0
+        return self.location
 
     @property
     def is_known(self) -> bool:

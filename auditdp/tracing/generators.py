@@ -184,9 +184,13 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     """Return the shape of a draw, which that of its parameters is without a size."""
     if size is not None and size != ():
         is_several = isinstance(size, tuple | list | np.ndarray)
-        return tuple(size) if is_several else (int(size),)
+        if is_several:
+            return tuple(size)
+        return (int(size),)
     shapes = {shape_of(parameter) for parameter in parameters}
-    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    if len(shapes) == 1:
+        return shapes.pop()
+    return np.broadcast_shapes(*shapes)
 
 
 def _correlated(
@@ -279,7 +283,9 @@ def _choice(
     if is_count:
         return place
     axis = options.get("axis")
-    return np.take(np.asarray(a), place, axis=axis) if axis else np.asarray(a)[place]
+    if axis:
+        return np.take(np.asarray(a), place, axis=axis)
+    return np.asarray(a)[place]
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
@@ -313,7 +319,9 @@ def drawn_places(
     place = drawn_release(run, method, draw, kind, law, table, **options)
     # A replay may be forced to a place that its own items do not have.
     is_array = isinstance(place, np.ndarray)
-    return np.minimum(place, count - 1) if is_array else min(place, count - 1)
+    if is_array:
+        return np.minimum(place, count - 1)
+    return min(place, count - 1)
 
 
 def _permuted(
@@ -343,7 +351,9 @@ def _permuted(
         if method == "shuffle":
             perform(order)
             return order
-        return perform(order, axis=axis) if each else perform(len(order))
+        if each:
+            return perform(order, axis=axis)
+        return perform(len(order))
 
     family = "permutation" if len(shape) == 1 else "permutation along an axis"
     law = NoiseLaw(family, 1.0, math.prod(shape))
@@ -352,7 +362,9 @@ def _permuted(
         return np.ravel(x)[order]
     order = as_order(order, shape[0])
     if method != "shuffle":
-        return order if is_count else np.take(np.asarray(x), order, axis=axis)
+        if is_count:
+            return order
+        return np.take(np.asarray(x), order, axis=axis)
     is_array = isinstance(x, np.ndarray)
     x[:] = np.take(x, order, axis=axis) if is_array else [x[k] for k in order]
     return None

@@ -171,7 +171,9 @@ def number(value: Any) -> Any:
         if value.dtype.kind == "c":
             return value.real
         is_other = value.dtype.kind in "buO"
-        return value.astype(np.float64) if is_other else value
+        if is_other:
+            return value.astype(np.float64)
+        return value
     if isinstance(value, list | tuple):
         return np.asarray(value, float)
     if hasattr(value, "to_numpy"):
@@ -179,7 +181,9 @@ def number(value: Any) -> Any:
     if hasattr(value, "detach"):
         return value.detach().cpu().double().numpy()[()]
     is_array = hasattr(value, "__array__")
-    return np.asarray(value, np.float64)[()] if is_array else float(value)
+    if is_array:
+        return np.asarray(value, np.float64)[()]
+    return float(value)
 
 
 def is_numeric(value: Any) -> bool:

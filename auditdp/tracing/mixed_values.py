@@ -76,7 +76,9 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
 def _offset(item: Any) -> Any:
     if type(item) is not Noise:
         return number(item)
-    return 0.0 if item.offset is None else item.offset
+    if item.offset is None:
+        return 0.0
+    return item.offset
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:

@@ -56,7 +56,9 @@ class Call(NamedTuple):
     def noise(self) -> Noise | None:
         """The first argument if it is noise, else None."""
         first = next(iter(self.given), None)
-        return first if type(first) is Noise else None
+        if type(first) is Noise:
+            return first
+        return None
 
     @property
     def is_of_one(self) -> bool:
@@ -116,7 +118,9 @@ class Noise(Form):
         """The type that code observes with ``isinstance(x, float)``."""
         kind = type(self.value)
         # An array of jax leaves operators only to types that it does not know.
-        return Noise if hasattr(kind, "aval") else kind
+        if hasattr(kind, "aval"):
+            return Noise
+        return kind
 
     @__class__.setter
     def __class__(self, kind: Any) -> None:
@@ -134,7 +138,9 @@ class Noise(Form):
     @property
     def _now(self) -> Any:
         """The ordinary number or array if it has ended as noise, and else its value, without a use of it."""
-        return self._settled[0] if self._settled else self.value
+        if self._settled:
+            return self._settled[0]
+        return self.value
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
@@ -396,7 +402,9 @@ def opened(value: Any) -> Any:
 
 def value_of(item: Any) -> Any:
     """Return the number or the array that noise is; else the item."""
-    return item.value if type(item) is Noise else item
+    if type(item) is Noise:
+        return item.value
+    return item
 
 
 def plain(value: Any, why: str) -> Any:
@@ -453,7 +461,9 @@ def apply(
     given = [opened(argument) for argument in arguments]
     rule = RULES.get(name)
     found = None if rule is None else rule(Call(function, given, keywords))
-    return plainly(function, given, keywords, name) if found is None else found
+    if found is None:
+        return plainly(function, given, keywords, name)
+    return found
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -517,7 +527,9 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
             offset = part if factor > 0 else -part
         elif part is not None:
             offset = offset + factor * part
-    return noisy[0].made(total, terms, offset, held) if noisy else total
+    if noisy:
+        return noisy[0].made(total, terms, offset, held)
+    return total
 
 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
@@ -528,7 +540,9 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
     noise, other = (first, second) if is_first else (second, first)
 
     def result(mine: Any, theirs: Any) -> Any:
-        return compute(mine, theirs) if is_first else compute(theirs, mine)
+        if is_first:
+            return compute(mine, theirs)
+        return compute(theirs, mine)
 
     if type(noise) is not Noise:
         return compute(first, second)
@@ -577,7 +591,9 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
         self.is_held = False
         made = compute(self, other)
         is_array = isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
-        return self.become(made) if is_array else made
+        if is_array:
+            return self.become(made)
+        return made
 
     return operate
 
@@ -656,7 +672,9 @@ for _name, _function in _ENDING.items():
 def places_of(value: Any) -> Any:
     """Return the places of the entries of a draw, counted flat, in its shape."""
     shape = tuple(shape_of(value))
-    return np.arange(math.prod(shape)).reshape(shape) if shape else 0
+    if shape:
+        return np.arange(math.prod(shape)).reshape(shape)
+    return 0
 
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
@@ -666,7 +684,9 @@ def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
     is_name = law.family == "integer" and any_of(law.parameter > MAX_NOISE_RANGE)
     is_whole = law.known is not None and not law.known.is_part
     is_release = location is not None and is_whole
-    return noise.settle("") if is_name or is_release else noise
+    if is_name or is_release:
+        return noise.settle("")
+    return noise
 
 
 def drawn_noise(

@@ -18,32 +18,44 @@ def placed(index: Any, array: Any) -> Any:
     """Return an index on the device of an array: a tensor on a GPU indexes no array on the CPU."""
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
-    return index.to(array.device) if hasattr(index, "is_cuda") else index
+    if hasattr(index, "is_cuda"):
+        return index.to(array.device)
+    return index
 
 
 def ndim(value: Any) -> int:
     """Return the number of axes of a value."""
-    return 0 if type(value) in PLAIN else np.ndim(value)
+    if type(value) in PLAIN:
+        return 0
+    return np.ndim(value)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """Return the shape of a value."""
-    return () if type(value) in PLAIN else np.shape(value)
+    if type(value) in PLAIN:
+        return ()
+    return np.shape(value)
 
 
 def size_of(value: Any) -> int:
     """Return the number of entries of a value."""
-    return 1 if type(value) in PLAIN else math.prod(np.shape(value))
+    if type(value) in PLAIN:
+        return 1
+    return math.prod(np.shape(value))
 
 
 def any_of(value: Any) -> bool:
     """Return whether any entry is not zero."""
-    return bool(value) if type(value) in PLAIN else bool(np.any(value))
+    if type(value) in PLAIN:
+        return bool(value)
+    return bool(np.any(value))
 
 
 def all_of(value: Any) -> bool:
     """Return whether all entries are true."""
-    return bool(value) if type(value) in PLAIN else bool(np.all(value))
+    if type(value) in PLAIN:
+        return bool(value)
+    return bool(np.all(value))
 
 
 def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,4 +84,6 @@ def _on_cpu(value: Any) -> Any:
     if not hasattr(value, "is_cuda"):
         return value
     value = value.detach().cpu()
-    return value.double() if value.is_floating_point() else value
+    if value.is_floating_point():
+        return value.double()
+    return value

@@ -31,7 +31,9 @@ class CodeLine(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
+        if self.line:
+            return f"{Path(self.file).name}:{self.line}"
+        return "an unknown line"
 
 
 NOWHERE = CodeLine("", 0, "")

@@ -84,7 +84,9 @@ def torch_function(
     if name in ("add", "sub") and len(arguments) == 2 and "alpha" in options:
         arguments = (first, arguments[1] * options.pop("alpha"))
     result = apply(name, for_arrays(function), arguments, options)
-    return _into(first, result) if in_place else result
+    if in_place:
+        return _into(first, result)
+    return result
 
 
 ADAPTERS["torch"] = torch_function
@@ -176,7 +178,9 @@ def on_tensors(
         return function(*arguments, **keywords)
     result = torch_function(function, found, keywords)
     is_target = in_place and found[0] is not arguments[0]
-    return fill(run, arguments[0], result) if is_target else result
+    if is_target:
+        return fill(run, arguments[0], result)
+    return result
 
 
 def _noise_in(run: WatchedRun, value: Any) -> Any:
@@ -184,9 +188,13 @@ def _noise_in(run: WatchedRun, value: Any) -> Any:
     if type(value) in (list, tuple):
         found = [_noise_in(run, item) for item in value]
         is_same = all(new is old for new, old in zip(found, value, strict=True))
-        return value if is_same else found
+        if is_same:
+            return value
+        return found
     noise = noise_in(run, value)
-    return value if noise is None else noise
+    if noise is None:
+        return value
+    return noise
 
 
 def _overwritten(

@@ -58,9 +58,13 @@ def _array(array: Callable[..., Any]) -> Callable[..., Any]:
         (first,) = arguments
         if type(first) is list and Noise in map(type, first):
             found = gathered(first, array)
-            return array(first) if found is None else found
+            if found is None:
+                return array(first)
+            return found
         is_noise = type(first) is Noise and isinstance(first.value, np.ndarray)
-        return first if is_noise and first.settled is None else array(first)
+        if is_noise and first.settled is None:
+            return first
+        return array(first)
 
     return make
 

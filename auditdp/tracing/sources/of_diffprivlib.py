@@ -135,4 +135,6 @@ def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> A
         chance,
         why=LIBRARY.why,
     )
-    return mechanism.value1 if is_one else mechanism.value0
+    if is_one:
+        return mechanism.value1
+    return mechanism.value0

@@ -21,7 +21,9 @@ def watch(patches: Patches, active: Active) -> None:
 
     def kept(distribution: Any) -> Any:
         state = vars(distribution)["_random_state"]
-        return WatchedState(state, active) if type(state) is STATE else state
+        if type(state) is STATE:
+            return WatchedState(state, active)
+        return state
 
     def keep(distribution: Any, state: Any) -> None:
         vars(distribution)["_random_state"] = state

@@ -141,7 +141,9 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
         moved = float(np.abs(one - two).sum())
         if moved == 0:
             return 0.0
-        return math.inf if math.isnan(moved) or not unit else moved / unit
+        if math.isnan(moved) or not unit:
+            return math.inf
+        return moved / unit
 
     return distance
 
@@ -157,4 +159,6 @@ def rows_apart(first: Any, second: Any) -> float:
 def unlike(first: Any, second: Any) -> float:
     """Return 0 for two equal values, and else 1."""
     alike = np.array_equal(first, second) if is_numeric(first) else first == second
-    return 0.0 if alike else 1.0
+    if alike:
+        return 0.0
+    return 1.0

@@ -151,7 +151,9 @@ def _items(
     if table is not None:
         law, names = NoiseLaw("choice"), tuple(map(repr, items))
     place = drawn_places(run, name, draw, law, count, table=table, names=names)
-    return items[place] if name == "choice" else [items[k] for k in place.tolist()]
+    if name == "choice":
+        return items[place]
+    return [items[k] for k in place.tolist()]
 
 
 def _table(weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:

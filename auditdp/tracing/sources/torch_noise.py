@@ -114,8 +114,12 @@ def _drawn(
     perform = run.unwatched(function, *arguments, **keywords)
     noise = drawn_noise(run, name, perform, law, location, shape=shape)
     if out is not None:
-        return fill(run, out, noise) if type(noise) is Noise else write(out, noise)
-    return noise.requires_grad_() if requires_grad else noise
+        if type(noise) is Noise:
+            return fill(run, out, noise)
+        return write(out, noise)
+    if requires_grad:
+        return noise.requires_grad_()
+    return noise
 
 
 def _public(
@@ -185,7 +189,9 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
         if type(data) is not Noise:
             return function(data, *arguments, **keywords)
         made = data.copied(function(np.asarray(data.value), *arguments, **keywords))
-        return made.settle("") if made.value.requires_grad else made
+        if made.value.requires_grad:
+            return made.settle("")
+        return made
 
     return convert
 
