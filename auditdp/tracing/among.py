@@ -1,12 +1,12 @@
 """Orders and samples of records on an input that has one record more, or one fewer.
 
-A replay may have any draw that has the law of the other input, jointly with the recorded
-draw; the less it differs from that, the less it moves. Without a record, an order keeps the
-order of the others. A further record comes in at the place that it has in a fresh order. In
-a sample without replacement, a record that is not in the sample, drawn afresh, takes the
-place of a missing one; a further record takes the place that it has in a fresh sample, if
-it is in that. Draws with replacement do so one by one. Each result is uniform on the one
-input if the recorded draw is uniform on the other.
+A replay may have any draw that has the law of the other input, jointly with the
+recorded draw; the less it differs from that, the less it moves. Without a record, an
+order keeps the order of the others. A further record comes in at the place that it has
+in a fresh order. In a sample without replacement, a record that is not in the sample,
+drawn afresh, takes the place of a missing one; a further record takes the place that it
+has in a fresh sample, if it is in that. Draws with replacement do so one by one. Each
+result is uniform on the one input if the recorded draw is uniform on the other.
 """
 
 from __future__ import annotations

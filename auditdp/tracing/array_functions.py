@@ -1,7 +1,8 @@
-"""The rules by which functions of numpy and of torch are applied to noise, by the name of the function.
+"""Rules that apply functions of numpy and of torch to noise, by the function's name.
 
-A function without a rule, or a rule that does not follow the noise, gets ordinary numbers, and the trace states so.
-Functions of one name do the same in both libraries, up to the names of their options, which the rules pass on.
+A function without a rule, or a rule that does not follow the noise, gets ordinary
+numbers, and the trace states so. Functions of one name do the same in both libraries,
+up to the names of their options, which the rules pass on.
 """
 
 from __future__ import annotations
@@ -137,15 +138,18 @@ GATHERING: dict[str, tuple[int, ...]] = {
     "insert": (0, 2),
     "where": (1, 2),
 }
-"""Functions that put entries of several arrays into one: the places of these arrays among
-the arguments, or () if the first argument is the list of them."""
+"""Functions that put entries of several arrays into one.
+
+The value is the places of these arrays among the arguments, or () if the first argument
+is the list of them.
+"""
 
 
 Unary = Callable[[Noise, Call], Any]
 
 
 def _unary(*names: str) -> Callable[[Unary], Unary]:
-    """Add a rule, under several names, of functions whose first argument is the noise."""
+    """Return a decorator that adds a rule of functions of noise, by their names."""
 
     def add(rule: Unary) -> Unary:
         def of_noise(call: Call) -> Any:
@@ -354,7 +358,7 @@ def overwritten(
     key: Any = ...,
     view: Callable[[Any], Any] = lambda array: array,
 ) -> Noise | None:
-    """Return an array or tensor once something was written into it, one of both being noise.
+    """Return noise that is an array, or a tensor, after a change of some entries.
 
     Args:
         before: The array, or noise.

@@ -1,4 +1,4 @@
-"""The draws that entries of noise are made of: a sparse matrix of entries by entries of draws."""
+"""A sparse matrix that maps entries of draws to entries of noise."""
 
 from __future__ import annotations
 

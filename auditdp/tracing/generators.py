@@ -1,4 +1,4 @@
-"""Generators of numpy that are watched: each draw is noise that remembers where it was drawn."""
+"""Watched generators of numpy, whose draws are noise that remembers its line."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
 Sample = tuple[NoiseLaw | None, Any, Any]
-"""The law of a draw without its location, or None if it is not followed; the location; and the size argument."""
+"""The law of a draw without its location, the location, and the size argument.
+
+The law is None if it is not followed.
+"""
 DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
-"""Types of results whose law is that of the family; numbers of fewer bits have another one."""
+"""Types of results with the law of the family; numbers of fewer bits have another."""
 
 
 def _located(family: str) -> Callable[..., Sample]:
@@ -116,13 +119,13 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "binomial": _binomial,
     "multivariate_normal": _normals,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "negative_binomial": lambda n, p, size=None: (n, p),
     "standard_t": lambda df, size=None: (df,),
     "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""For samplers that are not followed, the function that reads which law of its family a draw has."""
+"""Functions that read the parameters of a sampler that is not followed, by its name."""
 
 
 def watched_draw(
@@ -133,7 +136,7 @@ def watched_draw(
     keywords: dict[str, Any],
     origin: Any = None,
 ) -> Any:
-    """Draw by a method of numpy's generators, and return the noise, or the release, in place of the number.
+    """Draw by a method of numpy's generators.
 
     Args:
         run: The run that records the draw.
@@ -142,6 +145,9 @@ def watched_draw(
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
         origin: See `WatchedRun.draw`.
+
+    Returns:
+        The noise, or the release, in place of the number.
     """
     why = "is a parameter of a draw"
     arguments = settled(arguments, why)
@@ -371,7 +377,8 @@ def _permuted(
 
 
 def as_order(places: Any, count: int) -> Any:
-    """Return places as an order of a number of items: a replay may be forced to one of more items, or of fewer."""
+    """Return places as an order of a number of items."""
+    # A replay may be forced to an order of more items, or of fewer.
     kept = dict.fromkeys(place for place in places.tolist() if place < count)
     return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
 
@@ -381,11 +388,11 @@ for _name in ("permutation", "permuted", "shuffle"):
     METHODS[_name] = functools.partial(_permuted, _name)
 
 
-# -- generators --------------------------------------------------------------------------------------------------------
+# -- generators ------------------------------------------------------------------------
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Record in the run under way that the code has a source of draws that the trace does not observe."""
+    """Record that the code has a source of draws that no trace observes."""
     if run is not None:
         why = "draws numbers that the trace does not see"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
@@ -396,8 +403,10 @@ class WatchedGenerator(np.random.Generator):
 
     Args:
         plain: The other one.
-        active: Returns the run under way, or None if there is none, or in another thread.
-        seed: A value that generators share if they have the same seed; None if that is not known.
+        active: Returns the run under way, or None if there is none, or in another
+            thread.
+        seed: A value that generators share if they have the same seed; None if that is
+            not known.
     """
 
     def __init__(

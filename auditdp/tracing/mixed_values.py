@@ -1,4 +1,4 @@
-"""Noise whose entries are made of those of several draws: put into one array, or added up by a linear function."""
+"""Noise whose entries are entries of several draws, or linear functions of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from auditdp.tracing.sites import here
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes up to which mixed noise is followed, since time and memory grow with them."""
+    """Sizes up to which mixed noise is followed: time and memory grow with them."""
 
     gathered: int = 1_000_000
     """Largest total number of entries of arrays that are put together."""
     mixed: int = 512
-    """Largest number of entries of noise in a linear function, which is called once for each of them."""
+    """Largest number of entries in a linear function, which is called for each one."""
 
 
 LIMITS = Limits()
@@ -35,7 +35,8 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
 
     Args:
         items: Arrays, numbers and noise.
-        gather: A function that puts entries of arrays of these shapes into one array, whatever the entries are.
+        gather: A function that puts entries of arrays of these shapes into one array,
+            whatever the entries are.
 
     Returns:
         The noise, or None if it is not followed.
@@ -82,7 +83,7 @@ def _offset(item: Any) -> Any:
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
-    """Return the entries of several arrays, each broadcast to a shape, one after another."""
+    """Return the entries of arrays one after another, each broadcast to a shape."""
     return np.concatenate(
         [
             np.broadcast_to(part, each.shape).ravel()
@@ -92,7 +93,7 @@ def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
 
 
 def without_zeros(noise: Noise) -> Noise:
-    """Return it as noise alone if zeros were put beside it and none of them is left."""
+    """Return noise alone in place of noise on zeros, if all entries have noise."""
     offset = noise.offset
     if offset is not None and not any_of(offset) and all_of(noise.law.scale):
         noise.offset = noise.site = None
@@ -129,7 +130,8 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     np.add.at(draws, (of.rows, columns), of.numbers)
     mixed = matrix @ draws
     if has_constant:
-        # The rounding error of the constant must not pass for a scale that depends on the data.
+        # The rounding error of the constant must not pass for a scale that depends on
+        # the data.
         largest = np.abs(mixed).max() or 1.0
         grain = 2.0**-32 * 2.0 ** np.floor(np.log2(largest))
         mixed = np.rint(mixed / grain) * grain
@@ -147,7 +149,7 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
 
 
 def _is_plain(noise: Noise) -> bool:
-    """Return whether entries are multiples of draws that nothing has bounded or changed."""
+    """Return True if entries are multiples of draws that nothing bounded or changed."""
     return not noise.was_changed() and not any(
         term.draw.limits or term.draw.is_lent or term.draw.law.parameter is not None
         for term in noise.terms
@@ -155,7 +157,7 @@ def _is_plain(noise: Noise) -> bool:
 
 
 def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
-    """Return a term of noise of the same family, whose entries are some of those that have coordinates."""
+    """Return a term of the noise's family with the coordinates of some entries."""
     draw, size = noise.terms[0].draw, size_of(drawn)
     if draw.law.family == "Gaussian":
         scales = np.sqrt(np.bincount(of.rows, np.square(of.numbers), size))

@@ -1,12 +1,14 @@
-"""Noise that remembers its draws: watched samplers return it in place of a number or an array.
+"""Noise that remembers its draws, in place of the number or array of a sampler.
 
-It behaves as the number or the array does. Multiples, slices, sums and differences of noise are noise. The sum of noise
-and a value is an ordinary number or array, and it is a release. A comparison of noise with a number releases an event of
-known probability. Any other use ends the noise: the code gets an ordinary number, which the trace records as public
-randomness together with the reason.
+It behaves as the number or the array does. Multiples, slices, sums and differences of
+noise are noise. The sum of noise and a value is an ordinary number or array, and it is
+a release. A comparison of noise with a number releases an event of known probability.
+Any other use ends the noise: the code gets an ordinary number, which the trace records
+as public randomness together with the reason.
 
-Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the name of the function. Other
-modules fill the table of rules, so that this module imports none of them.
+Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the
+name of the function. Other modules fill the table of rules, so that this module imports
+none of them.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Call(NamedTuple):
 
     Attributes:
         function: The function, of ordinary numbers and arrays.
-        given: Its positional arguments, in which noise that has ended is an ordinary number.
+        given: Its positional arguments, in which noise that has ended is an ordinary
+            number.
         options: Its keyword arguments.
     """
 
@@ -62,7 +65,7 @@ class Call(NamedTuple):
 
     @property
     def is_of_one(self) -> bool:
-        """Whether there is one argument."""
+        """True if there is one argument."""
         return len(self.given) == 1 and not self.options
 
     def of(self, entries: Any) -> Any:
@@ -74,9 +77,9 @@ class Call(NamedTuple):
 Rule = Callable[[Call], Any]
 """Computes a function of noise, or returns None if the noise is not followed."""
 RULES: dict[str, Rule] = {}
-"""The rule of each function, or method, that is followed, by its name without underscores."""
+"""The rule of each followed function or method, by its name without underscores."""
 ADAPTERS: dict[str, Callable[..., Any]] = {}
-"""The function that applies functions of torch to noise, under the name "torch" once its module is imported."""
+"""The function that applies functions of torch to noise, under the name "torch"."""
 DESCRIBING = frozenset(
     (
         "device",
@@ -128,7 +131,7 @@ class Noise(Form):
 
     @property
     def requires_grad(self) -> Any:
-        """Whether it is a tensor that has a gradient."""
+        """True if it is a tensor with a gradient."""
         return self._now.requires_grad
 
     @requires_grad.setter
@@ -137,15 +140,15 @@ class Noise(Form):
 
     @property
     def _now(self) -> Any:
-        """The ordinary number or array if it has ended as noise, and else its value, without a use of it."""
+        """The number or array that it is; reading it does not end the noise."""
         if self._settled:
             return self._settled[0]
         return self.value
 
-    # -- entries ------------------------------------------------------------------------------------------------------
+    # -- entries -----------------------------------------------------------------------
 
     def shaped(self, change: Callable[[Any], Any]) -> Any:
-        """Return it with its entries laid out as a function lays out those of an array."""
+        """Return noise whose entries a function lays out as those of an array."""
         shape = shape_of(self.value)
         terms = []
         for term in self.terms:
@@ -162,7 +165,7 @@ class Noise(Form):
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def laid(self, change: Callable[[Any], Any]) -> Any:
-        """Return it in one part, or in several, as a function lays out the entries of an array."""
+        """Return noise, or a list of noise, for a function that may split an array."""
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
             return self.shaped(change)
@@ -171,7 +174,7 @@ class Noise(Form):
         )
 
     def copied(self, value: Any) -> Any:
-        """Return the same noise, as another number, array or tensor with the same entries."""
+        """Return the same noise with another object that has the same entries."""
         return Noise(self.run, value, self.terms, self.offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
@@ -208,12 +211,12 @@ class Noise(Form):
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()
 
-    # -- sums and changes in place ------------------------------------------------------------------------------------
+    # -- sums and changes in place -----------------------------------------------------
 
     def made(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
-        """Return a new form, or a release once a value was added to noise of a whole family.
+        """Return a sum as a new form, or as a release if a value was added to noise.
 
         Args:
             plain: The number or array.
@@ -247,7 +250,7 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Return it after it was changed in place, memory and all, into noise or into numbers."""
+        """Change it in place, with its memory, into other noise or into numbers."""
         if type(result) is Noise and result._settled is None and self._settled is None:
             self.terms, self.offset = result.terms, result.offset
             self.site, self.is_held = result.site, result.is_held
@@ -278,10 +281,10 @@ class Noise(Form):
     def __ne__(self, other: object) -> Any:
         return operator.ne(*plain((self, other), "is compared for equality"))
 
-    # -- conversions --------------------------------------------------------------------------------------------------
+    # -- conversions -------------------------------------------------------------------
 
     def as_number(self, kind: type) -> Any:
-        """Return it as an ``int`` or a ``float``, which is still noise if that changes no number of it."""
+        """Return it as an ``int`` or a ``float``: noise if that keeps its number."""
         is_same = kind is float or self.is_whole
         if self.settled is not None or size_of(self.value) != 1 or not is_same:
             return kind(self.settle("is rounded"))
@@ -322,7 +325,7 @@ class Noise(Form):
             return deepcopy(self.settled[0])
         return self.copied(deepcopy(self.value))
 
-    # -- functions of libraries ---------------------------------------------------------------------------------------
+    # -- functions of libraries --------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # libraries look for these in types of their own
@@ -390,11 +393,11 @@ def _call_of_array(name: str, noise: Noise, *arguments: Any, **keywords: Any) ->
     return apply(name, call, (noise, *arguments), keywords)
 
 
-# -- functions ---------------------------------------------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------
 
 
 def opened(value: Any) -> Any:
-    """Return the ordinary number or array in place of noise that has ended; else the value."""
+    """Return the ordinary number in place of noise that has ended; else the value."""
     if type(value) is Noise and value.settled is not None:
         return value.settled[0]
     return value
@@ -408,7 +411,7 @@ def value_of(item: Any) -> Any:
 
 
 def plain(value: Any, why: str) -> Any:
-    """Return a value in which ordinary numbers are in place of noise, also in lists and dictionaries.
+    """Return a value with ordinary numbers in place of noise, also inside of lists.
 
     Args:
         value: Any value.
@@ -425,7 +428,7 @@ def plain(value: Any, why: str) -> Any:
 
 
 def settled(values: Sequence[Any], why: str) -> list[Any]:
-    """Return values with ordinary numbers in place of noise; a list among them stays the same object."""
+    """Return values with ordinary numbers in place of noise, not inside of lists."""
     return [
         value.settle(why) if isinstance(value, Noise) else value for value in values
     ]
@@ -450,7 +453,7 @@ def apply(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Apply a function of a library, some of whose arguments are noise, by the rule that its name has.
+    """Apply a function of a library to noise, by the rule of its name.
 
     Args:
         name: The name of the function.
@@ -489,11 +492,11 @@ def write(target: Any, numbers: Any) -> Any:
         return target.copy_(numbers)
 
 
-# -- operators ---------------------------------------------------------------------------------------------------------
+# -- operators -------------------------------------------------------------------------
 
 
 def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> Any:
-    """Return the sum, or the difference, of two values of which at least one is noise.
+    """Return the sum, or the difference, of two values, one or both of them noise.
 
     Args:
         first: A number, an array, or noise.
@@ -533,7 +536,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
 
 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
-    """Return the product, or the quotient, of two values of which at least one is noise."""
+    """Return the product, or the quotient, of two values, one or both of them noise."""
     compute = operator.truediv if divide else operator.mul
     first, second = opened(first), opened(second)
     is_first = type(first) is Noise
@@ -566,7 +569,7 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
 
 
 def _product(first: Any, second: Any) -> Any:
-    """Return the product of two matrices, one of which is noise and the other perhaps sparse."""
+    """Return the product of two matrices, one of them noise, the other maybe sparse."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value_of(first), torch.Tensor):
         return torch.matmul(first, second)
@@ -578,9 +581,10 @@ def _reflected(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator such as ``+=``: it changes the memory of an array, which other names may share.
+    """Return an operator such as ``+=``, which changes the memory of an array.
 
-    Values may be added one after another, as in a loop over records. The release is then their sum.
+    Values may be added one after another, as in a loop over records. The release is
+    then their sum.
     """
 
     def operate(self: Noise, other: Any) -> Any:
@@ -620,7 +624,7 @@ _FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (multiplied, multiplied),
     "truediv": (divided, divided),
 }
-"""For each operator its function, and the function of its form in place."""
+"""The function of each operator, and the function of its form in place."""
 for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
@@ -666,7 +670,7 @@ for _name, _function in _ENDING.items():
     setattr(Noise, f"__r{_name}__", _ending(_name, _reflected(_function)))
 
 
-# -- draws -------------------------------------------------------------------------------------------------------------
+# -- draws -----------------------------------------------------------------------------
 
 
 def places_of(value: Any) -> Any:
@@ -678,7 +682,7 @@ def places_of(value: Any) -> Any:
 
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
-    """Return the noise of a draw, or the release that it is if the sampler added a location to it."""
+    """Return the noise of a draw, or a release if the sampler added a location."""
     noise = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location)
     law = draw.law
     is_name = law.family == "integer" and any_of(law.parameter > MAX_NOISE_RANGE)
@@ -697,7 +701,7 @@ def drawn_noise(
     location: Any = 0.0,
     **options: Any,
 ) -> Any:
-    """Draw by a sampler, and return the noise or the release in place of the number.
+    """Draw by a sampler, and return the noise, or the release, in place of the number.
 
     Args:
         run: The run that records the draw.

@@ -1,4 +1,4 @@
-"""Shapes and truth of values, computed at once for plain numbers, and functions of torch on arrays of numpy."""
+"""Shapes and truth of values, and functions of torch on arrays of numpy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
-"""Types of plain numbers. Most shapes that a run computes are of these, and numpy takes long for them."""
+"""Types of plain numbers, the most frequent values, for which numpy takes long."""
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index on the device of an array: a tensor on a GPU indexes no array on the CPU."""
+    """Return an index on the device of an array."""
+    # A tensor on a GPU indexes no array on the CPU.
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
     if hasattr(index, "is_cuda"):
@@ -45,21 +46,21 @@ def size_of(value: Any) -> int:
 
 
 def any_of(value: Any) -> bool:
-    """Return whether any entry is not zero."""
+    """Return True if any entry is not zero."""
     if type(value) in PLAIN:
         return bool(value)
     return bool(np.any(value))
 
 
 def all_of(value: Any) -> bool:
-    """Return whether all entries are true."""
+    """Return True if all entries are true."""
     if type(value) in PLAIN:
         return bool(value)
     return bool(np.all(value))
 
 
 def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of tensors that also takes arrays of numpy, and then returns arrays."""
+    """Return a function of tensors that also maps arrays of numpy to arrays."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -76,7 +77,8 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_cpu(value: Any) -> Any:
-    """Return arrays and tensors, also those in a list, as tensors on the CPU, of double precision if of fractions."""
+    """Return arrays and tensors, also in a list, as tensors on the CPU."""
+    # Fractions have double precision, as all arrays do that noise is followed by.
     if type(value) in (list, tuple):
         return type(value)([_on_cpu(part) for part in value])
     if isinstance(value, np.ndarray):

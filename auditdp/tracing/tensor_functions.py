@@ -1,7 +1,7 @@
-"""Functions of torch on noise: names and options of torch, before the rules apply that it shares with numpy.
+"""Functions of torch on noise: its names and options, before the rules apply.
 
-A mode of torch calls `on_tensors` for every function while code is watched, so that a tensor that noise was written into
-stands for that noise.
+A mode of torch calls `on_tensors` for every function while code is watched, so that a
+tensor that noise was written into stands for that noise.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ ALIASES = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "
 OVERWRITING = frozenset(("copy", "fill", "setitem", "zero"))
 """Functions that leave nothing of the entries that they write into."""
 VIEWS = COPYING | LAYING | frozenset(["H", "T", "data", "item", "mH", "mT", "tolist"])
-"""Functions and attributes that look at the memory of a tensor, or copy entries of it."""
+"""Functions and attributes that share the memory of a tensor, or copy entries."""
 PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divided)}
-"""Functions whose gradient in one tensor shows the entries of another one."""
+"""Functions whose gradient in one tensor reveals the entries of another one."""
 
 
 def named(function: Any) -> tuple[str, bool]:
-    """Return the name of a function of torch without underscores, and whether it changes its first argument.
+    """Return the name of a function of torch without underscores.
 
     The name of a getter is that of its attribute.
+
+    Returns:
+        The name, and whether the function changes its first argument.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
@@ -93,7 +96,7 @@ ADAPTERS["torch"] = torch_function
 
 
 def _has_gradient(values: Sequence[Any]) -> bool:
-    """Return whether a gradient shows the numbers that a parameter is multiplied with."""
+    """Return True if a gradient reveals the factors of a parameter."""
     return sys.modules["torch"].is_grad_enabled() and any(
         type(value) is not Noise and getattr(value, "requires_grad", False)
         for value in values
@@ -103,7 +106,11 @@ def _has_gradient(values: Sequence[Any]) -> bool:
 def _of_each(
     name: str, in_place: bool, arguments: Sequence[Any]
 ) -> tuple[Any, list[Sequence[Any]]] | None:
-    """Return the method, and the arguments of each call, of a function of lists of tensors; None for other functions."""
+    """Return the calls that a function of lists of tensors consists of.
+
+    Returns:
+        The method and the arguments of each call, or None for other functions.
+    """
     single = name.removeprefix("foreach_")
     if single == name or not (single in ARITHMETIC or single in OVERWRITING):
         return None
@@ -121,11 +128,11 @@ def _into(target: Any, result: Any) -> Any:
     return fill(result.run, target, result)
 
 
-# -- tensors that stand for noise --------------------------------------------------------------------------------------
+# -- tensors that stand for noise ------------------------------------------------------
 
 
 def filled_tensors(active: Active) -> Any:
-    """Return a mode of torch in which a tensor that noise was written into stands for that noise."""
+    """Return a mode of torch in which tensors stand for noise written into them."""
     overrides = sys.modules["torch.overrides"]
 
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
@@ -184,7 +191,7 @@ def on_tensors(
 
 
 def _noise_in(run: WatchedRun, value: Any) -> Any:
-    """Return the noise that a tensor, or each tensor of a list, stands for; else the value."""
+    """Return noise in place of a tensor, or of tensors in a list, that stand for it."""
     if type(value) in (list, tuple):
         found = [_noise_in(run, item) for item in value]
         is_same = all(new is old for new, old in zip(found, value, strict=True))
@@ -219,7 +226,7 @@ def _viewed(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Return tensors that look at the same memory as they are, and noise in place of others."""
+    """Return tensors that share the memory, and noise in place of other tensors."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     made = function(*arguments, **keywords)

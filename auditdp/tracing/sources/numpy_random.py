@@ -22,7 +22,7 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the functions of ``numpy.random``, and the functions and classes that make generators."""
+    """Replace the functions of ``numpy.random``, and all that makes generators."""
     module = np.random
     methods = [name for name in vars(module.mtrand.RandomState) if name[0] != "_"]
     for name in (*methods, "ranf", "sample"):
@@ -73,8 +73,8 @@ def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Record a seed.
 
     Returns:
-        The seed as an ordinary number, and a value that generators share if they have the same seed, or None if there is
-        no seed.
+        The seed as an ordinary number, and a value that generators share if they have
+        the same seed, or None if there is no seed.
     """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState

@@ -1,4 +1,4 @@
-"""scipy's distributions, which keep the generator of ``numpy.random`` from the time of their import."""
+"""scipy's distributions, which keep the generator of ``numpy.random``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = {
     "scipy.stats._distn_infrastructure": "rv_generic",
     "scipy.stats._multivariate": "multi_rv_generic",
 }
-"""By their modules, the classes of distributions of a number and of several numbers."""
+"""The class of distributions in each module."""
 
 
 def watch(patches: Patches, active: Active) -> None:

@@ -50,7 +50,7 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "getrandbits": _bits,
     "randbits": _bits,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 OTHERS = (
     "triangular",
     "lognormvariate",
@@ -74,7 +74,8 @@ def watch(patches: Patches, active: Active) -> None:
             if callable(vars(module).get(name)):
                 patches.sampler(module, name, active, partial(_drawn, name, 0))
         for kind in (random.Random, random.SystemRandom):
-            # The class inherits these two from C, and has them itself for the time of a run.
+            # The class inherits these two from C, and has them itself for the time of a
+            # run.
             is_inherited = kind is random.Random and name in ("random", "getrandbits")
             if name in vars(kind) or is_inherited:
                 patches.sampler(kind, name, active, partial(_drawn, name, 1))
