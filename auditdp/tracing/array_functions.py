@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import COMPARISONS as COMPARED
 from auditdp.tracing.alignment import compare, largest, searched
 from auditdp.tracing.linear_forms import (
     clipped,
@@ -24,6 +23,7 @@ from auditdp.tracing.linear_forms import (
 )
 from auditdp.tracing.mixed_values import gathered, linear
 from auditdp.tracing.noise import (
+    COMPARISONS,
     RULES,
     Call,
     Noise,
@@ -46,9 +46,6 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("multiply", "mul"), multiplied),
     **dict.fromkeys(("divide", "true_divide", "div"), divided),
 }
-COMPARISONS = dict(zip(("lt", "le", "gt", "ge"), COMPARED, strict=True))
-COMPARISONS |= {name: name for name in COMPARED}
-"""The name in numpy of each comparison of numpy or torch."""
 LAYING = frozenset(
     (
         "array_split",
@@ -178,7 +175,8 @@ def _comparison(name: str) -> Rule:
 
 
 RULES.update({name: _operator(compute) for name, compute in ARITHMETIC.items()})
-RULES.update({name: _comparison(of_numpy) for name, of_numpy in COMPARISONS.items()})
+for _torch_name, _name in COMPARISONS.items():
+    RULES |= dict.fromkeys((_torch_name, _name), _comparison(_name))
 RULES["positive"] = _operator(lambda noise: noise)
 
 
@@ -253,8 +251,9 @@ def _gathering(places: tuple[int, ...]) -> Rule:
                 arguments[place] = part
             return call.function(*arguments, **call.options)
 
-        parts = [call.given[k] for k in places] if places else call.given[0]
-        return gathered(parts, gather)
+        if not places:
+            return gathered(call.given[0], gather)
+        return gathered([call.given[k] for k in places], gather)
 
     return rule
 
@@ -328,7 +327,9 @@ def _largest(noise: Noise, call: Call) -> Any:
 
 def _searched(call: Call) -> Any:
     table, noise, *rest = call.given
-    side = call.options.get("side", rest[0] if rest else "left")
+    side = call.options.get("side", "left")
+    if rest:
+        side = rest[0]
     if type(noise) is not Noise or hasattr(noise.value, "detach"):
         return None
     if "sorter" in call.options:
@@ -343,9 +344,12 @@ RULES["searchsorted"] = _searched
 def _written(noise: Noise, call: Call) -> Any:
     """Write numbers or noise into the entries of noise."""
     key, content = call.given[1:]
-    made = overwritten(noise, content, key) if noise.settled is None else None
+    made = None
+    if noise.settled is None:
+        made = overwritten(noise, content, key)
     if made is not None:
-        return noise.become(made if any_of(made.law.scale) else made.value)
+        has_noise = any_of(made.law.scale)
+        return noise.become(made if has_noise else made.value)
     why = "is changed in place"
     target = noise.settle(why)
     target[placed(key, target)] = plain(content, why)
@@ -376,5 +380,6 @@ def overwritten(
         view(array)[placed(key, array)] = part
         return array
 
-    is_tensor = hasattr(value_of(before), "detach")
-    return gathered([before, content], for_arrays(put) if is_tensor else put)
+    if hasattr(value_of(before), "detach"):
+        put = for_arrays(put)
+    return gathered([before, content], put)

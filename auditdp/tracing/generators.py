@@ -436,8 +436,10 @@ class WatchedGenerator(np.random.Generator):
         perform, run = getattr(self._plain, method), self._active()
         if run is None:
             return perform(*arguments, **keywords)
-        self._count += 1
-        origin = None if self._seed is None else (self._seed, self._count, method)
+        origin = None
+        if self._seed is not None:
+            self._count += 1
+            origin = (self._seed, self._count, method)
         return watched_draw(run, method, perform, arguments, keywords, origin)
 
 

@@ -90,6 +90,13 @@ class Form:
         """The law of the noise."""
         return law_of(self.terms)
 
+    @property
+    def centre(self) -> Any:
+        """The value that was added to the draws, or 0 if none was."""
+        if self.offset is None:
+            return 0.0
+        return self.offset
+
     def settle(self, why: str) -> Any:
         """End the noise, and return the ordinary number or array.
 
@@ -137,7 +144,7 @@ class Form:
 
     def was_changed(self) -> bool:
         """Return True if code changed its numbers, as by a view of the memory."""
-        total = 0.0 if self.offset is None else self.offset
+        total = self.centre
         size = np.abs(total)
         for term in self.terms:
             draw = term.draw
@@ -155,8 +162,7 @@ class Form:
     @property
     def is_whole(self) -> bool:
         """True if noise is whole by its family, its offset and its factors."""
-        numbers = [term.factor for term in self.terms]
-        numbers += [] if self.offset is None else [self.offset]
+        numbers = [self.centre, *(term.factor for term in self.terms)]
         return all(term.draw.law.family in WHOLE for term in self.terms) and all(
             bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
         )
@@ -277,7 +283,8 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
     made = copy(term.draw)
     # The copy shares the record of uses: whatever uses one of the draws uses both.
     made.law, made.location, made.limits, made.drawn = law, 0.0, {}, None
-    made.value = value if keep else made.value
+    if keep:
+        made.value = value
     return type(noise)(noise.run, value, (Term(made, term.index),))
 
 
@@ -386,7 +393,7 @@ def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form
     if noise.law.family != "uniform" or not _is_one_draw(noise, offset=True):
         return None
     width = noise.law.scale
-    start = (0.0 if noise.offset is None else noise.offset) + plus
+    start = noise.centre + plus
     is_upwards = same(width, 1.0) and same(start, 0.0)
     is_downwards = same(width, -1.0) and same(start, 1.0)
     if not is_upwards and not is_downwards:

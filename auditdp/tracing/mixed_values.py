@@ -59,7 +59,7 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
         for start, size, value in zip(starts, sizes, values, strict=True)
     ]
     places = np.asarray(gather(entries))
-    offsets = _flat([_offset(item) for item in items], entries)
+    offsets = _flat([_centre(item) for item in items], entries)
     drawn = _flat([number(value) for value in values], entries) - offsets
     parts, after = [], []
     for item, start in zip(items, starts, strict=True):
@@ -74,12 +74,10 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     )
 
 
-def _offset(item: Any) -> Any:
-    if type(item) is not Noise:
-        return number(item)
-    if item.offset is None:
-        return 0.0
-    return item.offset
+def _centre(item: Any) -> Any:
+    if type(item) is Noise:
+        return item.centre
+    return number(item)
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
@@ -115,7 +113,8 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     families = {term.draw.law.family for term in noise.terms}
     if not 0 < size <= LIMITS.mixed or families != {"Gaussian"} or not _is_plain(noise):
         return None
-    value = function(noise.value) if value is None else value
+    if value is None:
+        value = function(noise.value)
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
     # A large argument keeps the digits of the coefficients beside the constant.
@@ -139,13 +138,14 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     which, places = of.which[first][columns], of.places[first][columns]
     made = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
 
-    offset = constant
+    offset: Any = constant
     if noise.offset is not None:
         offset = np.asarray(function(np.array(np.broadcast_to(noise.offset, shape))))
     entries = np.arange(size_of(value)).reshape(shape_of(value))
     term = _mixed(noise, made, entries, number(value) - offset)
-    has_offset = noise.offset is not None or has_constant
-    return noise.made(value, (term,), offset if has_offset else None)
+    if noise.offset is None and not has_constant:
+        offset = None
+    return noise.made(value, (term,), offset)
 
 
 def _is_plain(noise: Noise) -> bool:

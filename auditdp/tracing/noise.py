@@ -178,7 +178,8 @@ class Noise(Form):
         return Noise(self.run, value, self.terms, self.offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
-        key = key.settle("is an index") if isinstance(key, Form) else key
+        if isinstance(key, Form):
+            key = key.settle("is an index")
         if self.settled is not None:
             return self.settled[0][key]
         return self.shaped(lambda array: array[placed(key, array)])
@@ -231,8 +232,9 @@ class Noise(Form):
             return made
         made.site = self.site or here()
         if made.site in self.run.traced.constants:
-            return made
+            return made  # the value is the same on both inputs, and part of the noise
         law, groups = made.law_and_groups()
+        # Noise such as one geometric draw is a part of noise that is still to come.
         if law.known is None:
             is_part = all(
                 term.draw.law.family in LAZY and not term.draw.compared(term.index)
@@ -256,9 +258,8 @@ class Noise(Form):
             self.site, self.is_held = result.site, result.is_held
             write(self.value, result.value)
             return self
-        numbers = result.settle(WRITTEN) if type(result) is Noise else result
         self._settled = self._settled or (self.value,)
-        return write(self._settled[0], numbers)
+        return write(self._settled[0], plain(result, WRITTEN))
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
@@ -332,7 +333,8 @@ class Noise(Form):
             raise AttributeError(name)
         if name in DESCRIBING:
             return getattr(self._now, name)
-        if self.settled is None and (found := self._method(name)) is not None:
+        found = None if self.settled else self._method(name)
+        if found is not None:
             return found
         # Whatever has a gradient is a parameter, and parameters are public.
         settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")
@@ -463,7 +465,9 @@ def apply(
     """
     given = [opened(argument) for argument in arguments]
     rule = RULES.get(name)
-    found = None if rule is None else rule(Call(function, given, keywords))
+    found = None
+    if rule is not None:
+        found = rule(Call(function, given, keywords))
     if found is None:
         return plainly(function, given, keywords, name)
     return found
@@ -505,6 +509,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         held: See `Noise.made`.
     """
     compute = operator.add if sign > 0 else operator.sub
+    # Noise that has ended is an ordinary number here.
     sides = [opened(first), opened(second)]
     noisy = [side for side in sides if type(side) is Noise]
     values = [value_of(side) for side in sides]
@@ -515,6 +520,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
     if sign > 0 and type(first) is int and first == 0 and called_by_builtin():
         return second  # ``sum`` begins with 0
 
+    # The result is that of the plain code, bit for bit; draws and offset are beside it.
     total = compute(*values)
     terms: tuple[Term, ...] = ()
     offset = None
@@ -523,9 +529,8 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
             terms += scaled(side.terms, factor)
             part = side.offset
         else:
-            part = number(value)
-            # Code may add noise to an array in place.
-            part = np.copy(part) if isinstance(part, np.ndarray) else part
+            # Code may change the array later, in place.
+            part = copy(number(value))
         if part is not None and offset is None:
             offset = part if factor > 0 else -part
         elif part is not None:
@@ -550,8 +555,10 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
     if type(noise) is not Noise:
         return compute(first, second)
     are_both = type(other) is Noise
-    if are_both and not divide and (made := signed(noise, other)) is not None:
-        return made
+    if are_both and not divide:
+        made = signed(noise, other)
+        if made is not None:
+            return made
     is_number = is_numeric(value_of(other))
     if are_both or not is_number or (divide and not is_first):
         why = "is multiplied with noise, or is divided by"
@@ -562,8 +569,11 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
         factor = number(other)
         if divide and not all_of(factor):
             return compute(noise.settle("is divided by zero"), other)
-        factor = 1 / factor if divide else factor
-        offset = None if noise.offset is None else noise.offset * factor
+        if divide:
+            factor = 1 / factor
+        offset = noise.offset
+        if offset is not None:
+            offset = offset * factor
         terms = joined(scaled(noise.terms, factor), shape_of(value))
         return Noise(noise.run, value, terms, offset, noise.site)
 
@@ -630,13 +640,9 @@ for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
     setattr(Noise, f"__i{_name}__", _in_place(_name, _held))
 
-_COMPARISONS = {
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
-for _name, _comparison in _COMPARISONS.items():
+COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+"""The name in numpy of each comparison operator."""
+for _name, _comparison in COMPARISONS.items():
     setattr(
         Noise,
         f"__{_name}__",

@@ -68,7 +68,7 @@ def torch_function(
             for call in calls
         ]
     options = dict(keywords)
-    first = arguments[0] if arguments else None
+    first = next(iter(arguments), None)
     if (name in ARITHMETIC or name in LINEAR) and options.get("out") is not None:
         target = options.pop("out")
         return _into(target, torch_function(function, arguments, options))
@@ -76,8 +76,8 @@ def torch_function(
         why = f"{name}, of which there is a gradient"
         return plainly(function, arguments, options, why)
     if type(first) is Noise and name in OVERWRITING and not options:
-        key = arguments[1] if name == "setitem" else ...
-        first[key] = 0.0 if name == "zero" else arguments[-1]
+        _, key, content = _of_overwriting(name, arguments)
+        first[key] = content
         return first
     # Noise that is written into a parameter initialises it, and parameters are public.
     if name in ("copy", "set") and getattr(first, "requires_grad", False):
@@ -212,11 +212,19 @@ def _overwritten(
     keywords: Mapping[str, Any],
 ) -> Any:
     """Write into a tensor, and keep the noise that it then stands for."""
-    tensor = arguments[0]
-    content = 0.0 if name == "zero" else _noise_in(run, arguments[-1])
+    tensor, key, content = _of_overwriting(name, arguments)
     if type(tensor) is Noise or tensor.requires_grad or keywords:
         return torch_function(function, arguments, keywords)
-    return fill(run, tensor, content, arguments[1] if name == "setitem" else ...)
+    return fill(run, tensor, _noise_in(run, content), key)
+
+
+def _of_overwriting(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
+    """Return the tensor, the key and the content of a call that overwrites entries."""
+    if name == "setitem":
+        return arguments
+    if name == "zero":
+        return arguments[0], ..., 0.0
+    return arguments[0], ..., arguments[-1]
 
 
 def _viewed(
