@@ -1,10 +1,12 @@
-"""Orders and samples of records, as they are where one record is missing or comes in: a replay on an input with one fewer.
+"""Orders and samples of records on an input that has one record more, or one fewer.
 
-A replay may have any draw that has the law which it has on the other input, together with the recorded one; the less it
-differs from that, the less it moves. Without a record an order is what is left of it; with a further one, the record comes
-in at a place that is drawn afresh. A sample without replacement has another record in the place of the missing one, drawn
-from those that are not in it; a further one takes the place that it has in a fresh sample, where it is in that. Draws with
-replacement do so one by one. Each is uniform on the one input where the recorded one is on the other.
+A replay may have any draw that has the law of the other input, jointly with the
+recorded draw; the less it differs from that, the less it moves. Without a record, an
+order keeps the order of the others. A further record comes in at the place that it has
+in a fresh order. In a sample without replacement, a record that is not in the sample,
+drawn afresh, takes the place of a missing one; a further record takes the place that it
+has in a fresh sample, if it is in that. Draws with replacement do so one by one. Each
+result is uniform on the one input if the recorded draw is uniform on the other.
 """
 
 from __future__ import annotations
@@ -21,44 +23,42 @@ AMONG = ("permutation", "sample of items", "choice of items", "integer")
 
 
 def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any:
-    """Return a recorded draw of places as it is where a record is missing, or where there is one more.
+    """Return a recorded draw of places as it is with one record more, or one fewer.
 
     Args:
-        family: Of the draw.
+        family: The family of the draw.
         recorded: The places that were drawn.
-        fresh: A draw of its own on the other input, whose type the result has.
-        place: Where the record is, on the input that has it.
+        fresh: An independent draw on the other input, whose type the result has.
+        place: The place of the record on the input that has it.
         more: Whether the other input is the one that has it.
 
     Returns:
-        The places; the fresh ones where both have other shapes than such draws have.
+        The places; the fresh ones if the shapes of both do not fit.
     """
-    kept, drawn = (np.array(of_tensor(each)) for each in (recorded, fresh))
-    if more:
-        kept[kept >= place] += 1
-    gone = kept == place
+    kept, drawn = np.array(of_tensor(recorded)), np.array(of_tensor(fresh))
+    difference = 1 if more else -1
     if family == "permutation":
-        if kept.ndim != 1 or len(drawn) - len(kept) != (1 if more else -1):
+        if kept.ndim != 1 or len(drawn) - len(kept) != difference:
             return fresh
-        kept = (
-            np.insert(kept, int(np.argmax(drawn == place)), place)
-            if more
-            else kept[~gone]
-        )
     elif kept.shape != drawn.shape:
         return fresh
+    # Records behind the place have another number on the other input.
+    gone = np.zeros(kept.shape, bool) if more else kept == place
+    kept = np.where(kept >= place if more else kept > place, kept + difference, kept)
+    if family == "permutation" and more:
+        kept = np.insert(kept, int(np.argmax(drawn == place)), place)
+    elif family == "permutation":
+        kept = kept[~gone]
     elif more:
         kept = np.where(drawn == place, place, kept)
-    if not more:
-        past = kept > place
+    else:
         if family == "sample of items" and kept.ndim:
-            left = set((kept - past)[~gone].tolist())
-            drawn = np.array(next((k for k in drawn.tolist() if k not in left), 0))
-        kept = (
-            kept - past
-            if family == "permutation"
-            else np.where(gone, drawn, kept - past)
-        )
+            left = set(kept[~gone].tolist())
+            unused = (k for k in drawn.tolist() if k not in left)
+            drawn = np.array(next(unused, 0))
+        kept = np.where(gone, drawn, kept)
     if hasattr(fresh, "detach"):
         return fresh.new_tensor(kept)
-    return kept.astype(drawn.dtype) if ndim(fresh) else type(fresh)(kept)
+    if ndim(fresh):
+        return kept.astype(drawn.dtype)
+    return type(fresh)(kept)

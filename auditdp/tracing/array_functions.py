@@ -1,7 +1,8 @@
-"""The rules by which functions of numpy and of torch are applied to noise, by the name of the function.
+"""Rules that apply functions of numpy and of torch to noise, by the function's name.
 
-A function without a rule, or a rule that does not follow the noise, gets ordinary numbers, and the trace states so.
-Functions of one name do the same in both libraries, up to the names of their options, which the rules pass on.
+A function without a rule, or a rule that does not follow the noise, gets ordinary
+numbers, and the trace states so. Functions of one name do the same in both libraries,
+up to the names of their options, which the rules pass on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import COMPARISONS as COMPARED
 from auditdp.tracing.alignment import compare, largest, searched
 from auditdp.tracing.linear_forms import (
     clipped,
@@ -23,6 +23,7 @@ from auditdp.tracing.linear_forms import (
 )
 from auditdp.tracing.mixed_values import gathered, linear
 from auditdp.tracing.noise import (
+    COMPARISONS,
     RULES,
     Call,
     Noise,
@@ -45,9 +46,6 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("multiply", "mul"), multiplied),
     **dict.fromkeys(("divide", "true_divide", "div"), divided),
 }
-COMPARISONS = dict(zip(("lt", "le", "gt", "ge"), COMPARED, strict=True))
-COMPARISONS |= {name: name for name in COMPARED}
-"""The name in numpy of each comparison of numpy or torch."""
 LAYING = frozenset(
     (
         "array_split",
@@ -137,19 +135,24 @@ GATHERING: dict[str, tuple[int, ...]] = {
     "insert": (0, 2),
     "where": (1, 2),
 }
-"""Functions that put entries of several arrays into one: the places of these arrays among
-the arguments, or () if the first argument is the list of them."""
+"""Functions that put entries of several arrays into one.
+
+The value is the places of these arrays among the arguments, or () if the first argument
+is the list of them.
+"""
 
 
 Unary = Callable[[Noise, Call], Any]
 
 
 def _unary(*names: str) -> Callable[[Unary], Unary]:
-    """Add a rule, under several names, of functions whose first argument is the noise."""
+    """Return a decorator that adds a rule of functions of noise, by their names."""
 
     def add(rule: Unary) -> Unary:
         def of_noise(call: Call) -> Any:
-            return None if call.noise is None else rule(call.noise, call)
+            if call.noise is None:
+                return None
+            return rule(call.noise, call)
 
         RULES.update(dict.fromkeys(names, of_noise))
         return rule
@@ -172,7 +175,8 @@ def _comparison(name: str) -> Rule:
 
 
 RULES.update({name: _operator(compute) for name, compute in ARITHMETIC.items()})
-RULES.update({name: _comparison(of_numpy) for name, of_numpy in COMPARISONS.items()})
+for _torch_name, _name in COMPARISONS.items():
+    RULES |= dict.fromkeys((_torch_name, _name), _comparison(_name))
 RULES["positive"] = _operator(lambda noise: noise)
 
 
@@ -185,7 +189,9 @@ def _negative(noise: Noise, call: Call) -> Any:
 
 @_unary(*LAYING)
 def _laid(noise: Noise, call: Call) -> Any:
-    return noise.laid(call.of) if hasattr(noise.value, "reshape") else None
+    if hasattr(noise.value, "reshape"):
+        return noise.laid(call.of)
+    return None
 
 
 @_unary(*COPYING)
@@ -219,7 +225,9 @@ def _sum(noise: Noise, call: Call) -> Any:
             offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
         return Noise(noise.run, call.of(noise.value), terms, offset)
     found = _linear(call)
-    return call.of(noise.settle("is summed")) if found is None else found
+    if found is None:
+        return call.of(noise.settle("is summed"))
+    return found
 
 
 def _gathering(places: tuple[int, ...]) -> Rule:
@@ -243,8 +251,9 @@ def _gathering(places: tuple[int, ...]) -> Rule:
                 arguments[place] = part
             return call.function(*arguments, **call.options)
 
-        parts = [call.given[k] for k in places] if places else call.given[0]
-        return gathered(parts, gather)
+        if not places:
+            return gathered(call.given[0], gather)
+        return gathered([call.given[k] for k in places], gather)
 
     return rule
 
@@ -255,7 +264,9 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
     found = rounded(noise, call.of(noise.value)) if call.is_of_one else None
-    return call.of(noise.settle("is rounded")) if found is None else found
+    if found is None:
+        return call.of(noise.settle("is rounded"))
+    return found
 
 
 @_unary("abs", "absolute")
@@ -265,17 +276,23 @@ def _folded(noise: Noise, call: Call) -> Any:
 
 @_unary("sign")
 def _sign(noise: Noise, call: Call) -> Any:
-    return sign_of(noise, call.function) if call.is_of_one else None
+    if call.is_of_one:
+        return sign_of(noise, call.function)
+    return None
 
 
 @_unary("log")
 def _logarithm(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function) if call.is_of_one else None
+    if call.is_of_one:
+        return logarithm(noise, call.function)
+    return None
 
 
 @_unary("log1p")
 def _logarithm_plus_one(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function, 1.0) if call.is_of_one else None
+    if call.is_of_one:
+        return logarithm(noise, call.function, 1.0)
+    return None
 
 
 def _with_sign(call: Call) -> Any:
@@ -284,7 +301,9 @@ def _with_sign(call: Call) -> Any:
     sign = None
     if type(noise) is Noise and type(size) in (int, float):
         sign = sign_of(noise)
-    return None if sign is None else abs(size) * sign
+    if sign is None:
+        return None
+    return abs(size) * sign
 
 
 RULES["copysign"] = _with_sign
@@ -301,12 +320,16 @@ def _clipped(noise: Noise, call: Call) -> Any:
 @_unary("argmax")
 def _largest(noise: Noise, call: Call) -> Any:
     is_array = isinstance(noise.value, np.ndarray)
-    return largest(*call.given, **call.options) if is_array else None
+    if is_array:
+        return largest(*call.given, **call.options)
+    return None
 
 
 def _searched(call: Call) -> Any:
     table, noise, *rest = call.given
-    side = call.options.get("side", rest[0] if rest else "left")
+    side = call.options.get("side", "left")
+    if rest:
+        side = rest[0]
     if type(noise) is not Noise or hasattr(noise.value, "detach"):
         return None
     if "sorter" in call.options:
@@ -321,9 +344,12 @@ RULES["searchsorted"] = _searched
 def _written(noise: Noise, call: Call) -> Any:
     """Write numbers or noise into the entries of noise."""
     key, content = call.given[1:]
-    made = overwritten(noise, content, key) if noise.settled is None else None
+    made = None
+    if noise.settled is None:
+        made = overwritten(noise, content, key)
     if made is not None:
-        return noise.become(made if any_of(made.law.scale) else made.value)
+        has_noise = any_of(made.law.scale)
+        return noise.become(made if has_noise else made.value)
     why = "is changed in place"
     target = noise.settle(why)
     target[placed(key, target)] = plain(content, why)
@@ -336,7 +362,7 @@ def overwritten(
     key: Any = ...,
     view: Callable[[Any], Any] = lambda array: array,
 ) -> Noise | None:
-    """Return an array or tensor once something was written into it, one of both being noise.
+    """Return noise that is an array, or a tensor, after a change of some entries.
 
     Args:
         before: The array, or noise.
@@ -354,5 +380,6 @@ def overwritten(
         view(array)[placed(key, array)] = part
         return array
 
-    is_tensor = hasattr(value_of(before), "detach")
-    return gathered([before, content], for_arrays(put) if is_tensor else put)
+    if hasattr(value_of(before), "detach"):
+        put = for_arrays(put)
+    return gathered([before, content], put)

@@ -1,4 +1,4 @@
-"""What the entries of noise are made of: a sparse matrix, entries by entries of draws."""
+"""A sparse matrix that maps entries of draws to entries of noise."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from auditdp.tracing.draws import Term, WatchedDraw
 
 
 class Coordinates(NamedTuple):
-    """The nonzero numbers of the matrix, in the order of the entries, which are counted flat.
+    """The nonzero numbers of the matrix, in the order of the entries of the noise.
 
     Attributes:
         draws: The draws.
-        rows: The entry of the noise.
-        which: The draw, by its place in ``draws``.
-        places: The entry of the draw.
-        numbers: What the standard draw is multiplied by.
+        rows: The entry of the noise, counted flat, for each number.
+        which: The place of its draw in ``draws``.
+        places: The entry of that draw, counted flat.
+        numbers: The factor of the standard draw.
     """
 
     draws: tuple[WatchedDraw, ...]
@@ -27,15 +27,13 @@ class Coordinates(NamedTuple):
     numbers: Any
 
     def taken(self, index: Any, factors: Any) -> Coordinates:
-        """Return those of some entries, in that order, multiplied by factors."""
-        starts, ends = (
-            np.searchsorted(self.rows, index, side) for side in ("left", "right")
-        )
-        counts = ends - starts
+        """Return the numbers of some entries, in their order, multiplied by factors."""
+        starts = np.searchsorted(self.rows, index, "left")
+        counts = np.searchsorted(self.rows, index, "right") - starts
         rows = np.repeat(np.arange(len(index)), counts)
-        at = np.arange(counts.sum()) + np.repeat(
-            starts - np.cumsum(counts) + counts, counts
-        )
+        # The numbers of an entry lie side by side from its start on.
+        firsts = np.cumsum(counts) - counts
+        at = np.arange(counts.sum()) + np.repeat(starts - firsts, counts)
         return Coordinates(
             self.draws,
             rows,
@@ -46,33 +44,26 @@ class Coordinates(NamedTuple):
 
     @property
     def columns(self) -> Any:
-        """Numbers that two of the coordinates share if they are of the same entry of a draw, whatever its name."""
-        first: dict[
-            int, int
-        ] = {}  # draws that are the same numbers share what they were used in
-        names = np.array(
-            [first.setdefault(id(draw.used), len(first)) for draw in self.draws],
-            np.int64,
-        )
-        _, found = np.unique(
-            np.stack([names[self.which], self.places]), axis=1, return_inverse=True
-        )
-        return found.ravel()
+        """A number for each coordinate, the same for those of one entry of one draw."""
+        # Draws that are the same numbers share the record of their uses.
+        first: dict[int, int] = {}
+        names = [first.setdefault(id(draw.used), len(first)) for draw in self.draws]
+        of_draws = np.array(names, np.int64)[self.which]
+        pairs = np.stack([of_draws, self.places])
+        return np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
 
     def by_draw(self) -> list[tuple[WatchedDraw, Any]]:
         """Return each draw with its entries."""
-        return [
-            (draw, self.places[self.which == k])
-            for k, draw in enumerate(self.draws)
-            if np.any(self.which == k)
-        ]
+        parts = [self.places[self.which == k] for k in range(len(self.draws))]
+        pairs = zip(self.draws, parts, strict=True)
+        return [(draw, places) for draw, places in pairs if places.size]
 
 
 class Mixed(WatchedDraw):
     """Entries that are made of those of several draws, as one draw.
 
     Attributes:
-        of: What they are made of.
+        of: The draws.
     """
 
     __slots__ = ("of",)
@@ -83,23 +74,20 @@ class Mixed(WatchedDraw):
         return self.of.taken(index, np.ones(len(index))).by_draw()
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the releases that some entries went into already."""
-        return sorted(
-            {
-                number
-                for draw, places in self._of(index)
-                for number in draw.earlier(places)
-            }
-        )
+        """Return the numbers of the releases that some entries went into."""
+        found = set[int]()
+        for draw, places in self._of(index):
+            found.update(draw.earlier(places))
+        return sorted(found)
 
     def use(self, index: Any, release: int) -> None:
-        """Note that some entries go into a release."""
+        """Record that some entries go into a release."""
         for draw, places in self._of(index):
             draw.use(places, release)
 
 
 def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
-    """Return what the entries of noise of a shape are made of."""
+    """Return the coordinates of the entries of noise of a shape."""
     parts: list[Coordinates] = []
     for term in terms:
         index, factors, scales = (
@@ -108,30 +96,31 @@ def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
         )
         if isinstance(term.draw, Mixed):
             parts.append(term.draw.of.taken(index, factors))
-        else:
-            rows = np.arange(len(index))
-            parts.append(
-                Coordinates(
-                    (term.draw,),
-                    rows,
-                    np.zeros(len(index), np.int64),
-                    index,
-                    factors * scales,
-                )
-            )
-    return parts[0] if len(parts) == 1 else together(parts, [0] * len(parts))
+            continue
+        rows, which = np.arange(len(index)), np.zeros(len(index), np.int64)
+        draws = (term.draw,)
+        parts.append(Coordinates(draws, rows, which, index, factors * scales))
+    if len(parts) == 1:
+        return parts[0]
+    return together(parts, [0] * len(parts))
 
 
 def together(parts: list[Coordinates], after: list[int]) -> Coordinates:
-    """Return the coordinates of several parts as one, each with its entries counted from a number on."""
+    """Return the coordinates of several parts as one.
+
+    Args:
+        parts: The parts.
+        after: The number of the first entry of each part.
+    """
     offsets = np.cumsum([0, *(len(part.draws) for part in parts)])
-    made = [
-        (part.rows + start, part.which + offset, part.places, part.numbers)
-        for part, start, offset in zip(parts, after, offsets, strict=False)
-    ]
-    rows, which, places, numbers = (
-        np.concatenate(each) for each in zip(*made, strict=True)
-    )
+    moved = [part.rows + start for part, start in zip(parts, after, strict=True)]
+    which = [part.which + k for part, k in zip(parts, offsets, strict=False)]
+    rows = np.concatenate(moved)
     order = np.argsort(rows, kind="stable")
-    draws = tuple(draw for part in parts for draw in part.draws)
-    return Coordinates(draws, rows[order], which[order], places[order], numbers[order])
+    return Coordinates(
+        tuple(draw for part in parts for draw in part.draws),
+        rows[order],
+        np.concatenate(which)[order],
+        np.concatenate([part.places for part in parts])[order],
+        np.concatenate([part.numbers for part in parts])[order],
+    )

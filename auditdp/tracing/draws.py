@@ -1,4 +1,4 @@
-"""What a trace keeps: draws, the linear forms that code makes of them, and releases."""
+"""Records of a trace: draws, the linear forms that code makes of them, and releases."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
-LARGEST = 2**24
-"""Integers of a wider range are seeds and names, not noise."""
+MAX_NOISE_RANGE = 2**24
+"""Largest range of integers that is noise; a wider one is of seeds and names."""
 WHOLE = -1
-"""Stands for all entries of a draw."""
-
-
+"""Key that stands for all entries of a draw."""
 COMPARED = " noise that was compared with a number before"
-"""What follows the name of a family whose noise is conditioned by a comparison."""
+"""Suffix of the name of a family, for noise whose law a comparison changed."""
 LENT = " noise that may have been changed in place"
-"""What follows the name of a family whose noise code may have changed."""
+"""Suffix of the name of a family, for noise whose numbers code may have changed."""
 SHARED = " noise that entries share"
-"""What follows the name of a family of which one draw is in sums of several entries."""
+"""Suffix of the name of a family, for one draw in sums of several entries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,15 +32,16 @@ class WatchedDraw:
     Attributes:
         number: Its place among the draws of the run.
         method: The sampler, as the caller's code names it.
-        law: Of the draw without its location.
-        value: What it returned.
+        law: The law of the draw without its location.
+        value: The number or the array that the sampler returned.
         site: The line.
-        location: What the sampler added to the draw.
-        used: For every entry of it, the first release that it went into; none yet where that is absent.
-        limits: For every entry that was compared with a number, what P(U <= u) lies between by that; under ``WHOLE``
-            for all.
-        drawn: A copy of an array that it returned, for replays: code may change that in place.
-        is_lent: Whether code got the memory of the array, as by ``view``, so that its numbers may be others since.
+        location: The number that the sampler added to the draw.
+        used: The number of the first release that an entry went into, by the entry.
+        limits: The bounds on P(U <= u) that comparisons with numbers left, by the entry
+            of the draw u; under ``WHOLE`` for all entries.
+        drawn: A copy of a returned array, for replays: code may change it in place.
+        is_lent: Whether code got the memory of the array, as by ``view``, so that it
+            may have changed the numbers.
     """
 
     number: int
@@ -58,30 +57,27 @@ class WatchedDraw:
 
     @property
     def numbers(self) -> Any:
-        """What it returned, as it was then."""
-        return self.value if self.drawn is None else self.drawn
+        """The numbers that the sampler returned, before any change in place."""
+        if self.drawn is None:
+            return self.value
+        return self.drawn
 
     def compared(self, index: Any) -> bool:
-        """Return whether some entries were compared with a number before."""
-        if not self.limits:
-            return False
-        return (
-            WHOLE in self.limits or not isinstance(index, int) or index in self.limits
-        )
+        """Return True if any of some entries may have been compared with a number."""
+        if not self.limits or WHOLE in self.limits:
+            return bool(self.limits)
+        return not isinstance(index, int) or index in self.limits
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the releases that some entries went into already."""
-        if not self.used:
+        """Return the numbers of the releases that some entries went into."""
+        if not self.used:  # the usual case, which needs no list of the entries
             return []
-        if isinstance(index, int):
-            return [self.used[index]] if index in self.used else []
-        return sorted(
-            {self.used[k] for k in np.ravel(index).tolist() if k in self.used}
-        )
+        entries = np.ravel(index).tolist()
+        return sorted({self.used[k] for k in entries if k in self.used})
 
     def use(self, index: Any, release: int) -> None:
-        """Note that some entries go into a release."""
-        for k in (index,) if isinstance(index, int) else np.ravel(index).tolist():
+        """Record that some entries go into a release."""
+        for k in np.ravel(index).tolist():
             self.used.setdefault(k, release)
 
 
@@ -91,7 +87,8 @@ class Term:
 
     Attributes:
         draw: The draw.
-        index: Places of the entries in the draw, counted flat: a number, or an array of the shape of the noise.
+        index: Places of the entries in the draw, counted flat: a number, or an array of
+            the shape of the noise.
         factor: The coefficient, a number or an array.
     """
 
@@ -109,10 +106,12 @@ DIFFERENCES = {
 
 
 def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
-    """Return the law of a linear form of draws, by the sampler's name where it is not followed.
+    """Return the law of a linear form of draws.
 
-    One term has the family of its draw. The difference of two geometric draws of one p is two-sided geometric, that of two
-    exponential ones of one scale Laplace, that of two Gumbel ones logistic; sums of Gaussian draws are Gaussian.
+    One term has the family of its draw. The difference of two geometric draws of one p
+    is two-sided geometric, that of two exponential ones of one scale Laplace, and that
+    of two Gumbel ones logistic; sums of Gaussian draws are Gaussian. Any other form has
+    a law with a name alone.
     """
     laws = [term.draw.law for term in terms]
     family = laws[0].family
@@ -133,58 +132,62 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     is_pair = len(terms) == 2 and len(families) == 1 and family in DIFFERENCES
     if is_pair and same(_times(-1.0, scales[0]), scales[1]):
         parameter = laws[0].parameter
-        if same(parameter, laws[1].parameter) and not _is_one(*terms):
+        if same(parameter, laws[1].parameter) and not _are_one(*terms):
             return NoiseLaw(DIFFERENCES[family], np.abs(scales[0]), parameter)
     return NoiseLaw(f"a sum of {len(terms)} draws ({', '.join(sorted(families))})")
 
 
-def _is_one(first: Term, second: Term) -> bool:
-    """Return whether two terms are made of one draw, as two logarithms of one uniform draw are."""
-    return first.draw.used is second.draw.used and bool(
-        np.any(np.equal(first.index, second.index))
-    )
+def _are_one(first: Term, second: Term) -> bool:
+    # Two logarithms of one uniform draw are two draws with one record of uses.
+    is_same = first.draw.used is second.draw.used
+    return is_same and bool(np.any(np.equal(first.index, second.index)))
 
 
-def _times(a: Any, b: Any) -> Any:
-    return (
-        b
-        if isinstance(a, float) and a == 1.0
-        else a
-        if isinstance(b, float) and b == 1.0
-        else a * b
-    )
+def _times(factor: Any, scale: Any) -> Any:
+    # A product with 1 would make a float of every whole number.
+    if isinstance(factor, float) and factor == 1.0:
+        return scale
+    if isinstance(scale, float) and scale == 1.0:
+        return factor
+    return factor * scale
 
 
-COIN, CHOICE, MAXIMUM, NOISY, ALONE = (
-    "coin",
-    "choice",
-    "maximum",
-    "noise on a value",
-    "noise alone",
-)
-"""Kinds of releases: an event of known probability, a name by a table of probabilities, the name of the largest noisy
-score, a value with noise, and noise that the code uses by itself, as public randomness."""
+COIN = "coin"
+"""Kind of a release: an event of known probability."""
+CHOICE = "choice"
+"""Kind of a release: a name, by a table of probabilities."""
+MAXIMUM = "maximum"
+"""Kind of a release: the name with the largest noisy score."""
+NOISY = "noise on a value"
+"""Kind of a release: a value with noise."""
+ALONE = "noise alone"
+"""Kind of a release: noise that the code uses by itself, as public randomness."""
 
 
 @dataclass(slots=True, eq=False)
 class Release:
-    """A value at which noise enters, and what came out.
+    """A value at which noise enters, and the result.
 
     Attributes:
         number: Its place among the releases of the run.
         kind: One of the kinds above.
         law: The law of the noise.
-        location: The value v that the noise is added to; the probability of a coin, the table of a choice, the scores
-            before a maximum; None for noise alone without a location.
-        result: What came out: a number or an array; a truth value; a place in the table.
+        location: The value v that the noise is added to; the probability of a coin, the
+            table of a choice, the scores before a maximum; None for noise alone without
+            a location.
+        result: A number or an array; a truth value; a place in the table.
         site: The line.
-        groups: Where one draw is shared by several entries, the number of the draw's entry for each; else None.
-        factor: What the draws are multiplied by, where there is one draw.
+        groups: The number of the draw's entry for each entry, if one draw is shared by
+            several entries; else None.
+        factor: The factor of the draws, if there is one draw.
         earlier: Releases that the same draws went into before.
-        why: Why noise alone was taken for public randomness, where the trace does not understand it.
-        names: What the places of a choice stand for; None where they stand for themselves.
-        label: What tells the passes of a loop apart, where that was seen.
-        recorded: On a replay the number of the recorded release whose result it got; None where it got none.
+        why: The reason for which noise alone was taken for public randomness, if the
+            trace does not understand it.
+        names: The items that the places of a choice stand for; None if these are
+            numbers.
+        label: Texts that differ between the passes of a loop.
+        recorded: On a replay, the number of the recorded release that gave the result,
+            or None.
         terms: The draws.
         of_record: Whether it is a coin that is tossed once for each record.
     """
@@ -212,12 +215,14 @@ class Release:
 
     @property
     def centre(self) -> Any:
-        """The value that the noise is added to; 0 where there is none."""
-        return 0.0 if self.location is None else self.location
+        """The value that the noise is added to, or 0 for noise alone."""
+        if self.location is None:
+            return 0.0
+        return self.location
 
     @property
     def is_known(self) -> bool:
-        """Whether the trace knows the law, or the draw is one that the code treats as public, such as an order of rows."""
-        public = self.kind == ALONE and not self.why
+        """True if its law is known, or it is public as an order of rows is."""
+        is_public = self.kind == ALONE and not self.why
         has_law = self.law.known is not None or self.law.declared is not None
-        return public or self.kind in (COIN, CHOICE, MAXIMUM) or has_law
+        return is_public or has_law or self.kind in (COIN, CHOICE, MAXIMUM)

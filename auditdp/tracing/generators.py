@@ -1,4 +1,4 @@
-"""Generators of numpy that are watched: each draw is noise that remembers where it was drawn."""
+"""Watched generators of numpy, whose draws are noise that remembers its line."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
 Sample = tuple[NoiseLaw | None, Any, Any]
-"""The law of a draw without its location, or None if it is not followed; the location; and the size argument."""
+"""The law of a draw without its location, the location, and the size argument.
+
+The law is None if it is not followed.
+"""
 DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
-"""Types of results whose law is that of the family; numbers of fewer bits have another one."""
+"""Types of results with the law of the family; numbers of fewer bits have another."""
 
 
 def _located(family: str) -> Callable[..., Sample]:
@@ -116,13 +119,13 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "binomial": _binomial,
     "multivariate_normal": _normals,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "negative_binomial": lambda n, p, size=None: (n, p),
     "standard_t": lambda df, size=None: (df,),
     "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""For samplers that are not followed, the function that reads which law of its family a draw has."""
+"""Functions that read the parameters of a sampler that is not followed, by its name."""
 
 
 def watched_draw(
@@ -133,7 +136,7 @@ def watched_draw(
     keywords: dict[str, Any],
     origin: Any = None,
 ) -> Any:
-    """Draw by a method of numpy's generators, and return the noise, or the release, in place of the number.
+    """Draw by a method of numpy's generators.
 
     Args:
         run: The run that records the draw.
@@ -142,6 +145,9 @@ def watched_draw(
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
         origin: See `WatchedRun.draw`.
+
+    Returns:
+        The noise, or the release, in place of the number.
     """
     why = "is a parameter of a draw"
     arguments = settled(arguments, why)
@@ -184,9 +190,13 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     """Return the shape of a draw, which that of its parameters is without a size."""
     if size is not None and size != ():
         is_several = isinstance(size, tuple | list | np.ndarray)
-        return tuple(size) if is_several else (int(size),)
+        if is_several:
+            return tuple(size)
+        return (int(size),)
     shapes = {shape_of(parameter) for parameter in parameters}
-    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    if len(shapes) == 1:
+        return shapes.pop()
+    return np.broadcast_shapes(*shapes)
 
 
 def _correlated(
@@ -279,7 +289,9 @@ def _choice(
     if is_count:
         return place
     axis = options.get("axis")
-    return np.take(np.asarray(a), place, axis=axis) if axis else np.asarray(a)[place]
+    if axis:
+        return np.take(np.asarray(a), place, axis=axis)
+    return np.asarray(a)[place]
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
@@ -313,7 +325,9 @@ def drawn_places(
     place = drawn_release(run, method, draw, kind, law, table, **options)
     # A replay may be forced to a place that its own items do not have.
     is_array = isinstance(place, np.ndarray)
-    return np.minimum(place, count - 1) if is_array else min(place, count - 1)
+    if is_array:
+        return np.minimum(place, count - 1)
+    return min(place, count - 1)
 
 
 def _permuted(
@@ -343,7 +357,9 @@ def _permuted(
         if method == "shuffle":
             perform(order)
             return order
-        return perform(order, axis=axis) if each else perform(len(order))
+        if each:
+            return perform(order, axis=axis)
+        return perform(len(order))
 
     family = "permutation" if len(shape) == 1 else "permutation along an axis"
     law = NoiseLaw(family, 1.0, math.prod(shape))
@@ -352,14 +368,17 @@ def _permuted(
         return np.ravel(x)[order]
     order = as_order(order, shape[0])
     if method != "shuffle":
-        return order if is_count else np.take(np.asarray(x), order, axis=axis)
+        if is_count:
+            return order
+        return np.take(np.asarray(x), order, axis=axis)
     is_array = isinstance(x, np.ndarray)
     x[:] = np.take(x, order, axis=axis) if is_array else [x[k] for k in order]
     return None
 
 
 def as_order(places: Any, count: int) -> Any:
-    """Return places as an order of a number of items: a replay may be forced to one of more items, or of fewer."""
+    """Return places as an order of a number of items."""
+    # A replay may be forced to an order of more items, or of fewer.
     kept = dict.fromkeys(place for place in places.tolist() if place < count)
     return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
 
@@ -369,11 +388,11 @@ for _name in ("permutation", "permuted", "shuffle"):
     METHODS[_name] = functools.partial(_permuted, _name)
 
 
-# -- generators --------------------------------------------------------------------------------------------------------
+# -- generators ------------------------------------------------------------------------
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Record in the run under way that the code has a source of draws that the trace does not observe."""
+    """Record that the code has a source of draws that no trace observes."""
     if run is not None:
         why = "draws numbers that the trace does not see"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
@@ -384,8 +403,10 @@ class WatchedGenerator(np.random.Generator):
 
     Args:
         plain: The other one.
-        active: Returns the run under way, or None if there is none, or in another thread.
-        seed: A value that generators share if they have the same seed; None if that is not known.
+        active: Returns the run under way, or None if there is none, or in another
+            thread.
+        seed: A value that generators share if they have the same seed; None if that is
+            not known.
     """
 
     def __init__(
@@ -415,8 +436,10 @@ class WatchedGenerator(np.random.Generator):
         perform, run = getattr(self._plain, method), self._active()
         if run is None:
             return perform(*arguments, **keywords)
-        self._count += 1
-        origin = None if self._seed is None else (self._seed, self._count, method)
+        origin = None
+        if self._seed is not None:
+            self._count += 1
+            origin = (self._seed, self._count, method)
         return watched_draw(run, method, perform, arguments, keywords, origin)
 
 

@@ -1,6 +1,7 @@
-"""What is replaced while code is watched, and put back whatever happens.
+"""Replacements while code is watched, which are undone whatever happens.
 
-The caller's code: its functions and the names in its modules that hold a source of randomness.
+They concern the functions of the caller's code, and the names in its modules that hold
+a source of randomness.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class Patches:
     """Replacements that are undone in reverse order.
 
     Attributes:
-        replaced: By the identity of an original, what took its place: for names that the caller's modules imported.
-        around: What makes the contexts that each watched run is in; a plain run is in none, and as fast as ever.
+        replaced: Each original with its replacement, by the identity of the original:
+            for names that the caller's modules imported.
+        around: Functions that make the contexts of a watched run. A plain run is in
+            none, and as fast as ever.
     """
 
     def __init__(self) -> None:
@@ -42,37 +45,28 @@ class Patches:
     def attribute(self, owner: Any, name: str, value: Any) -> None:
         """Set an attribute of a module or class."""
         before = vars(owner).get(name, MISSING)
-        if before is not MISSING:
+        if before is MISSING:
+            self._undo.callback(delattr, owner, name)
+        else:
             self.replaced[id(before)] = (before, value)
-        self._undo.callback(
-            lambda: (
-                delattr(owner, name)
-                if before is MISSING
-                else setattr(owner, name, before)
-            )
-        )
+            self._undo.callback(setattr, owner, name, before)
         setattr(owner, name, value)
 
     def sampler(
         self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
     ) -> None:
-        """Replace a function or a method by ``draw(run, function, …)`` with the arguments of a call."""
+        """Replace a function or a method, in a run, by ``draw(run, function, …)``."""
         function = getattr(owner, name)
         in_a_run = functools.partial(_with_run, draw, function)
         self.attribute(owner, name, in_run(function, active, in_a_run))
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
         """Set an entry of a namespace."""
-        before = owner.get(name, MISSING)
+        before = owner[name]
 
         def undo() -> None:
-            if (
-                owner.get(name, MISSING) is not value
-            ):  # the code itself has rebound the name
-                return
-            if before is MISSING:
-                owner.pop(name, None)
-            else:
+            # The code itself may have given the name to another value.
+            if owner.get(name, MISSING) is value:
                 owner[name] = before
 
         self._undo.callback(undo)
@@ -115,19 +109,21 @@ def _with_run(draw: Any, function: Any, run: Any, *given: Any, **options: Any) -
     return draw(run, function, *given, **options)
 
 
-GENERATOR, STATE = np.random.Generator, np.random.RandomState
-"""The classes themselves: while code is watched, others have their names."""
-MOST_FUNCTIONS = 2000
-"""Functions that are followed, at most."""
+GENERATOR = np.random.Generator
+"""The class itself: while code is watched, another one has its name."""
+STATE = np.random.RandomState
+"""The class of older generators itself, likewise."""
+MAX_FUNCTIONS = 2000
+"""Largest number of functions that are followed, since reading each takes time."""
 
 
 @dataclass
 class Caller:
-    """What of the caller's code is watched.
+    """The parts of the caller's code that are watched.
 
     Attributes:
         codes: Functions with the code that they have while they are watched.
-        spaces: Namespaces: of modules, of objects.
+        spaces: Namespaces of modules and of objects.
         cells: Variables of closures.
     """
 
@@ -137,10 +133,10 @@ class Caller:
 
     @classmethod
     def of(cls, function: Any) -> Caller:
-        """Return what a function reaches: functions and classes of its module, and of the caller's that it uses."""
+        """Return the parts that a function reaches in modules of the caller."""
         found, seen = cls(), set[int]()
         waiting = [function]
-        while waiting and len(seen) < MOST_FUNCTIONS:
+        while waiting and len(seen) < MAX_FUNCTIONS:
             item = waiting.pop()
             if id(item) in seen:
                 continue
@@ -150,16 +146,14 @@ class Caller:
                     seen.add(id(owner))
                     waiting.extend(found._follow(owner, seen))
             attributes = getattr(item, "__dict__", None)
-            if type(attributes) is dict and not isinstance(
-                item, FunctionType | type | ModuleType
-            ):
+            is_object = not isinstance(item, FunctionType | type | ModuleType)
+            if type(attributes) is dict and is_object:
                 found.spaces.append(attributes)
-                waiting.extend(
-                    value for value in attributes.values() if callable(value)
-                )
+                waiting.extend(filter(callable, attributes.values()))
         return found
 
     def _follow(self, function: FunctionType, seen: set[int]) -> Iterator[Any]:
+        """Add a function, and yield the functions and classes of its namespaces."""
         if not _is_callers(function.__code__):
             return
         space = function.__globals__
@@ -180,9 +174,7 @@ class Caller:
         self.spaces.append(space)
         for value in list(space.values()):
             if isinstance(value, ModuleType) and not _lies_elsewhere(value):
-                yield from (
-                    part for part in list(vars(value).values()) if _may_be_callers(part)
-                )
+                yield from filter(_may_be_callers, list(vars(value).values()))
             elif isinstance(value, functools.partial) or _may_be_callers(value):
                 yield value
 
@@ -194,10 +186,12 @@ class Caller:
             patches.code(function, code)
         for space in self.spaces:
             for name, value in list(space.items()):
-                if (made := _watched(value, replaced, active)) is not None:
+                made = _watched(value, replaced, active)
+                if made is not None:
                     patches.item(space, name, made)
         for cell in self.cells:
-            if (made := _watched(cell.cell_contents, replaced, active)) is not None:
+            made = _watched(cell.cell_contents, replaced, active)
+            if made is not None:
                 patches.cell(cell, made)
 
 
@@ -206,7 +200,8 @@ def _lies_elsewhere(module: Any) -> bool:
 
 
 def _may_be_callers(value: Any) -> bool:
-    """Whether it is a function or a class, but for the classes of libraries, whose methods are many."""
+    """Return True for a function, or for a class of the caller."""
+    # The methods of the classes of libraries are too many to be followed.
     if isinstance(value, type):
         return not _lies_elsewhere(sys.modules.get(value.__module__))
     return isinstance(value, FunctionType)
@@ -237,20 +232,18 @@ def _functions(item: Any) -> Iterator[FunctionType]:
 def _watched(
     value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
 ) -> Any:
-    """Return what takes the place of a source of randomness; None for anything else."""
+    """Return the replacement of a source of randomness, or None for anything else."""
     if type(value) is GENERATOR:
         return WatchedGenerator(value, active)
     if type(value) is STATE:
         return WatchedState(value, active)
-    found = replaced.get(id(value))
-    if found is not None and found[0] is value:
-        return found[1]
+    # An identity may be that of another object once the original is gone.
+    original, replacement = replaced.get(id(value), (None, None))
+    if original is value and original is not None:
+        return replacement
     owner = getattr(value, "__self__", None)
     if type(owner) in (GENERATOR, STATE):
         return getattr(_watched(owner, replaced, active), value.__name__)
-    if (
-        isinstance(value, MethodType)
-        and (found := replaced.get(id(value.__func__))) is not None
-    ):
-        return MethodType(found[1], owner)
+    if isinstance(value, MethodType) and id(value.__func__) in replaced:
+        return MethodType(replaced[id(value.__func__)][1], owner)
     return None

@@ -1,4 +1,4 @@
-"""Where in the caller's code something happens: the innermost line that is neither numpy's, nor a library's, nor ours."""
+"""The line of the caller's code under way: the innermost outside of libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from auditdp.errors import ELSEWHERE
 
 HERE = str(Path(__file__).parent)
 OUTERMOST = str(Path(__file__).with_name("trace.py"))
-"""What calls the code that is watched: further out are the caller's files no more, but what started the process."""
+"""The file that calls watched code. Frames further out are of the process itself."""
 
 
 class CodeLine(NamedTuple):
@@ -31,7 +31,9 @@ class CodeLine(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
+        if self.line:
+            return f"{Path(self.file).name}:{self.line}"
+        return "an unknown line"
 
 
 NOWHERE = CodeLine("", 0, "")
@@ -45,7 +47,7 @@ def _is_callers(code: CodeType) -> bool:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Yield the frames of whatever is under way, from this room's own out to what calls the code that is watched."""
+    """Yield the frames under way, from the innermost to the call of watched code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != OUTERMOST:
         yield frame
@@ -53,24 +55,25 @@ def _frames() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """Return whether a module is imported."""
+    """Return True while a module is imported."""
     return any(
         frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames()
     )
 
 
 def called_by_builtin() -> bool:
-    """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
+    """Return True in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
-    return frame is not None and not dis.opname[
-        frame.f_code.co_code[frame.f_lasti]
-    ].startswith("BINARY")
+    if frame is None:
+        return False
+    instruction = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return not instruction.startswith("BINARY")
 
 
 def here() -> CodeLine:
-    """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
+    """Return the caller's line, or else the innermost line outside this room."""
     fallback = NOWHERE
     for frame in _frames():
         code = frame.f_code
@@ -82,7 +85,10 @@ def here() -> CodeLine:
 
 
 def label() -> str:
-    """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
+    """Return the texts among the caller's local variables.
+
+    They differ between the passes of a loop over keys.
+    """
     frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
     variables = {} if frame is None else frame.f_locals
     return "\n".join(

@@ -1,9 +1,11 @@
 """Sources of randomness beside a generator that is handed in: one file each.
 
-A source replaces what draws for the time of a run. ``SOURCES`` are there in every run; an adapter of a library is
-there where the library is imported already. To add one, write a file with a function ``watch(patches, active)`` and a
-line in ``ADAPTERS``: ``active()`` returns the run under way, None in another thread; a primitive of a library is one
-release, as the table of a ``primitives.Library`` has it.
+A source replaces samplers for the time of a run. The standard library and numpy are
+replaced in every run, any other library once it is imported. A new library needs a file
+with a function ``watch(patches, active)``, and a line in ``LIBRARIES``. ``active()``
+returns the run under way, or None, as in another thread. ``patches.sampler`` replaces a
+function, and `drawn_noise` and `drawn_release` record the draw; for a call whose draws
+are not observed, a `primitives.Library` lists how its law is read.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from auditdp.tracing.sources import (
 from auditdp.tracing.watched_run import Active
 
 Watch = Callable[[Patches, Active], None]
-SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
-ADAPTERS: dict[str, Watch] = {
+LIBRARIES: dict[str, Watch] = {
+    "numpy": numpy_random.watch,
+    "random": standard.watch,
     "torch": torch_noise.watch,
     "jax": of_jax.watch,
     "scipy.stats": of_scipy.watch,
@@ -34,13 +37,11 @@ ADAPTERS: dict[str, Watch] = {
     "opendp.core": of_opendp.watch,
     "pydp.algorithms": of_pydp.watch,
 }
-"""By the name of the module that has to be imported."""
+"""The source of each library, by the name of the module that has to be imported."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace all that draws."""
-    for source in SOURCES:
-        source(patches, active)
-    for module, adapter in ADAPTERS.items():
+    """Replace all samplers of imported libraries."""
+    for module, source in LIBRARIES.items():
         if module in sys.modules:
-            adapter(patches, active)
+            source(patches, active)

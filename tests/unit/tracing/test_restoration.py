@@ -116,7 +116,7 @@ def test_after_an_error_while_it_is_installed(monkeypatch):
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("auditdp.tracing.sources.SOURCES", (*sources.SOURCES, breaks))
+        patch.setitem(sources.LIBRARIES, "sys", breaks)
         with pytest.raises(ZeroDivisionError), Trace(converting):
             pass
     assert record(converting, 1, np.random.default_rng(0)).releases
