@@ -18,14 +18,14 @@ from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.tracing.chance import is_by_chance, is_sample
 from auditdp.tracing.composed_loss import ComposedLoss, allowed_delta
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss
-from auditdp.tracing.outcomes import Outcomes, is_by_chance
+from auditdp.tracing.outcomes import Outcomes
 from auditdp.tracing.outputs import brief, occurs
 from auditdp.tracing.sites import NOWHERE, CodeLine
-from auditdp.tracing.training_steps import is_sample
 
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace

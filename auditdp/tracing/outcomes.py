@@ -16,10 +16,9 @@ bisection for other noise.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -27,18 +26,18 @@ from typing import Any
 import numpy as np
 
 from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
-from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, NOISY, Release
-from auditdp.tracing.losses import chance
+from auditdp.tracing.chance import (
+    is_by_chance,
+    other_outcomes,
+    probability_of,
+)
+from auditdp.tracing.draws import CHOICE, NOISY, Release
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
 MOST_RUNS = 64
 """Runs on each input, at most."""
-MOST_OUTCOMES = 16
-"""Outcomes of one choice that are tried, at most."""
-MOST_PERMUTED = 3
-"""Items of which every order is tried, at most."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +86,6 @@ class Outcomes:
         )
 
 
-def is_by_chance(release: Release) -> bool:
-    """Return whether a release has few outcomes, each of which can be forced."""
-    if release.kind in (COIN, CHOICE, MAXIMUM):
-        return True
-    if release.kind != ALONE or release.law.family not in (
-        "integer",
-        "choice of items",
-        "permutation",
-    ):
-        return False
-    count = float(np.max(release.law.parameter))
-    if release.law.family == "permutation":
-        return count <= MOST_PERMUTED
-    return count ** math.prod(release.shape) <= MOST_OUTCOMES
-
-
 def explored(
     trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS
 ) -> Outcomes:
@@ -133,7 +116,7 @@ def explored(
             _extend(book, run)
             key = output_key(run.output)
             decided = [release for release in run.releases if is_by_chance(release)]
-            masses[key] = masses.get(key, 0.0) + math.prod(map(chance, decided))
+            masses[key] = masses.get(key, 0.0) + math.prod(map(probability_of, decided))
             examples.setdefault(key, run)
             changed = _only_change(recorded, forced) if not sides else None
             if changed in choices:
@@ -191,65 +174,10 @@ def _push(
         if release.number <= last:
             continue
         before = {earlier.number: earlier.result for earlier in decided[:place]}
-        others, all_of_them = _others(release)
+        others, all_of_them = other_outcomes(release)
         whole = whole and all_of_them
         waiting.extend({**before, release.number: other} for other in others)
     return whole
-
-
-def other_outcome(release: Release) -> Any:
-    """Return another outcome of an event or a choice; None where there is none, or the release is neither."""
-    return next(_others(release)[0], None) if is_by_chance(release) else None
-
-
-def _others(release: Release) -> tuple[Iterator[Any], bool]:
-    """Return the other outcomes of a release that have a probability, and whether these are all."""
-    size = math.prod(release.shape)
-    if release.law.family == "permutation":
-        orders = map(np.array, itertools.permutations(range(size)))
-        return (
-            order for order in orders if not np.array_equal(order, release.result)
-        ), True
-    if release.kind == COIN:
-        p = np.broadcast_to(np.asarray(release.location, float), release.shape)
-        if not release.shape:
-            possible = 0 < p < 1 or bool(release.result) != bool(p >= 1)
-            return iter([not release.result] if possible else []), True
-        count = 2
-    else:
-        count = (
-            int(float(release.law.parameter))
-            if release.kind == ALONE
-            else len(np.ravel(release.location))
-        )
-        if not release.shape:
-            table = None if release.kind == ALONE else np.ravel(release.location)
-            start = int(release.location or 0) if release.kind == ALONE else 0
-            names = [
-                start + k
-                for k in range(count)
-                if start + k != release.result
-                and (table is None or table[k] > 0 or release.kind == MAXIMUM)
-            ]
-            return iter(names[:MOST_OUTCOMES]), len(names) <= MOST_OUTCOMES
-    if count**size <= MOST_OUTCOMES:
-        made = (
-            np.array(each).reshape(release.shape)
-            for each in itertools.product(range(count), repeat=size)
-        )
-        kept = [each.astype(bool) if release.kind == COIN else each for each in made]
-        return (each for each in kept if not np.array_equal(each, release.result)), True
-    return itertools.islice(_single(release, count), MOST_OUTCOMES), False
-
-
-def _single(release: Release, count: int) -> Iterator[Any]:
-    """Yield results that differ in one entry."""
-    for place in range(math.prod(release.shape)):
-        for value in range(count):
-            made = np.array(release.result)
-            if made.flat[place] != value:
-                made.flat[place] = value
-                yield made
 
 
 def output_key(output: Any) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 from auditdp.claims.claim import Claim
 from auditdp.mechanism.calls.leaves import kind, leaves
 from auditdp.tracing import findings as sentences
+from auditdp.tracing.chance import is_by_chance
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.findings import (
@@ -33,7 +34,6 @@ from auditdp.tracing.outcomes import (
     Outcomes,
     ShownTail,
     explored,
-    is_by_chance,
     shown,
 )
 from auditdp.tracing.outputs import occurs, where_differ

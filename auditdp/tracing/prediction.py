@@ -32,11 +32,11 @@ from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
+from auditdp.tracing.chance import is_by_chance, other_outcome
 from auditdp.tracing.draws import ALONE, NOISY, Release, WatchedDraw
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.noise_families import Loss, same
 from auditdp.tracing.order_statistics import ordered
-from auditdp.tracing.outcomes import is_by_chance, other_outcome
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.watched_run import TracedRun
 

@@ -18,13 +18,13 @@ from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
 from auditdp.tracing import array_functions, sources
 from auditdp.tracing.alignment import aligned, aligned_draws
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import GENERATOR, STATE, Caller, Patches
 from auditdp.tracing.sites import CodeLine
-from auditdp.tracing.training_steps import is_sample
 from auditdp.tracing.watched_run import Key, TracedRun, WatchedRun
 
 OTHER_SEED = 20240229

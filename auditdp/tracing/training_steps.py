@@ -16,6 +16,7 @@ import numpy as np
 
 from auditdp.accountants.dp_sgd_parameters import Poisson
 from auditdp.claims.curves import AccountedDP
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import ALONE, COIN, NOISY, Release
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.sites import NOWHERE, CodeLine
@@ -23,18 +24,8 @@ from auditdp.tracing.sites import NOWHERE, CodeLine
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace
 
-SAMPLES = ("permutation", "choice of items", "integer")
-"""Families of draws by which records are put in order or chosen."""
 CLOSE = 1e-6
 """How far, relatively, rounding may take what was run from what the accountant was told."""
-
-
-def is_sample(release: Release) -> bool:
-    """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
-    drawn = release.kind == COIN or (
-        release.kind == ALONE and release.law.family in SAMPLES
-    )
-    return release.of_record or (drawn and bool(release.shape))
 
 
 def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:

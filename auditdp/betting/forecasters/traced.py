@@ -42,8 +42,8 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare, in_full
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.outcomes import MOST_RUNS
-from auditdp.tracing.training_steps import is_sample
 
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""

@@ -27,8 +27,8 @@ from auditdp.betting.forecasters.traced_noise import (
 )
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
+from auditdp.tracing.chance import tables_of
 from auditdp.tracing.draws import ALONE, NOISY
-from auditdp.tracing.losses import tables_of
 from auditdp.tracing.noise_families import FAMILIES
 
 MOST_SOURCES = 256

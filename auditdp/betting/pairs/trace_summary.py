@@ -23,8 +23,9 @@ from auditdp.claims.claim import Claim
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.tracing import PairTrace, Trace, in_full
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.training_steps import is_sample, is_suspect
+from auditdp.tracing.training_steps import is_suspect
 
 FULL = 6
 """Pairs that are looked at with other outcomes of chance at the end, at most."""

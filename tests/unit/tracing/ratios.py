@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM
-from auditdp.tracing.losses import tables_of
+from auditdp.tracing.chance import tables_of
 
 
 def log_ratio(pair):
