@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import COMPARISONS, compare, searched
+from auditdp.tracing.event_comparisons import COMPARISONS, compare, searched
 from auditdp.tracing.linear_forms import clipped, logarithm, rounded, sign_of
 from auditdp.tracing.mixed_values import gathered, linear
 from auditdp.tracing.noise import ARITHMETIC, WRITTEN, Noise, operated

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import compare, largest
 from auditdp.tracing.draws import LARGEST, NOISY, Term, WatchedDraw
+from auditdp.tracing.event_comparisons import compare, largest
 from auditdp.tracing.linear_forms import (
     LAZY,
     folded,

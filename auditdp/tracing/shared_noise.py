@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.coordinates import Mixed, coordinates, together
-from auditdp.tracing.draws import Release, WatchedDraw
-from auditdp.tracing.noise_families import same
-from auditdp.tracing.plain_values import ndim
+from auditdp.tracing.draws import SHARED, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.noise_families import NoiseLaw, same
+from auditdp.tracing.plain_values import ndim, shape_of
 
 MAX_ENTRIES = 1_024
 """Largest number of entries of releases whose noise is one dense matrix."""
@@ -158,3 +158,42 @@ def _move(both: Both) -> Any:
     first, second = both
     moved = np.asarray(second.centre, float) - np.asarray(first.centre, float)
     return np.broadcast_to(moved, first.shape)
+
+
+def law_and_groups(
+    terms: tuple[Term, ...], shape: tuple[int, ...]
+) -> tuple[NoiseLaw, Any]:
+    """Return the law of a linear form, and the groups of entries that share a draw.
+
+    Returns:
+        The law of each entry, and for each entry the number of its draw; None instead if no two entries share a draw. If
+        they share draws in another way, each entry is a group of its own.
+    """
+    law = law_of(terms)
+    if math.prod(shape) < 2 or _each_its_own(terms, shape):
+        return law, None
+    found = coordinates(terms, shape)
+    columns = found.columns
+    if np.unique(columns).size == columns.size:
+        return law, None
+    own = np.arange(math.prod(shape))
+    if len(np.unique(found.rows)) == len(found.rows):
+        # Each entry has one draw, which other entries may have as well.
+        groups = -1 - own
+        groups[found.rows] = columns
+        return law, groups.reshape(shape)
+    if law.family != "Gaussian" and law.known is not None:
+        law = NoiseLaw(f"{law.family}{SHARED}")
+    return law, own.reshape(shape)
+
+
+def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether it is clear without coordinates that no two entries share a draw."""
+    if len({id(term.draw.used) for term in terms}) < len(terms):
+        return False
+    for term in terms:
+        if type(term.draw) is not WatchedDraw or shape_of(term.index) != shape:
+            return False
+        if np.bincount(np.ravel(term.index)).max(initial=0) > 1:
+            return False
+    return True

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import compare
 from auditdp.tracing.array_functions import gathering, plain, plainly, through
+from auditdp.tracing.event_comparisons import compare
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.mixed_values import overwritten, without_zeros
 from auditdp.tracing.noise import ARITHMETIC, Noise, operated, write
