@@ -1,14 +1,15 @@
-"""Correspondence of the releases of two runs that have different numbers of them at a line.
+"""Correspondence of the releases of two runs with different numbers of them.
 
-A loop over the keys of the data draws once for each, and a new key may come first. If a text, such as the key, tells the
-passes of a loop apart, releases correspond by it. Else the releases of a line correspond in order, and the surplus
-ones are those without which values move least: the shorter sequence is matched with a subsequence of the longer one,
-by dynamic programming. Draws of a line are independent and of one law, so every correspondence is a coupling. Keys may
-come in another order, so the correspondence in which values move least may be tried as well, and counts if the outputs
-are then equal.
+A loop over the keys of the data draws once for each, and a new key may come first. The
+releases of a line correspond in order, and the surplus ones are those without which
+values move least: the shorter sequence is matched with a subsequence of the longer one,
+by dynamic programming. Draws of a line are independent and of one law, so every
+correspondence is a coupling. Keys may come in another order, so the correspondence in
+which values move least may be tried as well, and counts if the outputs are then equal.
 
-A loop over records that tosses a coin for each has one more or one less on inputs that differ in a record. The other
-records keep their coins, as if these were drawn as one vector.
+A loop over records that tosses a coin for each has one more or one less on inputs that
+differ in a record. The other records keep their coins, as if these were drawn as one
+vector.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ class Aligned(NamedTuple):
 def aligned(
     recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True
 ) -> Aligned | None:
-    """Return the correspondence of a replay with its record, for lines where it should differ.
+    """Return the correspondence of a replay with its record, where it has to change.
 
     Args:
         recorded: The record.
         replayed: A replay, in which releases corresponded in order.
-        in_order: Whether the order of a line is kept. Else lines with equal numbers of releases are matched as well.
+        in_order: Whether the order of a line is kept. Else lines with equal numbers of
+            releases are matched as well.
 
     Returns:
         The alignment, or None if the replay has it already.
@@ -67,10 +69,7 @@ def aligned(
         if not in_order:
             found[key] = _by_distance(mine, theirs)
             continue
-        by_label = _by_label(mine, theirs)
-        if by_label is not None:
-            found[key] = by_label
-        elif len(mine) != len(theirs):
+        if len(mine) != len(theirs):
             found[key] = _in_order(mine, theirs)
     own = {key: [each.recorded for each in after[key]] for key in found}
     if not found or (not in_order and found == own):
@@ -138,21 +137,6 @@ def _by_record(
     return found
 
 
-def _by_label(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers | None:
-    """Return the correspondence by labels.
-
-    Returns:
-        It, or None if labels are missing, occur twice, or are in place already.
-    """
-    labels = [[release.label for release in side] for side in (mine, theirs)]
-    if labels[0] == labels[1]:
-        return None
-    if any(not all(side) or len(set(side)) < len(side) for side in labels):
-        return None
-    numbers = {release.label: release.number for release in mine}
-    return [numbers.get(label) for label in labels[1]]
-
-
 def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
     """Return the correspondence in order in which values move least."""
     distances = _distances(mine, theirs)
@@ -161,7 +145,8 @@ def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
         distances = distances.T
     short, long = distances.shape
     surplus = long - short
-    # least[i][k]: of the first i of the shorter sequence, with k of the longer one left out.
+    # least[i][k]: of the first i of the shorter sequence, with k of the longer one left
+    # out.
     least = np.full((short + 1, surplus + 1), np.inf)
     least[0] = 0.0
     for i in range(short):

@@ -1,7 +1,8 @@
 """Releases that chance decides: their possible outcomes, and the probability of each.
 
-An event, a choice by a table and the maximum of noisy scores are such releases. So is a draw of integers or items, or an
-order, that the code uses by itself, if it has only a few outcomes. Every outcome can be forced in a replay.
+An event, a choice by a table and the maximum of noisy scores are such releases. So is a
+draw of integers or items, or an order, that the code uses by itself, if it has only a
+few outcomes. Every outcome can be forced in a replay.
 """
 
 from __future__ import annotations

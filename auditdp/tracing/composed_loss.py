@@ -1,11 +1,13 @@
-"""The loss of all releases of a pair together, against a claim, by the accountants of this project.
+"""The composed loss of all releases of a pair, compared with a claim.
 
-Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about this pair. ε_i compose by the
-optimal theorem, and Gaussian pairs to √Σμ_i². If both occur, two bounds hold and the smaller one counts: the Gaussian
-curve moved by Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless that of
-the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1 − e^ε α up
-to the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex Gaussian one between the same two points, and
-the other half is its mirror image.
+Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about
+this pair. ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
+occur, two bounds hold and the smaller one counts: the Gaussian curve moved by Σε_i, and
+that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless
+that of the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its
+trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which
+is the chord of the convex Gaussian one between the same two points, and the other half
+is its mirror image.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class ComposedLoss:
         return self.statements > MAX_EPSILON or math.isinf(self.squared_mu)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a δ such that the releases are (epsilon, δ)-indistinguishable on the pair."""
+        """Return a δ such that the pair is (epsilon, δ)-indistinguishable."""
         if self.delta >= 1 or self._is_unbounded:
             is_within = self.statements <= epsilon and not self.squared_mu
             return min(1.0, self.delta) if is_within else 1.0
@@ -128,7 +130,7 @@ class ComposedLoss:
         return 1 - (1 - composition.delta_at(epsilon)) * others
 
     def level(self, claim: Claim) -> float:
-        """Return the smallest level of a claim of this kind that the releases satisfy on the pair."""
+        """Return the smallest level of a claim of this kind that the losses satisfy."""
         if isinstance(claim, PureDP):
             return self.epsilon
         if isinstance(claim, GaussianDP):
@@ -155,7 +157,9 @@ class ComposedLoss:
         )
 
     def share(self, claim: Claim) -> float:
-        """Return the loss relative to a claim, 1 at the claim, for a search to maximise.
+        """Return the loss relative to a claim, which is 1 at the claim.
+
+        A search maximises it, so no curves are composed for it.
 
         No curves are composed for it.
         """
@@ -199,7 +203,7 @@ def _max_mu(epsilon: float, delta: float) -> float:
 
 
 def allowed_delta(claim: Claim | None) -> float:
-    """Return the δ that a claim states, or at which its curve is quoted; 0 for other claims."""
+    """Return the δ that a claim states or quotes; 0 for other claims."""
     if isinstance(claim, AccountedDP):
         return float(claim.quoted or 0.0)
     return float(getattr(claim, "delta", None) or 0.0)

@@ -1,8 +1,9 @@
 """Noise that is added to a constant first, and only later to a value.
 
-Code fills noise into zeros, or draws the initial weights of a model. The sum of a constant and noise is a
-release by itself, so a value that is added later has no noise of its own, and outputs differ. Here the runs are made
-again with such sums as part of the noise. If the outputs differ still, what the code computes from the sum may hide the
+Code fills noise into zeros, or draws the initial weights of a model. The sum of a
+constant and noise is a release by itself, so a value that is added later has no noise
+of its own, and outputs differ. Here the runs are made again with such sums as part of
+the noise. If the outputs differ still, what the code computes from the sum may hide the
 difference, or not: a run with other noise on the constants decides it.
 """
 
@@ -22,7 +23,8 @@ from auditdp.tracing.trace import Trace
 
 AnyPair = TypeVar("AnyPair", bound=PairRecord)
 HUGE_FACTOR = -1e6
-"""Factor by which noise on a constant is multiplied, to find the numbers that it reaches."""
+"""Factor by which noise on a constant is multiplied, to find the numbers that it
+reaches."""
 
 
 def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
@@ -33,8 +35,8 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
         pair: The pair.
 
     Returns:
-        The comparison of new runs if their outputs are equal. Else the pair as it is, with a doubt if noise on a constant
-        may hide every number that differs.
+        The comparison of new runs if their outputs are equal. Else the pair as it is,
+        with a doubt if noise on a constant may hide every number that differs.
     """
     lines = constant_lines(pair)
     if not lines:
@@ -69,7 +71,7 @@ def constant_lines(pair: PairRecord) -> frozenset[CodeLine]:
 
 
 def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
-    """Return a sentence on noise on a constant that the output does not show, or an empty text."""
+    """Return a sentence on noise that the output does not show, or an empty text."""
     for each in pair.moved:
         release = each.first
         if release.site not in lines or each.distance:
@@ -83,7 +85,7 @@ def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
 def _unreached(
     trace: Trace, pair: PairRecord, lines: frozenset[CodeLine], differ: frozenset[int]
 ) -> frozenset[int]:
-    """Return the numbers among those that differ which do not change with the noise of some lines.
+    """Return the differing numbers that the noise of some lines does not change.
 
     They are the same on either input if that noise is huge or absent, as where weights
     are overwritten after they were initialised.

@@ -1,7 +1,8 @@
 """Events and choices by noise that is compared.
 
-Noise that is compared with a number is an event of known probability. Noise that is compared with other noise is a
-maximum, if it is Gumbel noise. A uniform draw that is searched in a table is a choice by that table.
+Noise that is compared with a number is an event of known probability. Noise that is
+compared with other noise is a maximum, if it is Gumbel noise. A uniform draw that is
+searched in a table is a choice by that table.
 """
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ def compare(noise: Any, other: Any, name: str) -> Any:
 def _probability_below(
     noise: Form, other: Any, *, is_small: bool, is_strict: bool
 ) -> Any:
-    """Return the probability that the draw is below the number at which a comparison changes, or None if unknown."""
+    """Return the probability that a draw is below the number of a comparison.
+
+    Returns:
+        It, or None if it is unknown.
+    """
     if noise.settled is not None or len(noise.terms) != 1 or not is_numeric(other):
         return None
     term, draw = noise.terms[0], noise.terms[0].draw
@@ -126,7 +131,8 @@ def _is_first_larger(
 ) -> Any:
     """Return the comparison of two scores with Gumbel noise, as an event.
 
-    The larger of two scores is again a score with Gumbel noise, ln(e^v + e^w), whichever it was.
+    The larger of two scores is again a score with Gumbel noise, ln(e^v + e^w),
+    whichever it was.
 
     Returns:
         The result, or None if the scores are not of this kind.
@@ -184,7 +190,10 @@ def searched(noise: Form, table: Any, side: str) -> Any:
 
 
 def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
-    """Return the place of the largest entry, as a release of its place alone if scores have Gumbel noise."""
+    """Return the place of the largest entry.
+
+    If scores have Gumbel noise, the place alone is a release.
+    """
     shape = shape_of(noise.value)
     law, groups = law_and_groups(noise.terms, shape)
     scales = np.unique(np.asarray(law.scale, float))

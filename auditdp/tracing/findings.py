@@ -1,4 +1,4 @@
-"""Findings of a pair: suspected faults, each with the line that it is about, and sentences that name the line."""
+"""Findings of a pair: suspected faults, each as a sentence that names the line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.training_steps import differences
 
 SINGLE = 1e-5
-"""Excess over a claim, relative to it, that is taken for rounding in single precision."""
+"""Excess over a claim, relative to it, that is taken for rounding in single
+precision."""
 MAX_LINES_NAMED = 3
 """Largest number of lines that one sentence names."""
 
@@ -59,7 +60,7 @@ class Finding:
 
 
 class Printed:
-    """Base of results whose text a notebook displays, with the caller's texts escaped."""
+    """Base of results whose text a notebook displays, escaped."""
 
     def _repr_html_(self) -> str:
         from auditdp.report.html.notebook import printed
@@ -161,14 +162,15 @@ def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
         # Records that are drawn take part seldom, which makes the loss smaller.
         if any(map(is_sample, first.releases)):
             return False
-        # The output may hide a choice, unless every other outcome of it was tried and gave another output, or a name
-        # exists on one input alone.
+        # The output may hide a choice, unless every other outcome of it was tried and
+        # gave another output, or a name exists on one input alone.
         revealed = pair.outcomes.telling if pair.outcomes is not None else frozenset()
         by_chance = [each.first for each in moved if is_by_chance(each.first)]
         is_revealed = all(release.number in revealed for release in by_chance)
         if not is_revealed and not any(map(_has_other_names, moved)):
             return False
-    # Noise on each record has one row more on one input, and rows correspond only as far as the output shows them.
+    # Noise on each record has one row more on one input, and rows correspond only as
+    # far as the output shows them.
     for each in moved:
         own = first.releases[each.first.number]
         other = second.releases[each.second.number]
@@ -183,7 +185,7 @@ def _has_other_names(moved: Moved) -> bool:
 
 
 def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return whether the trace understands some releases, and earlier uses of their draws."""
+    """Return whether the trace understands releases and the uses of their draws."""
     if pair.opaque and any(is_by_chance(each.first) for each in moved):
         return False
     releases = pair.first.releases
@@ -270,10 +272,10 @@ def scale_of(release: Release) -> str:
     """Return the scale of a release as text, or the range if entries have several."""
     law = release.law
     scales = np.abs(np.asarray(law.scale, float))
-    if law.family in ("geometric", "two-sided geometric"):
-        scales = -1 / np.log1p(-np.asarray(law.parameter, float))
-    elif law.family in ("rounded Laplace", "discrete Gaussian"):
-        scales = np.asarray(law.parameter, float)
+    units = None if law.known is None else law.known.units
+    if units is not None:
+        # The shape parameter implies the scale.
+        scales = 1 / np.asarray(units(1.0, law.parameter), float)
     smallest, largest = np.min(scales), np.max(scales)
     if smallest == largest:
         return f"{smallest:.6g}"
@@ -303,7 +305,7 @@ def what_is_done(release: Release) -> str:
 
 
 def moved_by(pairs: Sequence[Moved]) -> float:
-    """Return the move of the values of one line, of one family, in the norm of the noise."""
+    """Return the move of the values of one line in the norm of their noise."""
     law = max(pairs, key=size).first.law
     distances = [pair.distance for pair in pairs]
     if law.known is not None and law.known.norm == "L2":
@@ -312,7 +314,10 @@ def moved_by(pairs: Sequence[Moved]) -> float:
 
 
 def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
-    """Return the sentence of the releases of one line: their move, and the scale that the claim needs."""
+    """Return the sentence of the releases of one line.
+
+    It has their move, and the scale that the claim needs.
+    """
     largest = max(pairs, key=size)
     release, other = largest.first, largest.second
     distance, doing = moved_by(pairs), what_it_does(release)

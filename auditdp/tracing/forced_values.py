@@ -1,7 +1,8 @@
 """Recorded values in the types and shapes that a replay computes.
 
-A replay gets the recorded results of releases. They have to be of the type that the code computed, which may be an
-array or table of another library, and of its shape, which may be another one on a neighbour.
+A replay gets the recorded results of releases. They have to be of the type that the
+code computed, which may be an array or table of another library, and of its shape,
+which may be another one on a neighbour.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from auditdp.tracing.plain_values import ndim, shape_of
 
 
 def is_array(value: Any) -> bool:
-    """Return whether a value is an array of numpy or jax, a tensor of torch, or a table of pandas."""
+    """Return whether a value is an array, a tensor, or a table of pandas."""
     if isinstance(value, np.ndarray):
         return True
     return any(hasattr(value, name) for name in ("detach", "aval", "iloc"))
 
 
 def copied(value: Any) -> Any:
-    """Return an array as a copy of numpy's type, which code cannot change; any other value as it is."""
+    """Return an array as a copy of numpy's type, and any other value as it is."""
     return np.array(of_tensor(value), subok=True) if is_array(value) else value
 
 
@@ -45,7 +46,8 @@ def in_type_of(example: Any, values: Any) -> Any:
 def forced_result(computed: Any, recorded: Any) -> Any:
     """Return a recorded result in the type that the code computed.
 
-    Entries that the record lacks are as computed, and so are imaginary parts: only the real part has noise.
+    Entries that the record lacks are as computed, and so are imaginary parts: only the
+    real part has noise.
     """
     if not is_array(computed):
         return computed if ndim(recorded) else _forced_number(computed, recorded)
@@ -83,7 +85,7 @@ def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
 
 
 def renamed_result(recorded: Release, names: tuple[Any, ...] | None) -> Any:
-    """Return a recorded result; for a choice among other items, the places of the recorded items."""
+    """Return a recorded result; of a choice, the places of the recorded items."""
     if names is None or recorded.names is None or names == recorded.names:
         return recorded.result
     places: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""Loss of each release on a pair, and the distance that its value moves in the norm of its noise."""
+"""Loss of each release on a pair, and the move of its value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
 from auditdp.tracing.shared_noise import added_squared_mu
 
 TOLERANCE = 1e-9
-"""Largest difference of two moves under one draw, relative to the scale, that counts as rounding."""
+"""Largest difference of two moves under one draw, relative to the scale, that counts as
+rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +37,16 @@ class Moved:
     Attributes:
         first: The release on the first input.
         second: The release on the second input.
-        distance: Norm of the change of the value, in the norm of its noise and in units of the value. For events and
-            choices it is the largest log ratio of probabilities, without its sign.
+        distance: Norm of the change of the value, in the norm of its noise and in units
+            of the value. For events and choices it is the largest log ratio of
+            probabilities, without its sign.
         loss: Loss of the release on this pair; None if its law is not understood.
-        why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if the same draw was used before or
-            for several entries, 'whole' if a fractional value has whole noise, 'number' if the value is no finite
-            number; else empty.
-        only: The order that is all that the output reveals of a group of releases; else empty. The loss of the group is
-            attributed to one of its releases.
+        why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if
+            the same draw was used before or for several entries, 'whole' if a
+            fractional value has whole noise, 'number' if the value is no finite number;
+            else empty.
+        only: The order that is all that the output reveals of a group of releases; else
+            empty. The loss of the group is attributed to one of its releases.
     """
 
     first: Release
@@ -65,7 +68,10 @@ class Moved:
 
     @property
     def apart(self) -> float:
-        """Distance of the laws from 0 to 1, which compares releases of unbounded loss; 1 if one result decides."""
+        """Distance of the laws from 0 to 1, which is 1 if one result decides.
+
+        It compares releases of unbounded loss.
+        """
         if self.loss is None or not any(self.loss):
             return 0.0
         if self.is_by_outcomes:
@@ -156,7 +162,7 @@ def _is_same_law(law: NoiseLaw, other: NoiseLaw) -> bool:
 
 
 def _by_declaration(first: Release, second: Release) -> Moved:
-    """Return the loss that a library declares for the distance of the inputs of its primitive."""
+    """Return the loss that a library declares for the distance of two inputs."""
     declared = first.law.declared
     assert declared is not None
     moved = declared.distance(first.location, second.location)
@@ -193,7 +199,10 @@ def _common_part(first: Release, second: Release) -> tuple[Release, Release]:
 def _reused(
     first: Release, second: Release, moved: Any, before: Sequence[Moved]
 ) -> Moved:
-    """Return the loss of a release whose draws are in an earlier one: their difference has no noise."""
+    """Return the loss of a release whose draws are in an earlier one.
+
+    The difference of both has no noise.
+    """
     distance = _distance(moved, first.law)
     for each in before:
         if each.first.number not in first.earlier:
@@ -235,7 +244,10 @@ def _distance(moved: Any, law: NoiseLaw) -> float:
 
 
 def _by_tables(first: Release, second: Release) -> Moved:
-    """Return the loss of an event, a choice or a maximum: the largest over its outcomes, not that of the recorded one."""
+    """Return the loss of an event, a choice or a maximum.
+
+    It is the largest over the outcomes, not that of the recorded one.
+    """
     is_scalar = ndim(first.location) == ndim(second.location) == 0
     if first.kind == COIN and is_scalar and first.location == second.location:
         return Moved(first, second, 0.0, NOTHING)
@@ -261,7 +273,7 @@ def _by_tables(first: Release, second: Release) -> Moved:
 
 
 def _by_names(*releases: Release) -> list[Any]:
-    """Return the probabilities of all names that any table has, each with shape (1, names)."""
+    """Return the probabilities of all names of any table, with shape (1, names)."""
     names = [name for release in releases for name in release.names or ()]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     tables = np.zeros((len(releases), 1, len(places)))

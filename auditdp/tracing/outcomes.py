@@ -1,10 +1,12 @@
 """Law of the output over the outcomes that chance decides, for fixed noisy values.
 
-Randomised response draws a coin that does not depend on the data and inverts the answer by it, so with the same coin the
-outputs differ on every pair. The law of the output is what counts. Here every outcome of the events and choices of a run
-is forced on both inputs, and the noisy values keep their recorded results. The probability of each outcome is known, so
-the law of the output given the noisy values is exact if the run budget suffices for all outcomes. If it does not, runs
-that differ from the recorded one in a single outcome come first.
+Randomised response draws a coin that does not depend on the data and inverts the answer
+by it, so with the same coin the outputs differ on every pair. The law of the output is
+what counts. Here every outcome of the events and choices of a run is forced on both
+inputs, and the noisy values keep their recorded results. The probability of each
+outcome is known, so the law of the output given the noisy values is exact if the run
+budget suffices for all outcomes. If it does not, runs that differ from the recorded one
+in a single outcome come first.
 """
 
 from __future__ import annotations
@@ -54,13 +56,13 @@ class Outcomes:
 
     @property
     def epsilon(self) -> float:
-        """The largest log ratio of probabilities over the outputs that both inputs give."""
+        """The largest log ratio of probabilities of outputs that both inputs give."""
         both = [(p, q) for p, q in self.masses.values() if p > 0 and q > 0]
         return max((abs(math.log(p / q)) for p, q in both), default=0.0)
 
     @property
     def delta(self) -> float:
-        """Probability of the outputs that one input alone gives, in the worse direction."""
+        """Probability of outputs that one input alone gives, in the worse direction."""
         return self.delta_at(math.inf)
 
     def delta_at(self, epsilon: float) -> float:
@@ -78,7 +80,7 @@ class Outcomes:
 def explored(
     trace: Trace, recorded: TracedRun, neighbour: Any, max_runs: int = MOST_RUNS
 ) -> Outcomes:
-    """Return the law of the output on both inputs, over the outcomes of events and choices.
+    """Return the law of the output on both inputs, over the outcomes of chance.
 
     Args:
         trace: Of the function.
@@ -100,7 +102,8 @@ def explored(
             forced = waiting.popleft()
             run = trace.replay(data, book, forced=forced)
             made += 1
-            # Draws and releases that only this outcome leads to are the same on both inputs.
+            # Draws and releases that only this outcome leads to are the same on both
+            # inputs.
             _add_missing(book.draws, run.draws, lambda d: (d.site, d.method))
             _add_missing(book.releases, run.releases, lambda r: (r.site, r.law.family))
             key = output_key(run.output)
@@ -128,7 +131,7 @@ def explored(
 
 
 def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
-    """Return the number of the recorded choice that is the only change in a run, or None."""
+    """Return the recorded choice that alone differs in a run, or None."""
     releases, last = recorded.releases, max(forced, default=-1)
     if not 0 <= last < len(releases) or releases[last].kind != CHOICE:
         return None
@@ -156,7 +159,7 @@ def _add_later_outcomes(
     decided: Sequence[Release],
     forced: Mapping[int, Any],
 ) -> bool:
-    """Add the runs that differ from one in a later outcome; return whether all were added."""
+    """Add runs with another later outcome, and return whether all were added."""
     is_all, last = True, max(forced, default=-1)
     for place, release in enumerate(decided):
         if release.number <= last:

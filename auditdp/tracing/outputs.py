@@ -1,4 +1,4 @@
-"""Outputs of watched runs: ordinary numbers in place of noise, and the differences of two outputs."""
+"""Outputs of watched runs: numbers in place of noise, and differences."""
 
 from __future__ import annotations
 
@@ -109,9 +109,10 @@ def same_form(first: Any, second: Any) -> bool:
 
 
 def where_differ(first: Any, second: Any) -> str | None:
-    """Return the place where two outputs differ, as a phrase such as "output['age'] (3 and 4)".
+    """Return a phrase such as "output['age'] (3 and 4)" for two unequal outputs.
 
-    Types, lengths, keys and their order count, since whoever gets the output can observe them.
+    Types, lengths, keys and their order count, since whoever gets the output can
+    observe them.
 
     Returns:
         The phrase, or None if the outputs are equal.
@@ -138,7 +139,7 @@ def where_differ(first: Any, second: Any) -> str | None:
 
 
 def _contrast(first: Any, second: Any) -> str:
-    """Return the contrast of two values: of their types, their lengths, or the values."""
+    """Return the contrast of two values: types, lengths, or the values."""
     if type(first) is not type(second):
         return f"{type(first).__name__} and {type(second).__name__}"
     if isinstance(first, Mapping) and set(first) != set(second):
@@ -162,7 +163,7 @@ def _contrast(first: Any, second: Any) -> str:
 
 
 def _parts_at(first: Any, second: Any, place: str) -> tuple[Any, Any]:
-    """Return the parts of two outputs at a place, or the outputs if it cannot be evaluated."""
+    """Return the parts of two outputs at a place, or the outputs if it is unknown."""
     try:
         return eval(f"_{place}", {"_": first}), eval(f"_{place}", {"_": second})
     except Exception:

@@ -1,6 +1,7 @@
 """Comparison of two traced runs on neighbouring inputs.
 
-It has the noisy values that differ, the privacy loss of each, and differences that no noise covers.
+It has the noisy values that differ, the privacy loss of each, and differences that no
+noise covers.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PairTrace(PairRecord, Printed):
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The findings: first those that runs confirmed, then those that are read off."""
+        """The findings: those that runs confirmed, those read off, and the others."""
         found = findings_of(self)
         if self.prediction is not None:
             confirmed = self.prediction.confirmed
@@ -64,7 +65,7 @@ class PairTrace(PairRecord, Printed):
         return any(finding.is_read_off for finding in self.findings)
 
     def __str__(self) -> str:
-        """Return every finding, each line that releases a value, and the loss of all."""
+        """Return the findings, the lines that release values, and the loss of all."""
         found = [finding.sentence for finding in self.findings]
         lines = [of_line(pairs, self.claim) for pairs in self.by_line().values()]
         others = [line for line in lines if line not in found]
@@ -98,8 +99,9 @@ def compare(
         neighbour: The other input.
         rng: The generator of the recorded run.
         claim: The claim that the function has to satisfy.
-        outcomes: Limit of the runs on each input for other outcomes of events and choices. With 0, only the two runs are
-            compared; else further runs also test each statement.
+        outcomes: Limit of the runs on each input for other outcomes of events and
+            choices. With 0, only the two runs are compared; else further runs also test
+            each statement.
     """
     with trace:
         recorded = trace.record(data, rng)
@@ -131,7 +133,8 @@ def replayed(
         located = len(trace.located)
         second = trace.replay(neighbour, recorded)
         if len(trace.located) > located:
-            # The replay gave a sampler a location, which makes other releases of the recorded run.
+            # The replay gave a sampler a location, which makes other releases of the
+            # recorded run.
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         pair = _best_order(trace, PairTrace.of(recorded, second, claim))
@@ -169,7 +172,9 @@ def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
 
 
 def _best_order(trace: Trace, pair: PairTrace) -> PairTrace:
-    """Return the replay in which the releases of each line correspond as values move least, if it is better.
+    """Return the replay in which values move least, if it is better.
+
+    In it, the releases of each line correspond in another order.
 
     Every order is a coupling of the draws, so the better one counts.
     """

@@ -1,6 +1,7 @@
-"""Data of a pair: a recorded run, its replay on a neighbour, and the numbers that follow from both.
+"""Data of a pair: a recorded run, its replay, and the numbers that follow.
 
-Findings (`findings`) and the runs that confirm them (`prediction`) are computed from this record.
+Findings (`findings`) and the runs that confirm them (`prediction`) are computed from
+this record.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class PairRecord:
             empty if this was not computed.
         repeats: Whether a replay on the same input gave the same output; None if there
             was no such replay.
-        doubt: A use of noise on a constant that may hide a differing number; else empty.
+        doubt: A use of noise on a constant that may hide a differing number; else
+            empty.
         fixed: Numbers of the releases whose noise is the same in every run.
     """
 
@@ -70,7 +72,7 @@ class PairRecord:
 
     @classmethod
     def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> Self:
-        """Return the comparison of a recorded run and its replay, without other runs."""
+        """Return the comparison of a recorded run and its replay alone."""
         differ = where_differ(first.output, second.output)
         return cls(first, second, _common_releases(first, second), claim, differ)
 
@@ -134,7 +136,7 @@ class PairRecord:
 
     @cached_property
     def satisfies(self) -> bool | None:
-        """Whether the known losses satisfy the claim on this pair; None without a claim."""
+        """Whether the known losses satisfy the claim here; None without a claim."""
         claim, outcomes = self.claim, self.outcomes
         if claim is None:
             return None
@@ -161,7 +163,7 @@ class PairRecord:
 
     @property
     def covers(self) -> bool:
-        """Whether nothing in this run contradicts that the losses bound the output's loss.
+        """Whether nothing in this run contradicts that the losses are a bound.
 
         See the theorem in `auditdp.tracing`. Other runs are not considered.
         """

@@ -1,20 +1,22 @@
-"""Tests whether a traced run predicts the code: draws are replaced by others, and the code runs again.
+"""Tests whether a traced run predicts the code, by runs with other draws.
 
-A trace follows noise through the code and assumes that each noisy value is its location plus noise of its own. The
-draws of a run are recorded, so that assumption is tested before anything is stated of a release. A run is made again
-in which
+A trace follows noise through the code and assumes that each noisy value is its location
+plus noise of its own. The draws of a run are recorded, so that assumption is tested
+before anything is stated of a release. A run is made again in which
 
-- *noise is drawn anew and the noisy values keep their recorded results*: every event, every choice and the output stay
-  as recorded, or noise reaches them in another way (it is used again, it was copied, or a draw is hidden from the
-  trace);
-- *events and choices are drawn anew and the noisy values keep their results*: the location and the law of every noisy
-  value stay as recorded, or chance decides a scale, a sign or a sample, and the loss of one run is not that of the code;
-- *everything is drawn anew, or each noisy value is moved by a step of its own*: an output shows a noisy value if one
-  number of it, always the same one, is that value; and a number of it has no noise if it never changes. On both
-  inputs the outputs are still equal, or the code takes a branch that the recorded run did not take.
+- *noise is drawn anew and the noisy values keep their recorded results*: every event,
+  every choice and the output stay as recorded, or noise reaches them in another way (it
+  is used again, it was copied, or a draw is hidden from the trace);
+- *events and choices are drawn anew and the noisy values keep their results*: the
+  location and the law of every noisy value stay as recorded, or chance decides a scale,
+  a sign or a sample, and the loss of one run is not that of the code;
+- *everything is drawn anew, or each noisy value is moved by a step of its own*: an
+  output shows a noisy value if one number of it, always the same one, is that value;
+  and a number of it has no noise if it never changes. On both inputs the outputs are
+  still equal, or the code takes a branch that the recorded run did not take.
 
-A statement that fails such a test is only a suspicion. A statement that passes was true of the runs made, and is not
-proved.
+A statement that fails such a test is only a suspicion. A statement that passes was true
+of the runs made, and is not proved.
 """
 
 from __future__ import annotations
@@ -61,9 +63,11 @@ MIN_SEEDS = 2**31 - 1
 EXACT_INTEGERS = 2**53
 """Largest whole number below which all whole numbers are doubles."""
 JITTER = 0.1
-"""Standard deviation that is added to steps of noisy values, in scales of their noise."""
+"""Standard deviation that is added to steps of noisy values, in scales of their
+noise."""
 STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Steps of noisy values in scales of their noise: small ones, and large ones that cross other values."""
+"""Steps of noisy values in scales of their noise: small ones, and large ones that cross
+other values."""
 FAR_STEPS = (min(STEPS), max(STEPS))
 
 Both = tuple[TracedRun, TracedRun]
@@ -143,10 +147,11 @@ class Experiments:
         return self._is_regular and self.shows(here)
 
     def shows_loss(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether the output shows a loss of some releases above the claim, and the loss is exact.
+        """Return whether the output shows an exact loss of releases above the claim.
 
-        The loss of releases that the output shows, each with noise of its own, is exact in pure DP, for Gaussian noise, and
-        in zero-concentrated DP for noise whose own parameter is known. Other losses are upper bounds.
+        The loss of releases that the output shows, each with noise of its own, is exact
+        in pure DP, for Gaussian noise, and in zero-concentrated DP for noise whose own
+        parameter is known. Other losses are upper bounds.
         """
         if self._is_decided:
             return self.is_own
@@ -158,13 +163,15 @@ class Experiments:
             return False
         if not self._is_regular or not self.shows(lossy):
             return False
-        # If noise decides the location of a release, that noise has to be shown as well: else it may hide the move.
+        # If noise decides the location of a release, that noise has to be shown as
+        # well: else it may hide the move.
         return self._is_located(lossy) or self.shows(self._pair.noisy)
 
     def shows(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether the output shows the results of some releases as they are, with other noise as well.
+        """Return whether the output shows the results of some releases in all runs.
 
-        Each entry of a result has to be one number of the output, which stands at the same place in all runs.
+        Each entry of a result has to be one number of the output, which stands at the
+        same place in all runs.
         """
         runs = [self._pair.first, *(first for first, _ in self._other_runs)]
         try:
@@ -177,7 +184,7 @@ class Experiments:
 
     @cached_property
     def is_bound(self) -> bool:
-        """Whether every run passed through the releases, and each has noise of its own."""
+        """Whether all runs passed through the releases, each with its own noise."""
         pair = self._pair
         if not self._is_tried or any(map(_is_coarse, self._sides)):
             return False
@@ -215,12 +222,15 @@ class Experiments:
 
     @property
     def _is_regular(self) -> bool:
-        """Whether noisy values have noise of their own, and laws that chance does not change."""
+        """Whether noisy values have their own noise, and laws that chance keeps."""
         return self._is_tried and self.is_own and self.is_steady
 
     @cached_property
     def is_own(self) -> bool:
-        """Whether noise reaches the code through the noisy values alone, and no draw is hidden."""
+        """Whether noise reaches the code through noisy values alone.
+
+        Then no draw is hidden from the trace either.
+        """
         for side in self._sides:
             noisy = _noisy(side)
             draws = _draws_of(side, noisy)
@@ -228,7 +238,8 @@ class Experiments:
                 run = self._run(side, k, fresh=draws, forced=noisy)
                 if not _is_same(side, run) or not _has_same_releases(side, run):
                     return False
-            # A seed that was drawn is drawn anew as well: the output may show it, and with it all noise.
+            # A seed that was drawn is drawn anew as well: the output may show it, and
+            # with it all noise.
             releases = side.releases
             forced = [each.number for each in releases if not _is_seed(each)]
             everything = range(len(side.draws))
@@ -239,7 +250,10 @@ class Experiments:
 
     @cached_property
     def is_steady(self) -> bool:
-        """Whether locations and laws of noisy values do not depend on events, choices and other draws."""
+        """Whether locations and laws of noisy values do not depend on chance.
+
+        Chance is events, choices, and draws that are no noise on a value.
+        """
         for side in self._sides:
             noisy = _noisy(side)
             for run in self._by_other_chance(side):
@@ -251,7 +265,10 @@ class Experiments:
 
     @cached_property
     def has_constants(self) -> bool:
-        """Whether a difference of the outputs is the same in all runs of either input, so that no noise reaches it."""
+        """Whether a difference of the outputs is the same in all runs of either input.
+
+        Then no noise reaches it.
+        """
         sides = [
             [recorded.output, *(both[k].output for both in self._other_runs)]
             for k, recorded in enumerate(self._sides)
@@ -271,7 +288,7 @@ class Experiments:
         return bool(np.any(constant & (first[0] != second[0])))
 
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether locations and laws of some releases are the same with other noise."""
+        """Return whether locations and laws of releases do not depend on noise."""
         for runs in self._other_runs:
             for moved in pairs:
                 for release, run in zip((moved.first, moved.second), runs, strict=True):
@@ -283,10 +300,11 @@ class Experiments:
 
     @property
     def _is_random(self) -> bool:
-        """Whether continuous noise is drawn anew each time, and no number of it is drawn twice.
+        """Whether continuous noise is drawn anew each time, no number of it twice.
 
-        Noise of a fixed seed, or of a seed that an earlier result decides, is the same number again if the noisy values
-        keep their results. Noise of two generators with one seed is one number twice.
+        Noise of a fixed seed, or of a seed that an earlier result decides, is the same
+        number again if the noisy values keep their results. Noise of two generators
+        with one seed is one number twice.
         """
         first = self._pair.first
         everything = range(len(first.draws))
@@ -305,9 +323,12 @@ class Experiments:
         )
 
     def _keeps_order(self) -> bool:
-        """Return whether the output shows no more than an order in other runs, if it is assumed to show that alone.
+        """Return whether the output shows an order alone in other runs as well.
 
-        It is the same if all noisy values move together. In another order, the order that it shows loses no more.
+        This is tested only if it is assumed of the recorded run.
+
+        It is the same if all noisy values move together. In another order, the order
+        that it shows loses no more.
         """
         first = self._pair.first
         if not any(moved.only for moved in self._pair.moved):
@@ -322,7 +343,10 @@ class Experiments:
         return max(shares) <= self._pair.share * (1 + SLACK)
 
     def _is_same_on_both(self, first: TracedRun, second: TracedRun) -> bool:
-        """Return whether a run and its replay have equal outputs to the last attribute, and lose no more than the pair."""
+        """Return whether a run and its replay agree, and lose no more than the pair.
+
+        Their outputs are compared to the last attribute.
+        """
         again = self._compared(first, second)
         if second.parted or again.extent != "full":
             return False
@@ -332,7 +356,7 @@ class Experiments:
 
     @cached_property
     def _own_share(self) -> float:
-        """The loss of the recorded run and its replay alone, without other outcomes and orders."""
+        """The loss of the recorded run and its replay alone."""
         return self._compared(*self._sides).share
 
     def _compared(self, first: TracedRun, second: TracedRun) -> PairRecord:
@@ -341,7 +365,7 @@ class Experiments:
     # Runs.
 
     def _by_other_chance(self, side: TracedRun) -> Iterator[TracedRun]:
-        """Yield runs in which each event and choice gets another outcome, then runs in which all are drawn anew."""
+        """Yield runs with other outcomes of events and choices, then with new ones."""
         noisy = _noisy(side)
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
         if not others:
@@ -357,7 +381,7 @@ class Experiments:
 
     @cached_property
     def _other_runs(self) -> list[Both]:
-        """Runs on both inputs with other noise: drawn anew, moved far, and moved entry by entry."""
+        """Runs with other noise: drawn anew, moved far, and moved entry by entry."""
         anew = [
             [self._run(side, k, fresh=range(len(side.draws))) for k in range(RUNS)]
             for side in self._sides
@@ -371,7 +395,7 @@ class Experiments:
         return [self._with_steps(partial(np.full, fill_value=far)) for far in FAR_STEPS]
 
     def _with_moved_values(self, count: int) -> list[Both]:
-        """Return runs in which each entry of a noisy value is moved by a step of its own.
+        """Return runs in which each entry of a noisy value moves by its own step.
 
         In every third run all is drawn anew instead.
         """
@@ -392,7 +416,10 @@ class Experiments:
         return self._moved_runs[:count]
 
     def _with_steps(self, steps: Callable[[tuple[int, ...]], Any]) -> Both:
-        """Return a run with noisy values that are moved by steps in scales of their noise, and its replay."""
+        """Return a run with moved noisy values, and its replay.
+
+        The steps are in scales of the noise.
+        """
         first = self._pair.first
         forced = {}
         for n in _noisy(first):
@@ -415,7 +442,7 @@ class Experiments:
         fresh: Iterable[int],
         forced: Iterable[int] = (),
     ) -> TracedRun:
-        """Run a side again with some draws anew, and releases that are forced to their recorded results."""
+        """Run a side again with some draws anew and some recorded results forced."""
         results = {n: side.releases[n].result for n in forced}
         return self._trace.redrawn(
             side, fresh=frozenset(fresh), forced=results, seed=seed
@@ -466,7 +493,10 @@ def _is_seed(release: Release) -> bool:
 
 
 def _is_coarse(run: TracedRun) -> bool:
-    """Return whether values have more digits than their noise, or than doubles: these digits are not compared."""
+    """Return whether values have more digits than their noise, or than doubles.
+
+    These digits are not compared.
+    """
     if run.coarse:
         return True
     results = {n: np.asarray(of_tensor(run.releases[n].result)) for n in _noisy(run)}
@@ -483,7 +513,7 @@ def _is_coarse(run: TracedRun) -> bool:
 
 
 def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
-    """Return whether the composition of losses is exact, if the output shows all releases."""
+    """Return whether losses compose exactly, if the output shows all releases."""
     if isinstance(claim, PureDP):
         return True
     if all(loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses):
@@ -493,7 +523,10 @@ def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
 
 
 def _stands_in(outputs: Sequence[Any], runs: Sequence[TracedRun], release: int) -> bool:
-    """Return whether every entry of a release is one number of the output, at the same place in all runs."""
+    """Return whether every entry of a release is one number of the output.
+
+    It has to stand at the same place in all runs.
+    """
     if any(release >= len(run.releases) for run in runs):
         return False
     results = [np.ravel(np.real(run.releases[release].result)) for run in runs]

@@ -1,9 +1,13 @@
-"""Loss of Gaussian noise that releases share in part, as the noise of trees and of matrix mechanisms.
+"""Loss of Gaussian noise that releases share in part.
 
-The noise of all entries of the releases is A z, where z are the standard draws. Let the values move by Δ. The outputs
-are as hard to tell apart as N(0, 1) from N(μ, 1), where μ is the norm of the shortest solution x of A x = Δ: the draws
-z + x hide the move. Without a solution, a part of the move has no noise. By the chain rule a release adds the
-difference of μ² with it and μ² without it, so the losses of all releases add up as those of independent noise.
+The noise of trees and of matrix mechanisms is of this kind.
+
+The noise of all entries of the releases is A z, where z are the standard draws. Let the
+values move by Δ. The outputs are as hard to tell apart as N(0, 1) from N(μ, 1), where μ
+is the norm of the shortest solution x of A x = Δ: the draws z + x hide the move.
+Without a solution, a part of the move has no noise. By the chain rule a release adds
+the difference of μ² with it and μ² without it, so the losses of all releases add up as
+those of independent noise.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from auditdp.tracing.plain_values import ndim, shape_of
 MAX_ENTRIES = 1_024
 """Largest number of entries of releases whose noise is one dense matrix."""
 UNCOVERED = 1e-5
-"""Largest part of a move, relative to it, that rounding in single precision leaves without noise."""
+"""Largest part of a move, relative to it, that rounding in single precision leaves
+without noise."""
 
 Both = tuple[Release, Release]
 """A release on both inputs."""
@@ -38,7 +43,8 @@ def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
         before: The releases before it.
 
     Returns:
-        The increase of μ², which is infinite if a part of the move has no noise, or None if the noise is not understood.
+        The increase of μ², which is infinite if a part of the move has no noise, or
+        None if the noise is not understood.
     """
     related = _related(release, before)
     sharing = {first.number for first, _ in before} & set(release[0].earlier)
@@ -55,7 +61,7 @@ def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
 
 
 def _related(release: Both, before: Sequence[Both]) -> list[Both]:
-    """Return the earlier releases that share draws with one, or with another such release."""
+    """Return the earlier releases that share draws, directly or through others."""
     waiting = [both for both in before if _is_gaussian(both[0])]
     draws, related = _draws(release[0]), list[Both]()
     while fresh := [both for both in waiting if draws & _draws(both[0])]:
@@ -66,10 +72,13 @@ def _related(release: Both, before: Sequence[Both]) -> list[Both]:
 
 
 def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
-    """Return the matrix with one row for each release, and the moves with one column for each entry.
+    """Return the matrix with one row for each release, and the moves.
+
+    The moves have one column for each entry.
 
     Returns:
-        Both, with 1 as the number of rows of the last release, or None if some draw has entries at other places.
+        Both, with 1 as the number of rows of the last release, or None if some draw has
+        entries at other places.
     """
     rows = [[_row(release) for release in both] for both in releases]
     places: dict[int, Any] = {}
@@ -87,10 +96,11 @@ def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
 
 
 def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
-    """Return the matrix with one row for each entry, the moves, and the number of entries of the last release.
+    """Return the matrix with one row for each entry, and the moves.
 
     Returns:
-        All three, or None if there are too many entries, or the noise differs between the inputs.
+        All three, or None if there are too many entries, or the noise differs between
+        the inputs.
     """
     sizes = [math.prod(first.shape) for first, _ in releases]
     others = [math.prod(second.shape) for _, second in releases]
@@ -137,7 +147,11 @@ def _draws(release: Release) -> set[int]:
 
 
 def _row(release: Release) -> Row | None:
-    """Return the row of a release each of whose entries has the same coefficients, or None for any other release."""
+    """Return the row of a release whose entries have the same coefficients.
+
+    Returns:
+        It, or None for any other release.
+    """
     row: dict[int, tuple[float, Any]] = {}
     if not _is_gaussian(release) or release.groups is not None:
         return None
@@ -166,8 +180,9 @@ def law_and_groups(
     """Return the law of a linear form, and the groups of entries that share a draw.
 
     Returns:
-        The law of each entry, and for each entry the number of its draw; None instead if no two entries share a draw. If
-        they share draws in another way, each entry is a group of its own.
+        The law of each entry, and for each entry the number of its draw; None instead
+        if no two entries share a draw. If they share draws in another way, each entry
+        is a group of its own.
     """
     law = law_of(terms)
     if math.prod(shape) < 2 or _each_its_own(terms, shape):
@@ -188,7 +203,7 @@ def law_and_groups(
 
 
 def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:
-    """Return whether it is clear without coordinates that no two entries share a draw."""
+    """Return whether the terms alone show that no two entries share a draw."""
     if len({id(term.draw.used) for term in terms}) < len(terms):
         return False
     for term in terms:

@@ -1,9 +1,11 @@
 """Probability that the output reveals a noisy number that one input alone has.
 
-A count that is released only above a threshold, for a key that only one input has, is private by the tail of its
-noise. With the value forced below the threshold both outputs are equal, above it they differ. The probability of the
-results at which the outputs differ is the δ that the count costs. It is found by bisection between the points of a grid:
-exactly for whole noise in the range of the grid, and up to the width of the last interval for other noise.
+A count that is released only above a threshold, for a key that only one input has, is
+private by the tail of its noise. With the value forced below the threshold both outputs
+are equal, above it they differ. The probability of the results at which the outputs
+differ is the δ that the count costs. It is found by bisection between the points of a
+grid: exactly for whole noise in the range of the grid, and up to the width of the last
+interval for other noise.
 """
 
 from __future__ import annotations
@@ -107,7 +109,8 @@ class _Outputs:
 def _probability(release: Release, differ_at: Callable[[float], bool]) -> float:
     """Return the probability of the results at which outputs differ.
 
-    Between two neighbouring points of the grid with equal answers the answer is taken to be the same.
+    Between two neighbouring points of the grid with equal answers the answer is taken
+    to be the same.
     """
     law, known = release.law, release.law.known
     assert known is not None
@@ -151,7 +154,10 @@ def _edge(
     *,
     is_whole: bool,
 ) -> float:
-    """Return the point between two at which the answer changes; of whole numbers the first after it."""
+    """Return the point between two at which the answer changes.
+
+    Of whole numbers it is the first one after the change.
+    """
     for _ in range(BISECTIONS):
         if is_whole and high - low <= 1:
             return high

@@ -1,4 +1,4 @@
-"""Record a run and replay it: the same draws, and every release forced to its recorded result."""
+"""Record a run and replay it, with the same draws and forced releases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ MISUSE_OF_NOISE = (TypeError, AttributeError)
 
 
 class _Sources:
-    """The samplers of this process, which are replaced while any trace is entered, by one thread at a time.
+    """The samplers of this process, which are replaced while a trace is entered.
+
+    One thread at a time has them.
 
     Attributes:
         run: The run under way; None between runs.
@@ -49,7 +51,8 @@ class _Sources:
         """Return the run under way in this thread.
 
         Returns:
-            The run, or None outside of runs and within a sampler, whose own draws are part of its draw.
+            The run, or None outside of runs and within a sampler, whose own draws are
+            part of its draw.
         """
         run = self.run
         if run is None or run.inside or run.thread != threading.get_ident():
@@ -63,7 +66,8 @@ class _Sources:
         if self._depth > 1:
             return
         try:
-            # These are never removed: functions that are made meanwhile refer to them later.
+            # These are never removed: functions that are made meanwhile refer to them
+            # later.
             vars(builtins).update(array_functions.FUNCTIONS)
             sources.watch(self.patches, self.active)
         except BaseException:
@@ -86,18 +90,21 @@ _sources = _Sources()
 class Trace:
     """Watches one function.
 
-    It is a context manager for callers that make many runs, since entering it replaces the samplers once.
+    It is a context manager for callers that make many runs, since entering it replaces
+    the samplers once.
 
     Args:
-        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` if it
-            draws from other sources.
+        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of
+            size 1 is watched; ``f(data)`` if it draws from other sources.
 
     Attributes:
         runs: Number of runs of the function so far.
         located: See ``WatchedRun``.
-        constants: Lines at which a constant that noise is added to is part of the noise: see ``constant_noise``.
+        constants: Lines at which a constant that noise is added to is part of the
+            noise: see ``constant_noise``.
         tried: Sets of lines for which that was tried.
-        unreached: For such sets, the places of numbers of the output that their noise does not reach.
+        unreached: For such sets, the places of numbers of the output that their noise
+            does not reach.
 
     Raises:
         MechanismError: If it is not callable.
@@ -157,7 +164,8 @@ class Trace:
             constants: See ``TracedRun``.
 
         Returns:
-            The run. Its output is that of a plain run with the same generator, bit for bit.
+            The run. Its output is that of a plain run with the same generator, bit for
+            bit.
         """
         state, located = rng.bit_generator.state, len(self.located)
         run = WatchedRun(
@@ -166,7 +174,8 @@ class Trace:
         run.traced.state = (type(rng.bit_generator), state)
         traced = self._watched(run, rng)
         if len(self.located) > located:
-            # A line was given a location. What the run drew there before is a value with noise as well.
+            # A line was given a location. What the run drew there before is a value
+            # with noise as well.
             rng.bit_generator.state = state
             return self.record(data, rng, constants=constants)
         if isinstance(traced.output, Raised):
@@ -185,7 +194,8 @@ class Trace:
     def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
         """Return whether a draw is the same number with another generator.
 
-        One run on the same input decides it. Draws of discrete noise coincide by chance, and are never fixed.
+        One run on the same input decides it. Draws of discrete noise coincide by
+        chance, and are never fixed.
 
         Args:
             draw: The draw.
@@ -211,7 +221,9 @@ class Trace:
         *,
         forced: Mapping[int, Any] | None = None,
     ) -> TracedRun:
-        """Run the function on another input with the recorded draws, every release forced to its recorded result.
+        """Run the function on another input with the recorded draws and results.
+
+        Every release is forced to its recorded result.
 
         Args:
             neighbour: The input.
@@ -229,7 +241,7 @@ class Trace:
     def reordered(
         self, neighbour: Any, recorded: TracedRun, replayed: TracedRun
     ) -> TracedRun | None:
-        """Replay with the releases of each line matched in any order, so that values move least.
+        """Replay with the releases of each line in the order that moves values least.
 
         Args:
             neighbour: The input.
@@ -247,10 +259,11 @@ class Trace:
     def both(
         self, data: Any, neighbour: Any, rng: np.random.Generator
     ) -> tuple[TracedRun, TracedRun]:
-        """Run the function on two inputs with the same draws, without forcing any release.
+        """Run the function on two inputs with the same draws; no release is forced.
 
-        If records are drawn, each record keeps its draws of the first run. A generator with the same seed would draw other
-        numbers from the place on at which one input has a record more.
+        If records are drawn, each record keeps its draws of the first run. A generator
+        with the same seed would draw other numbers from the place on at which one input
+        has a record more.
         """
         first = self.record(data, rng)
         if any(map(is_sample, first.releases)):
@@ -265,13 +278,14 @@ class Trace:
         forced: Mapping[int, Any],
         seed: int,
     ) -> TracedRun:
-        """Run the function on the input of a recorded run again, with some draws drawn anew.
+        """Run the function on the input of a recorded run, with some draws anew.
 
         Args:
             recorded: The run.
             fresh: Numbers of the draws that are drawn anew; the others are as recorded.
             forced: Results of releases by their number; the others are computed.
-            seed: Of the generator, so that draws that the trace does not observe differ as well.
+            seed: Of the generator, so that draws that the trace does not observe differ
+                as well.
         """
         run = WatchedRun(
             recorded.data,
@@ -318,11 +332,14 @@ class Trace:
         return run.finish()
 
     def plainly(self, recorded: TracedRun) -> Any:
-        """Return the output of an unwatched run on the input of a recorded run, with its generator."""
+        """Return the output of an unwatched run like a recorded one.
+
+        It has the same input and generator.
+        """
         return self._output(recorded.data, _generator(recorded))
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return the outputs of ``size`` unwatched runs, as the mechanism returns them."""
+        """Return the outputs of ``size`` unwatched runs, as the mechanism has them."""
         self._count(size)
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
@@ -341,7 +358,8 @@ class Trace:
             except Exception as error:
                 return Raised.of(error)
             finally:
-                # If the code forked, its copy must not go on with the caller of the trace.
+                # If the code forked, its copy must not go on with the caller of the
+                # trace.
                 if os.getpid() != process:
                     os._exit(0)
                 _sources.run = before
@@ -351,7 +369,7 @@ class Trace:
         self.runs += runs
 
     def _check(self, traced: TracedRun) -> None:
-        """Compare an exception with that of a plain run: only an exception of both is an output."""
+        """Compare an exception with a plain run: only one of both is an output."""
         output = self.plainly(traced)
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"

@@ -1,8 +1,9 @@
 """Comparison of a traced training run with the parameters of its claim's accountant.
 
-The parameters are the noise multiplier, the number of steps and the Poisson sampling rate. Only a claim with the curve of
-an accountant of Poisson batches has them. A difference is a place to look at and no loss: the accountant's parameters may
-be worse than the run.
+The parameters are the noise multiplier, the number of steps and the Poisson sampling
+rate. Only a claim with the curve of an accountant of Poisson batches has them. A
+difference is a place to look at and no loss: the accountant's parameters may be worse
+than the run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CLOSE = 1e-6
 
 
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
-    """Yield each difference between a run and the accountant's parameters, with its line."""
+    """Yield each difference of a run and its accountant's parameters, with its line."""
     stated = _stated(pair)
     by_line = _gaussian_lines(pair)
     if stated is None or not by_line:
@@ -39,7 +40,8 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
     if not has_other_draws and not pair.opaque:
         # Other draws may decide which records are in a batch, and how many.
         yield from _batch_differences(samples, stated)
-    # The moves are those of equal batches only if each record has a coin of its own, which both inputs share.
+    # The moves are those of equal batches only if each record has a coin of its own,
+    # which both inputs share.
     is_matched = (
         all(release.kind == COIN for release in samples)
         and not has_other_draws
@@ -91,14 +93,16 @@ def _batch_differences(
 
 
 def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
-    """Return the parameters of a run in which every step moves as far as the farthest one on the pair.
+    """Return the parameters of a run whose steps all move as the farthest one.
 
     Args:
         pair: The pair.
-        rate: Sampling rate of batches that are not Poisson batches; None accepts no such batches.
+        rate: Sampling rate of batches that are not Poisson batches; None accepts no
+            such batches.
 
     Returns:
-        The parameters, or None if lines add noise different numbers of times, or sampling rates differ.
+        The parameters, or None if lines add noise different numbers of times, or
+        sampling rates differ.
     """
     samples = [release for release in pair.first.releases if is_sample(release)]
     rates: list[Any] = [
@@ -148,10 +152,11 @@ def _lower_epsilon(
 
 
 def is_suspect(pair: PairRecord) -> bool:
-    """Return whether a run differs from its accountant's parameters so that the claim may fail.
+    """Return whether a run differs from its accountant so that the claim may fail.
 
-    Its steps cost more than the claim, if shuffled batches cost as much as Poisson ones. Or the records that were drawn
-    decide numbers of the output that have no noise.
+    Its steps cost more than the claim, if shuffled batches cost as much as Poisson
+    ones. Or the records that were drawn decide numbers of the output that have no
+    noise.
     """
     stated = _stated(pair)
     samples = [release for release in pair.first.releases if is_sample(release)]
@@ -171,7 +176,7 @@ def is_suspect(pair: PairRecord) -> bool:
 
 
 def _stated(pair: PairRecord) -> Poisson | None:
-    """Return the parameters of the claim's accountant, or None if it is not one of Poisson batches."""
+    """Return the parameters of the claim's accountant of Poisson batches, or None."""
     described = getattr(getattr(pair.claim, "curve", None), "describes", None)
     return described if isinstance(described, Poisson) else None
 
@@ -191,7 +196,10 @@ def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
 
 
 def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:
-    """Return whether all lines together add noise once a step, as if each step were a line of its own."""
+    """Return whether all lines together add noise once a step.
+
+    Then each step may be a line of its own.
+    """
     shapes = Counter(each.first.shape for moved in lines for each in moved)
     return set(shapes.values()) == {stated.steps}
 

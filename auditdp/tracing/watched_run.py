@@ -1,4 +1,7 @@
-"""One watched run: it keeps draws and releases, and on a replay it forces the results of the recorded ones."""
+"""One watched run, which keeps draws and releases.
+
+A replay forces the results of the recorded releases.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.symmetry import changed_record
 from auditdp.adjacency.tabular import number_of_records
 from auditdp.tracing.among import AMONG, among
-from auditdp.tracing.draws import ALONE, COIN, NOISY, Release, Term, WatchedDraw
+from auditdp.tracing.draws import ALONE, COIN, Release, Term, WatchedDraw
 from auditdp.tracing.forced_values import (
     copied,
     forced_result,
@@ -24,7 +27,7 @@ from auditdp.tracing.forced_values import (
 )
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import any_of, ndim, shape_of
-from auditdp.tracing.sites import NOWHERE, CodeLine, is_importing, label
+from auditdp.tracing.sites import NOWHERE, CodeLine, is_importing
 
 Key = tuple[CodeLine, str]
 """A line, and a family of releases or a sampler."""
@@ -42,15 +45,19 @@ class TracedRun:
 
     Attributes:
         data: Its input.
-        output: The value that the code returned, equal to that of a plain run with the same seed, bit for bit. For an
-            exception it is an ``auditdp.mechanism.calls.leaves.Raised``.
+        output: The value that the code returned, equal to that of a plain run with the
+            same seed, bit for bit. For an exception it is an
+            ``auditdp.mechanism.calls.leaves.Raised``.
         releases: The releases, in order.
         draws: The draws, in order.
         seeds: Lines at which the code seeded a generator, each with the seed.
-        parted: Lines at which the draws or releases of a replay are not those of the record, each with a sentence.
-        untraceable: Reason for which the code does not run on watched noise; else empty.
+        parted: Lines at which the draws or releases of a replay are not those of the
+            record, each with a sentence.
+        untraceable: Reason for which the code does not run on watched noise; else
+            empty.
         state: The state of the generator at the start.
-        constants: Lines at which a constant that noise is added to is part of the noise.
+        constants: Lines at which a constant that noise is added to is part of the
+            noise.
         coarse: Whether noise was converted to numbers of fewer digits.
     """
 
@@ -85,13 +92,16 @@ class WatchedRun:
     Args:
         data: The input.
         record: The run that is replayed; None if this one is recorded.
-        forced: Results that releases get by their number, instead of those that were drawn.
-        releases: Alignment of releases with those of the record; other lines are in order.
+        forced: Results that releases get by their number, instead of those that were
+            drawn.
+        releases: Alignment of releases with those of the record; other lines are in
+            order.
         draws: Alignment of draws, in the same way.
         constants: See ``TracedRun``. A replay has those of its record.
-        located: Lines whose sampler was given a location other than 0 in any run. There the location is a value with noise,
-            even if it is 0. Lines are added.
-        free: Whether releases of a replay are computed from its draws instead of forced.
+        located: Lines whose sampler was given a location other than 0 in any run. There
+            the location is a value with noise, even if it is 0. Lines are added.
+        free: Whether releases of a replay are computed from its draws instead of
+            forced.
         fresh: Numbers of recorded draws that are drawn anew.
     """
 
@@ -147,7 +157,8 @@ class WatchedRun:
             site: The line.
             location: Number or array that the sampler adds to the draw.
             shape: Shape of the draw, if it is known beforehand.
-            origin: Key that only draws share which are the same numbers of generators with one seed.
+            origin: Key that only draws share which are the same numbers of generators
+                with one seed.
         """
         expected = self._next(self._draws, (site, method), f"{method} is drawn")
         if expected is None or expected.number in self.fresh:
@@ -213,7 +224,9 @@ class WatchedRun:
         why: str = "",
         names: tuple[Any, ...] | None = None,
     ) -> Any:
-        """Record a release, and return its result: the computed one on a record, the recorded one on a replay.
+        """Record a release, and return its result.
+
+        It is the computed one on a record, and the recorded one on a replay.
 
         See ``Release`` for the arguments. The computed result is ``plain``.
         """
@@ -237,7 +250,6 @@ class WatchedRun:
         release = Release(number, kind, law, location, copied(result), site, groups)
         release.factor = terms[0].factor if len(terms) == 1 else 1.0
         release.earlier, release.why, release.names = tuple(earlier), why, names
-        release.label = label() if kind == NOISY else ""
         release.recorded = None if expected is None else expected.number
         release.terms = terms if kind != COIN else ()
         self.traced.releases.append(release)
@@ -287,7 +299,7 @@ class WatchedRun:
         return changed_record(Pair(self.record.data, self.traced.data))
 
     def _for_these_records(self, recorded: Any, plain: Any) -> Any:
-        """Return numbers that were drawn for each record, for an input with one record more or fewer.
+        """Return numbers of each record for an input with one record more or fewer.
 
         Returns:
             The numbers, or None if the shapes are not those of the records.
@@ -348,7 +360,7 @@ class WatchedRun:
         return perform
 
     def finish(self) -> TracedRun:
-        """Return the run, after the items that only the record has are recorded as differences."""
+        """Return the run, with the items that only the record has in ``parted``."""
         for (site, method), draws in self._draws.items():
             if draws:
                 self._part(site, f"{method} is drawn less often")
@@ -391,7 +403,7 @@ def _family(release: Release) -> Key:
 def _queues(
     items: Sequence[Item], key: Callable[[Item], Key], aligned: Alignment | None
 ) -> dict[Key, deque[Item | None]]:
-    """Return the recorded items of each line in the order in which a replay gets them."""
+    """Return the recorded items of each line, in the order of the replay."""
     queues: dict[Key, deque[Item | None]] = defaultdict(deque)
     for item in items:
         queues[key(item)].append(item)
@@ -411,7 +423,9 @@ Active = Callable[[], WatchedRun | None]
 def in_run(
     function: Callable[..., Any], active: Active, draw: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a substitute of a function, which calls ``draw(run, …)`` in a run and the function otherwise.
+    """Return a substitute of a function, which calls ``draw(run, …)`` in a run.
+
+    Outside of runs it calls the function.
 
     Draws while a module is imported are no part of a run: a module is imported once.
     """
