@@ -24,15 +24,12 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.symmetry import changed_record
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import COIN, Release, WatchedDraw
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.noise_families import moves
 from auditdp.tracing.watched_run import Alignment, Item, Key, TracedRun
 
-MAX_COMPARED = 10_000
-"""Largest number of pairs of releases of a line whose values are compared."""
 TOSSED = ("uniform", "coin")
 """Families of draws that coins are made of."""
-FAR = 1e12
-"""Distance of values that have no finite distance."""
 
 Numbers = list[int | None]
 """Number of the recorded release for each of a replay, None for a new one."""
@@ -60,10 +57,11 @@ def aligned(
         The alignment, or None if the replay has it already.
     """
     before, after = (_by_key(run.releases, _family) for run in (recorded, replayed))
+    # Coins of records come first, since their places are known exactly.
     found = _by_record(recorded, replayed, *map(_coins, (before, after)))
     for key, mine in before.items():
         theirs = after.get(key, [])
-        is_feasible = theirs and len(mine) * len(theirs) <= MAX_COMPARED
+        is_feasible = theirs and len(mine) * len(theirs) <= LIMITS.compared_releases
         if key in found or not is_feasible or max(len(mine), len(theirs)) < 2:
             continue
         if not in_order:
@@ -131,6 +129,7 @@ def _by_record(
             continue
         found[key] = []
         for start in range(0, len(numbers), records):
+            # The missing record leaves its place, and a new one has no recorded draw.
             one_pass: Numbers = list(numbers[start : start + records])
             one_pass[place : place + (others < records)] = [None] * (others > records)
             found[key] += one_pass
@@ -152,6 +151,7 @@ def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
     for i in range(short):
         for k in range(surplus + 1):
             least[i + 1, k] = least[i, : k + 1].min() + distances[i, i + k]
+    # The path back through the table names the place of each item.
     places, k = [0] * short, int(np.argmin(least[short]))
     for i in range(short - 1, -1, -1):
         places[i] = i + k
@@ -180,11 +180,13 @@ def _numbers(
 
 
 def _distances(mine: Sequence[Release], theirs: Sequence[Release]) -> Floats:
-    """Return the distances of all locations, capped at ``FAR``."""
-    distances = np.full((len(mine), len(theirs)), FAR)
+    """Return the distances of all locations."""
+    # Infinite distances would leave the assignment without a solution.
+    far = 1e12
+    distances = np.full((len(mine), len(theirs)), far)
     for i, first in enumerate(mine):
         for k, second in enumerate(theirs):
             if np.shape(first.centre) == np.shape(second.centre):
                 moved = np.abs(moves(first.centre, second.centre)).sum()
-                distances[i, k] = min(float(moved), FAR)
+                distances[i, k] = min(float(moved), far)
     return distances

@@ -15,31 +15,28 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.limits import LIMITS
 
 NAMED = (COIN, CHOICE, MAXIMUM)
 """Kinds of releases whose result is the name of an outcome."""
 SAMPLES = ("permutation", "choice of items", "integer")
 """Families of draws that put records in order, choose some of them, or number them."""
-MAX_OUTCOMES = 16
-"""Largest number of outcomes of one release that are forced."""
-MAX_PERMUTED_ITEMS = 3
-"""Largest number of items for which every order is forced."""
 
 
 def is_by_chance(release: Release) -> bool:
-    """Return whether a release has few outcomes, each of which can be forced."""
+    """Return True if a release has few outcomes, each of which can be forced."""
     if release.kind in NAMED:
         return True
     if release.kind != ALONE or release.law.family not in SAMPLES:
         return False
     count = float(np.max(release.law.parameter))
     if release.law.family == "permutation":
-        return count <= MAX_PERMUTED_ITEMS
-    return count ** math.prod(release.shape) <= MAX_OUTCOMES
+        return count <= LIMITS.permuted_items
+    return count ** math.prod(release.shape) <= LIMITS.outcomes
 
 
 def is_sample(release: Release) -> bool:
-    """Return whether a release may decide which records take part.
+    """Return True if a release may decide which records take part.
 
     Events of several records do, and so do orders and samples of records.
     """
@@ -91,16 +88,17 @@ def other_outcomes(release: Release) -> tuple[Iterator[Any], bool]:
     if release.law.family == "permutation":
         orders = map(np.array, itertools.permutations(range(size)))
         return _without(orders, release.result), True
+    # A number has few other outcomes, and an array the products of its entries.
     values = _values(release)
     if not shape:
         others = [value for value in values if value != release.result]
-        return iter(others[:MAX_OUTCOMES]), len(others) <= MAX_OUTCOMES
-    if len(values) ** size <= MAX_OUTCOMES:
+        return iter(others[: LIMITS.outcomes]), len(others) <= LIMITS.outcomes
+    if len(values) ** size <= LIMITS.outcomes:
         vectors = itertools.product(values, repeat=size)
         arrays = (np.array(vector).reshape(shape) for vector in vectors)
         return _without(arrays, release.result), True
     # Too many to force them all: results that differ in one entry come first.
-    return itertools.islice(_with_one_entry(release, values), MAX_OUTCOMES), False
+    return itertools.islice(_with_one_entry(release, values), LIMITS.outcomes), False
 
 
 def _values(release: Release) -> list[Any]:

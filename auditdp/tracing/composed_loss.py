@@ -24,16 +24,9 @@ from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp.tracing.limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 from auditdp.tracing.noise_families import Loss
 
-SLACK = 1e-9
-"""Excess of a loss, relative to it, that is taken for rounding."""
-CURVE_SLACK = 1e-6
-"""Excess of a δ of a curve, relative to it, that is taken for rounding."""
-MIN_DELTA = 1e-15
-"""Excess of a δ that is taken for rounding, if the δ of the claim is smaller."""
-MAX_EPSILON = 600.0
-"""Largest ε that is composed. A larger one counts as unbounded."""
 LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
 """Claims with a single parameter, by which losses compare."""
 
@@ -50,7 +43,7 @@ class ComposedLoss:
 
     @classmethod
     def of(cls, losses: Sequence[Loss | None]) -> ComposedLoss:
-        """Return the composition of the known and positive losses."""
+        """Return the composition of all positive losses that are given."""
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
     def times(self, factor: float) -> ComposedLoss:
@@ -101,7 +94,7 @@ class ComposedLoss:
 
     @property
     def _is_unbounded(self) -> bool:
-        return self.statements > MAX_EPSILON or math.isinf(self.squared_mu)
+        return self.statements > LIMITS.composed_epsilon or math.isinf(self.squared_mu)
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ such that the pair is (epsilon, δ)-indistinguishable."""
@@ -109,9 +102,10 @@ class ComposedLoss:
             is_within = self.statements <= epsilon and not self.squared_mu
             return min(1.0, self.delta) if is_within else 1.0
         if not self.squared_mu:
-            if self.statements <= epsilon * (1 + SLACK):
+            if self.statements <= epsilon * (1 + ROUNDING):
                 return self.delta
             return self._delta_of_statements(epsilon)
+        # Two bounds hold for a mixture of statements and Gaussian parts.
         bounds = [1.0]
         if not self.delta:
             bounds.append(ZCDP(self.rho).delta_at(epsilon))
@@ -126,6 +120,7 @@ class ComposedLoss:
         composition = HeterogeneousComposition(
             tuple(part.epsilon for part in lossy), tuple(part.delta for part in lossy)
         )
+        # Parts without ε fail independently of the others.
         others = math.prod(1 - part.delta for part in self.parts if not part.epsilon)
         return 1 - (1 - composition.delta_at(epsilon)) * others
 
@@ -148,11 +143,11 @@ class ComposedLoss:
         return min(epsilon_from(self.delta_at, quoted, pure=pure), self.epsilon)
 
     def satisfies(self, claim: Claim) -> bool:
-        """Return whether an upper bound of the loss on the pair is within a claim."""
+        """Return True if an upper bound of the loss on the pair is within a claim."""
         if isinstance(claim, LEVELLED):
-            return self.level(claim) <= claim.level * (1 + SLACK)
+            return self.level(claim) <= claim.level * (1 + ROUNDING)
         return not self.parts or all(
-            self.delta_at(float(e)) <= float(d) * (1 + CURVE_SLACK) + MIN_DELTA
+            self.delta_at(float(e)) <= float(d) * (1 + ROUNDING_OF_SUMS) + 1e-15
             for e, d in claim.statements()
         )
 
@@ -182,7 +177,7 @@ def _ratio(loss: float, allowed: float) -> float:
 
 
 def _rho_of(part: Loss) -> float:
-    """Return ρ of a statement: the known one, or that of every (ε, 0) statement."""
+    """Return ρ of a statement: its own, or that of every (ε, 0) statement."""
     return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 

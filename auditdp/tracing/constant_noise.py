@@ -22,9 +22,6 @@ from auditdp.tracing.sites import CodeLine
 from auditdp.tracing.trace import Trace
 
 AnyPair = TypeVar("AnyPair", bound=PairRecord)
-HUGE_FACTOR = -1e6
-"""Factor by which noise on a constant is multiplied, to find the numbers that it
-reaches."""
 
 
 def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
@@ -45,6 +42,7 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
     is_same_form = same_form(*outputs)
     differ = unequal_numbers(*outputs) if is_same_form else frozenset()
     unreached = trace.unreached.get(lines, frozenset())
+    # Noise does not hide a number that it does not reach.
     if differ & unreached:
         return pair
     trace.tried.add(lines)
@@ -90,7 +88,8 @@ def _unreached(
     They are the same on either input if that noise is huge or absent, as where weights
     are overwritten after they were initialised.
     """
-    for factor, run in product((HUGE_FACTOR, 0.0), (pair.first, pair.second)):
+    # Huge noise of the other sign changes whatever is computed from it.
+    for factor, run in product((-1e6, 0.0), (pair.first, pair.second)):
         forced = {
             release.number: factor * np.asarray(release.result)
             for release in run.releases

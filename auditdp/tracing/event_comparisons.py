@@ -16,16 +16,13 @@ import numpy as np
 
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, WHOLE
+from auditdp.tracing.limits import LIMITS, ROUNDING
 from auditdp.tracing.linear_forms import Form, is_numeric, number
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import all_of, ndim, shape_of, size_of
 from auditdp.tracing.shared_noise import law_and_groups
 from auditdp.tracing.sites import here
 
-ROUNDING = 1e-9
-"""Distance from a whole number that is taken for rounding."""
-MAX_EXPONENT = 700.0
-"""Largest number whose exponential is a double."""
 COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "less": (operator.lt, True, True),
     "less_equal": (operator.le, True, False),
@@ -43,7 +40,7 @@ MIRRORED = {
 
 
 def compare(noise: Any, other: Any, name: str) -> Any:
-    """Return the result of a comparison, as an event if its probability is known.
+    """Return the result of a comparison, as an event if its probability is computed.
 
     Args:
         noise: One side.
@@ -63,6 +60,7 @@ def compare(noise: Any, other: Any, name: str) -> Any:
         return operation(noise.settle("is compared with a number"), other)
     term = noise.terms[0]
     key = term.index if isinstance(term.index, int) else WHOLE
+    # Earlier comparisons left this interval for P(U <= u).
     low, high = term.draw.limits.get(key, (0.0, 1.0))
     width = np.where(high > low, high - low, 1.0)
     inside = np.clip((np.clip(below, low, high) - low) / width, 0.0, 1.0)
@@ -146,11 +144,12 @@ def _is_first_larger(
     is_lost = -math.inf in (noise.weight, other.weight)
     if noise.settled or other.settled or scale <= 0 or is_lost:
         return None
+    # A score that won before has the weight of all that it exceeded.
     weights = [
         float(_offset(form)) / scale if form.weight is None else form.weight
         for form in (noise, other)
     ]
-    difference = min(weights[1] - weights[0], MAX_EXPONENT)
+    difference = min(weights[1] - weights[0], LIMITS.exponent)
     chance = 1 / (1 + math.exp(difference))
     result = operation(noise.value, other.value)
     probability = 1 - chance if is_small else chance
@@ -182,6 +181,7 @@ def searched(noise: Form, table: Any, side: str) -> Any:
     points = (np.asarray(table, float) - float(_offset(noise))) / scale
     if family == "integer":
         points = points / draw.law.parameter
+    # The distances of the sums are the probabilities of the places.
     chances = np.diff(np.clip(points, 0.0, 1.0), prepend=0.0, append=1.0)
     place = np.searchsorted(table, noise.value, side=side)  # type: ignore[call-overload]
     return noise.run.release(

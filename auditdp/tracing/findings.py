@@ -13,20 +13,15 @@ from auditdp.claims.claim import Claim
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.tracing.chance import NAMED, is_by_chance, is_sample
-from auditdp.tracing.composed_loss import CURVE_SLACK, ComposedLoss, allowed_delta
+from auditdp.tracing.composed_loss import ComposedLoss, allowed_delta
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.limits import ABSOLUTE_ROUNDING, LIMITS, ROUNDING_OF_SUMS, SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.outputs import brief, occurs
-from auditdp.tracing.pair_record import NEGLIGIBLE_DELTA, PairRecord
+from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.training_steps import differences
-
-SINGLE = 1e-5
-"""Excess over a claim, relative to it, that is taken for rounding in single
-precision."""
-MAX_LINES_NAMED = 3
-"""Largest number of lines that one sentence names."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +111,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
     claim, outcomes = pair.claim, pair.outcomes
     if claim is None or pair.satisfies:
         return []
+    # Clipping in single precision exceeds its norm by rounding.
     if pair.is_single and pair.composed.times(1 - SINGLE).satisfies(claim):
         return []
     is_settled = pair.is_settled
@@ -124,6 +120,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
     losses = [each.loss for each in rest]
     if outcomes is not None and is_settled:
         losses.append(Loss(outcomes.epsilon))
+    # What other findings name may exceed the claim alone.
     if ComposedLoss.of(losses).satisfies(claim):
         return []
     if not rest:
@@ -134,7 +131,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
         rest = values
     by_line = pair.by_line(rest)
     order = sorted(by_line, key=lambda site: -math.fsum(map(size, by_line[site])))
-    lines = [of_line(by_line[site], claim) for site in order[:MAX_LINES_NAMED]]
+    lines = [of_line(by_line[site], claim) for site in order[: LIMITS.named]]
     sentence = "; ".join(lines)
     level = _composed(rest).level(claim)
     if len(order) > 1 and math.isfinite(level):
@@ -154,7 +151,7 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
 
 
 def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return whether the output can lose as much as some releases on this pair."""
+    """Return True if the output can lose all that some releases lose on this pair."""
     first, second = pair.first, pair.second
     if pair.reordered:
         return False
@@ -185,7 +182,7 @@ def _has_other_names(moved: Moved) -> bool:
 
 
 def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return whether the trace understands releases and the uses of their draws."""
+    """Return True if the trace understands releases and the uses of their draws."""
     if pair.opaque and any(is_by_chance(each.first) for each in moved):
         return False
     releases = pair.first.releases
@@ -198,9 +195,10 @@ def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
 def _of_outputs(pair: PairRecord) -> list[Finding]:
     """Return the differences of the outputs that no noise covers."""
     outcomes, allowed = pair.outcomes, allowed_delta(pair.claim)
+    # A value that one input alone has may be revealed by its noise, within the δ.
     if pair.shown:
         chance = min(math.fsum(tail.chance for tail in pair.shown), 1.0)
-        if chance <= allowed * (1 + CURVE_SLACK):
+        if chance <= allowed * (1 + ROUNDING_OF_SUMS):
             return []
         site = max(pair.shown, key=lambda tail: tail.chance).release.site
         sentence = f"line {site.line} releases a value that the other input does not have, and the output shows that with "
@@ -208,13 +206,15 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
         sentence += f"; the claim's δ is {allowed:.3g}" if allowed else ""
         sentence += f": {pair.differ}" if pair.differ is not None else ""
         return [Finding("round", site, sentence, not pair.opaque)]
+    # Outcomes that were all tried decide whether chance explains the difference.
     if outcomes is not None:
-        is_above = outcomes.delta > max(allowed, NEGLIGIBLE_DELTA)
+        is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
         if outcomes.complete and is_above and outcomes.only is not None:
             sentence = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:
             return []
+    # Without a repeated output, the difference may come from hidden draws.
     if pair.differ is None or pair.repeats is False:
         return []
     sentence = f"outputs differ although all noisy values are equal: {pair.differ}"
@@ -260,7 +260,7 @@ def _of_opaque_code(pair: PairRecord) -> list[Finding]:
 
 
 def _lossy(moved: Iterable[Moved]) -> list[Moved]:
-    """Return the releases with a known and positive loss."""
+    """Return the releases with a positive loss."""
     return [each for each in moved if each.loss is not None and any(each.loss)]
 
 

@@ -18,7 +18,7 @@ from auditdp.tracing.plain_values import ndim, shape_of
 
 
 def is_array(value: Any) -> bool:
-    """Return whether a value is an array, a tensor, or a table of pandas."""
+    """Return True if a value is an array, a tensor, or a table of pandas."""
     if isinstance(value, np.ndarray):
         return True
     return any(hasattr(value, name) for name in ("detach", "aval", "iloc"))

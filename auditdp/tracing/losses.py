@@ -12,6 +12,7 @@ import numpy as np
 from auditdp.tracing.chance import NAMED, tables_of
 from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import CHOICE, COIN, Release
+from auditdp.tracing.limits import ROUNDING
 from auditdp.tracing.noise_families import (
     NOTHING,
     UNBOUNDED,
@@ -24,10 +25,6 @@ from auditdp.tracing.noise_families import (
 )
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
 from auditdp.tracing.shared_noise import added_squared_mu
-
-TOLERANCE = 1e-9
-"""Largest difference of two moves under one draw, relative to the scale, that counts as
-rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +55,12 @@ class Moved:
 
     @property
     def is_lossy(self) -> bool:
-        """Whether the loss is positive or not understood."""
+        """True if the loss is positive or not understood."""
         return self.loss is None or any(self.loss)
 
     @property
     def is_by_outcomes(self) -> bool:
-        """Whether the release is an event, a choice or a maximum."""
+        """True if the release is an event, a choice or a maximum."""
         return self.first.kind in NAMED
 
     @property
@@ -96,9 +93,11 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         second: The release on the second input.
         before: The releases before it.
     """
+    # Events and choices have tables of probabilities, and no noise that is added.
     if first.kind in NAMED:
         return _by_tables(first, second)
     law, other = first.law, second.law
+    # The draws of a trusted primitive are not observed, so its own statement counts.
     if law.declared is not None:
         return _by_declaration(first, second)
     if first.shape != second.shape:
@@ -114,6 +113,8 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         moved = np.broadcast_to(moved, shape)
     distance = _distance(moved, law)
     groups = first.groups
+    # The joint law of Gaussian draws is known, whatever releases and entries share
+    # them.
     if law.family == "Gaussian" and (first.earlier or groups is not None):
         earlier = [(each.first, each.second) for each in before]
         squared_mu = added_squared_mu((first, second), earlier)
@@ -124,8 +125,10 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         if groups is not None and np.unique(groups).size == groups.size:
             # Entries share draws in a way that no grouping of entries describes.
             return Moved(first, second, distance, None)
+    # Other noise that is used again hides a move only if both values move alike.
     if first.earlier and law.known is not None:
         return _reused(first, second, moved, before)
+    # Another scale on the other input shows in the tails of the noise.
     why = ""
     if law.known is not None:
         is_same_family = law.family == other.family
@@ -140,11 +143,12 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         moved = np.ravel(moved)
         scale = np.ravel(np.broadcast_to(law.scale, shape_of(groups)))
         units = in_scales(moved, scale)
-        if not all_of(np.abs(units - units[one][group]) <= TOLERANCE):
+        if not all_of(np.abs(units - units[one][group]) <= ROUNDING):
             return Moved(first, second, distance, UNBOUNDED, "reuse")
         moved, law = moved[one], NoiseLaw(law.family, scale[one], law.parameter)
         distance = _distance(moved, law)
         other = other if why else law
+    # Each remaining entry has a draw of its own.
     loss = location_loss(law, other, moved)
     if loss is UNBOUNDED and not why:
         known = law.known
@@ -212,6 +216,7 @@ def _reused(
             shift = _per_draw(moves(each.first.centre, each.second.centre), each.first)
         if not any_of(moved) and not any_of(shift):
             continue
+        # The draws hide the later move if they hide the earlier one at the same places.
         is_alike = _is_close(_per_draw(moved, first), shift, first.law)
         releases = [release for release in (each.first, first) if release.terms]
         places = [
@@ -229,7 +234,7 @@ def _per_draw(moved: Any, release: Release) -> Any:
 
 
 def _is_close(moved: Any, shift: Any, law: NoiseLaw) -> bool:
-    tolerance = TOLERANCE * np.max(np.abs(law.scale))
+    tolerance = ROUNDING * np.max(np.abs(law.scale))
     try:
         return all_of(np.abs(moved - shift) <= tolerance)
     except ValueError:  # the shapes do not fit
@@ -259,6 +264,7 @@ def _by_tables(first: Release, second: Release) -> Moved:
         return Moved(first, second, math.inf, UNBOUNDED)
     with np.errstate(all="ignore"):
         ratios = np.where(p == q, 0.0, np.abs(np.log(p) - np.log(q)))
+    # Outcomes of one input alone are a δ, and the others bound the log ratio.
     largest = np.where((p > 0) & (q > 0), ratios, 0.0).max(axis=-1)
     alone = [np.where(b <= 0, a, 0.0).sum(axis=-1) for a, b in ((p, q), (q, p))]
     only = np.maximum(*alone)

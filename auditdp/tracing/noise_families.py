@@ -17,16 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from auditdp.tracing.limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.plain_values import all_of, any_of, ndim
-
-ROUNDING = 1e-9
-"""Distance from a whole number, relative to it, that is taken for rounding."""
-EDGE = 1e-12
-"""Distance from the end of an interval that is taken for rounding."""
-MAX_MOVE = 1e300
-"""Largest move of whole numbers that is converted to a double."""
-TAIL_SIGMAS = 20
-"""Standard deviations at which the sum over a discrete Gaussian is truncated."""
 
 
 class Loss(NamedTuple):
@@ -186,7 +178,8 @@ def _log_rounded(z: Any, scale: Any) -> Any:
 def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     from scipy.special import logsumexp
 
-    reach = math.ceil(TAIL_SIGMAS * float(np.max(sigma))) + 1
+    # Beyond 20 standard deviations all probabilities together are no double.
+    reach = math.ceil(20 * float(np.max(sigma))) + 1
     grid = np.arange(-reach, reach + 1)[:, None]
     total = logsumexp(-np.square(grid / np.atleast_1d(sigma)) / 2, axis=0)
     if not ndim(sigma):
@@ -214,7 +207,9 @@ def _normal_distribution(z: Any, _: Any) -> Any:
 
 def _log_uniform(z: Any, _: Any) -> Any:
     z = np.asarray(z)
-    return np.where((z >= -EDGE) & (z <= 1 + EDGE), 0.0, -np.inf)
+    return np.where(
+        (z >= -ABSOLUTE_ROUNDING) & (z <= 1 + ABSOLUTE_ROUNDING), 0.0, -np.inf
+    )
 
 
 def _exponential_distribution(z: Any, _: Any) -> Any:
@@ -253,7 +248,7 @@ _LIST = (
     ),
     Family(
         "exponential",
-        lambda z, _: np.where(np.asarray(z) >= -EDGE, -z, -np.inf),
+        lambda z, _: np.where(np.asarray(z) >= -ABSOLUTE_ROUNDING, -z, -np.inf),
         _exponential_distribution,
         _revealed,
         is_part=True,
@@ -331,6 +326,7 @@ def _clipped(noise: Family) -> Family:
         (low, high), inside = bounds, noise.loss(moved, None)
         away = np.abs(np.atleast_1d(moved))
         away = away[away > 0]
+        # The ends have these probabilities on either input.
         first = distribution(low + away, None) + 1 - distribution(high, None)
         second = distribution(low, None) + 1 - distribution(high - away, None)
         alone = np.minimum(np.maximum(first, second), 1.0)
@@ -382,7 +378,7 @@ class NoiseLaw:
         return FAMILIES.get(self.family)
 
     def is_as_wide(self, other: NoiseLaw) -> bool:
-        """Return whether another law is as wide; symmetric noise has no sign."""
+        """Return True if another law is as wide; symmetric noise has no sign."""
         if self.known is not None and self.known.is_symmetric:
             return same(abs(self.scale), abs(other.scale))
         return same(self.scale, other.scale)
@@ -408,7 +404,7 @@ class NoiseLaw:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two parameters are equal; an array of one value equals it."""
+    """Return True if two parameters are equal; an array of one value equals it."""
     if a is b:
         return True
     try:
@@ -426,7 +422,8 @@ def moves(a: Any, b: Any) -> Any:
     """
     if type(a) is type(b) and isinstance(a, int | np.integer):
         by = int(b) - int(a)
-        return float(by) if abs(by) < MAX_MOVE else math.inf
+        # A larger number is no double.
+        return float(by) if abs(by) < 1e300 else math.inf
     with np.errstate(all="ignore"):
         first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
         is_same = (first == second) | (np.isnan(first) & np.isnan(second))

@@ -1,4 +1,4 @@
-"""Noisy values of which the output shows the order alone.
+"""Noisy values whose order alone the output reveals.
 
 These are the largest of scores, and answers against a noisy threshold.
 
@@ -32,6 +32,7 @@ import numpy as np
 
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import NOISY
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import NOTHING, Loss, moves, same
 from auditdp.tracing.outputs import where_differ
@@ -39,12 +40,6 @@ from auditdp.tracing.plain_values import ndim
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
-RUNS = 4
-"""Runs with other values in the same order."""
-LEAD = 0.1
-"""Smallest distance of the largest score from the others in these runs, in scales."""
-MARGIN = 0.01
-"""Smallest distance of an answer from its threshold in these runs, in scales."""
 LARGEST = "which is largest"
 ABOVE = "which are above another one"
 
@@ -67,7 +62,7 @@ class _Scores(NamedTuple):
 
 
 def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[Moved]:
-    """Return releases with the loss of their order, if the output shows it alone.
+    """Return releases with the loss of their order, if the output reveals no more.
 
     Args:
         trace: Of the function.
@@ -87,6 +82,7 @@ def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[M
             loss = _loss_of_largest(trace, recorded, [found[k] for k in group])
             if loss is not None:
                 _charge(found, group, loss, LARGEST)
+    # One line may have the thresholds of the answers of another line.
     for first, second in itertools.permutations(by_site.values(), 2):
         both = [found[k] for k in (*first, *second)]
         if first[0] > second[0] or any(pair.only or pair.first.shape for pair in both):
@@ -184,7 +180,8 @@ def _with_same_largest(
     results, scale = scores.results, scores.scale
     best = np.argmax(sign * results)
     values = rng.permutation(results) + rng.normal(scale=scale, size=len(results))
-    lead = scale * (LEAD + rng.random())
+    # The largest one leads by a tenth of the scale, or more.
+    lead = scale * (0.1 + rng.random())
     values[best] = sign * (np.max(sign * values) + lead)
     return _forced(pairs, values)
 
@@ -203,6 +200,7 @@ def _loss_of_above(
     scores, levels = _scores(answers), _scores(thresholds)
     if scores is None or levels is None:
         return None
+    # An answer is compared with the last threshold that was drawn before it.
     starts = [threshold.first.number for threshold in thresholds]
     numbers = [answer.first.number for answer in answers]
     last = np.maximum(np.searchsorted(starts, numbers) - 1, 0)
@@ -211,7 +209,8 @@ def _loss_of_above(
     def on_the_same_side(rng: np.random.Generator) -> dict[int, Any]:
         noise = rng.normal(scale=scores.scale, size=len(thresholds))
         level = levels.results + noise
-        away = scores.scale * (MARGIN + rng.exponential(size=len(answers)))
+        # No answer is closer to its threshold than a hundredth of the scale.
+        away = scores.scale * (0.01 + rng.exponential(size=len(answers)))
         values = level[last] + np.where(is_above, away, -away)
         return _forced(thresholds, level) | _forced(answers, values)
 
@@ -222,6 +221,7 @@ def _loss_of_above(
         own = last == k
         away = scores.moved[own] - levels.moved[k]
         above = int(is_above[own].sum())
+        # The theorem charges the rarer side, and the threshold once.
         rarer = max(1, min(above, len(away) - above))
         spread = max(float(away.max()), 0.0) - min(float(away.min()), 0.0)
         total += (
@@ -231,9 +231,9 @@ def _loss_of_above(
 
 
 def _is_same(trace: Trace, recorded: TracedRun, draw: Draw) -> bool:
-    """Return whether the code returns the same with other noisy values."""
+    """Return True if the code returns the same with other noisy values."""
     rng = np.random.default_rng(0)
-    for _ in range(RUNS):
+    for _ in range(LIMITS.runs_in_order):
         run = trace.replay(recorded.data, recorded, forced=draw(rng))
         if where_differ(recorded.output, run.output) is not None:
             return False

@@ -21,18 +21,12 @@ from typing import Any
 import numpy as np
 
 from auditdp.mechanism.calls.leaves import leaves
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.pair import PairTrace
 from auditdp.tracing.sites import NOWHERE, CodeLine, _is_callers
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
-MAX_ENTRIES = 2_048
-"""Largest number of entries of one container that are read."""
-MAX_DEPTH = 3
-"""Largest depth of nested containers that are read."""
-MAX_NUMBERS = 1_000_000
-"""Numbers that are read in all, in half a second: a loop may hold all records at every
-line."""
 Visit = Callable[[CodeLine, Any], None]
 """Is called after each line that ran, with its variables or the value that it
 returns."""
@@ -92,6 +86,7 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
     best = NOWHERE
     for (line, time), held in mine.items():
         there = theirs.get((line, time), Counter())
+        # The number has to be held here, and more often than on the other input.
         if not (held - there).keys() & own:
             continue
         if (there - held).keys() & others:
@@ -111,13 +106,13 @@ def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
 def _holding_lines(
     trace: Trace, run: TracedRun, numbers: Collection[float]
 ) -> dict[tuple[CodeLine, int], Counter[float]]:
-    """Return how often some numbers are held, for each time that a line ran.
+    """Return the counts of some numbers that are held after each run of a line.
 
     A container is read once: an item that is added later is found where it is returned.
     """
     found: dict[tuple[CodeLine, int], Counter[float]] = {}
     times: Counter[CodeLine] = Counter()
-    budget = iter(range(MAX_NUMBERS))
+    budget = iter(range(LIMITS.read_numbers))
     # Containers are kept alive, so that an id stays that of its object.
     containers: dict[int, Any] = {}
 
@@ -173,9 +168,11 @@ def _numbers(value: Any, depth: int = 0) -> Iterator[float]:
         yield float(value)
     elif isinstance(value, Mapping | list | tuple):
         items = value.values() if isinstance(value, Mapping) else value
-        for each in islice(items, MAX_ENTRIES if depth < MAX_DEPTH else 0):
+        for each in islice(
+            items, LIMITS.read_entries if depth < LIMITS.read_depth else 0
+        ):
             yield from _numbers(each, depth + 1)
-    elif hasattr(value, "shape") and np.prod(value.shape) <= MAX_ENTRIES:
+    elif hasattr(value, "shape") and np.prod(value.shape) <= LIMITS.read_entries:
         array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
         if array.dtype.kind in "fiub":
             yield from array.astype(float).ravel().tolist()

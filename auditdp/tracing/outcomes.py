@@ -22,13 +22,12 @@ import numpy as np
 from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
 from auditdp.tracing.chance import is_by_chance, other_outcomes, probability_of
 from auditdp.tracing.draws import CHOICE, Release
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
 MOST_RUNS = 64
 """Default limit of the runs on each input."""
-MAX_LOG_RATIO = 700.0
-"""Largest ε whose exponential is a double."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Outcomes:
             pairs = self.masses.values()
             first = math.fsum(p for p, q in pairs if q <= 0)
             return max(first, math.fsum(q for p, q in pairs if p <= 0))
-        factor = math.exp(min(epsilon, MAX_LOG_RATIO))
+        factor = math.exp(min(epsilon, LIMITS.exponent))
         first = math.fsum(max(p - factor * q, 0.0) for p, q in self.masses.values())
         second = math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values())
         return max(first, second)
@@ -89,6 +88,8 @@ def explored(
         max_runs: Limit of the runs on each input.
     """
     own_key = output_key(recorded.output)
+    # Both inputs replay one book of draws, which grows with the outcomes that are
+    # tried.
     book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
     masses: list[dict[bytes, float]] = []
     examples: dict[bytes, TracedRun] = {}
@@ -96,6 +97,7 @@ def explored(
     is_complete, runs = True, 0
     for data in (recorded.data, neighbour):
         masses.append(defaultdict(float))
+        # The recorded outcomes come first, then those that differ in one outcome.
         waiting: deque[dict[int, Any]] = deque([{}])
         made = 0
         while waiting and made < max_runs:
@@ -164,6 +166,7 @@ def _add_later_outcomes(
     for place, release in enumerate(decided):
         if release.number <= last:
             continue
+        # The earlier outcomes are forced as well: else they would be as recorded.
         before = {earlier.number: earlier.result for earlier in decided[:place]}
         others, is_all_of_it = other_outcomes(release)
         is_all = is_all and is_all_of_it

@@ -12,17 +12,12 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.calls.leaves import Raised, form_key, kind, leaves
 from auditdp.mechanism.protocol import brief as brief_text
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.tensor_functions import noise_in
 from auditdp.tracing.watched_run import WatchedRun
 
 WHY = "is in the output"
-MAX_DEPTH = 12
-"""Largest depth of nested containers in which noise is replaced."""
-MAX_LENGTH = 40
-"""Largest number of characters of a value in a sentence."""
-MAX_KEYS = 3
-"""Largest number of keys that a sentence names."""
 ATOMS = (str, bytes, int, float, complex, np.generic)
 
 
@@ -43,7 +38,7 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
         noise = noise_in(run, output)
         if noise is not None:
             return noise.settle(WHY)
-    if depth > MAX_DEPTH or output is None or isinstance(output, ATOMS):
+    if depth > LIMITS.output_depth or output is None or isinstance(output, ATOMS):
         return output
     if isinstance(output, np.ndarray):
         if output.dtype == object:
@@ -83,7 +78,7 @@ def _replace_items(
 
 
 def occurs(result: Any, output: Any) -> bool:
-    """Return whether all numbers of a result are among those of an output."""
+    """Return True if all numbers of a result are among those of an output."""
     try:
         numbers = set(leaves(output))
     except MechanismError:  # a type that no output of an audit may have
@@ -99,7 +94,7 @@ def unequal_numbers(first: Any, second: Any) -> frozenset[int]:
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Return whether two outputs differ in numbers alone."""
+    """Return True if two outputs differ in numbers alone."""
     try:
         if kind(first) != kind(second):
             return False
@@ -144,7 +139,7 @@ def _contrast(first: Any, second: Any) -> str:
         return f"{type(first).__name__} and {type(second).__name__}"
     if isinstance(first, Mapping) and set(first) != set(second):
         keys = sorted(map(repr, set(first) ^ set(second)))
-        return f"keys on one side alone: {', '.join(keys[:MAX_KEYS])}"
+        return f"keys on one side alone: {', '.join(keys[: LIMITS.named])}"
     if hasattr(first, "shape") and first.shape != second.shape:
         return f"shapes {first.shape} and {second.shape}"
     has_length = isinstance(first, list | tuple | set | frozenset | str)
@@ -172,4 +167,8 @@ def _parts_at(first: Any, second: Any, place: str) -> tuple[Any, Any]:
 
 def brief(value: Any) -> str:
     """Return a short text of a value."""
-    return str(value) if isinstance(value, Raised) else brief_text(value, MAX_LENGTH)
+    return (
+        str(value)
+        if isinstance(value, Raised)
+        else brief_text(value, LIMITS.text_length)
+    )

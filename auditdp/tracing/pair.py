@@ -39,7 +39,7 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the loss of the releases bounds that of the output.
+        """True if the loss of the releases bounds that of the output.
 
         It does so in this run and in all runs by which that was tried.
         """
@@ -61,7 +61,7 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def proposes(self) -> bool:
-        """Whether some finding against the claim is understood."""
+        """True if some finding against the claim is understood."""
         return any(finding.is_read_off for finding in self.findings)
 
     def __str__(self) -> str:
@@ -140,6 +140,7 @@ def replayed(
         pair = _best_order(trace, PairTrace.of(recorded, second, claim))
         if outcomes:
             return in_full(trace, pair, outcomes)
+        # A search tries each set of lines once.
         if pair.differ is not None and constant_lines(pair) not in trace.tried:
             pair = with_constants(trace, pair)
         return pair
@@ -159,6 +160,7 @@ def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
         if pair.differ is not None and repeats is None:
             again = trace.replay(first.data, first)
             repeats = where_differ(first.output, again.output) is None
+        # The order alone loses less, which matters only above the claim.
         if pair.satisfies is False:
             moved = ordered(trace, first, moved)
         law, tails = None, list[ShownTail]()

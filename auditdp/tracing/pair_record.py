@@ -17,8 +17,9 @@ import numpy as np
 
 from auditdp.claims.claim import Claim
 from auditdp.tracing.chance import is_by_chance
-from auditdp.tracing.composed_loss import SLACK, ComposedLoss
+from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
+from auditdp.tracing.limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.noise_families import Loss, same
 from auditdp.tracing.outcomes import Outcomes
@@ -31,8 +32,6 @@ CORRELATED_NOISE = "what Gaussian noise loses that entries share is not known"
 """Message for Gaussian noise that entries share in a way that is not computed."""
 HIDDEN_DRAWS = "the same draws give another output: it depends on something else"
 """Message for a replay on the same input that gives another output."""
-NEGLIGIBLE_DELTA = 1e-12
-"""Largest δ of outcomes by chance that is attributed to rounding."""
 Extent = Literal["full", "part", "none"]
 
 
@@ -83,12 +82,12 @@ class PairRecord:
 
     @property
     def by_chance(self) -> bool:
-        """Whether any release is an event or a choice."""
+        """True if any release is an event or a choice."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
     def is_settled(self) -> bool:
-        """Whether every outcome of events and choices was tried."""
+        """True if every outcome of events and choices was tried."""
         return self.outcomes is not None and self.outcomes.complete
 
     def by_line(
@@ -112,7 +111,7 @@ class PairRecord:
         outcomes = self.outcomes
         if outcomes is None or not outcomes.complete:
             return tuple(pair.loss for pair in self.moved)
-        delta = outcomes.delta if outcomes.delta > NEGLIGIBLE_DELTA else 0.0
+        delta = outcomes.delta if outcomes.delta > ABSOLUTE_ROUNDING else 0.0
         return (*(pair.loss for pair in self.noisy), Loss(outcomes.epsilon, delta))
 
     @cached_property
@@ -136,7 +135,7 @@ class PairRecord:
 
     @cached_property
     def satisfies(self) -> bool | None:
-        """Whether the known losses satisfy the claim here; None without a claim."""
+        """True if the losses satisfy the claim on this pair; None without a claim."""
         claim, outcomes = self.claim, self.outcomes
         if claim is None:
             return None
@@ -145,7 +144,7 @@ class PairRecord:
             return self.composed.satisfies(claim)
         # Chance alone decides, so the whole curve of the output is known.
         return all(
-            outcomes.delta_at(float(e) * (1 + SLACK)) <= float(d) + NEGLIGIBLE_DELTA
+            outcomes.delta_at(float(e) * (1 + ROUNDING)) <= float(d) + ABSOLUTE_ROUNDING
             for e, d in claim.statements()
         )
 
@@ -163,7 +162,7 @@ class PairRecord:
 
     @property
     def covers(self) -> bool:
-        """Whether nothing in this run contradicts that the losses are a bound.
+        """True if nothing in this run contradicts that the losses are a bound.
 
         See the theorem in `auditdp.tracing`. Other runs are not considered.
         """
@@ -195,6 +194,7 @@ class PairRecord:
             is_noise = moved.first.kind == NOISY and sides[0].known is not None
             if not is_noise or not all(scale.all() for scale in scales):
                 continue
+            # The scale of each entry tells as much as a move by the ratio of scales.
             times = max(1, math.prod(moved.first.shape))
             ratio = np.log(scales[0].mean() / scales[1].mean())
             squares += (moved.distance / float(scales[0].min())) ** 2
@@ -218,6 +218,7 @@ class PairRecord:
                 np.subtract(pair.second.location, pair.first.location, dtype=float)
                 for pair in pairs
             ]
+            # Moves in one direction add up, and moves in random directions cancel.
             squared_sum = float(np.sum(np.square(np.sum(changes, axis=0))))
             summed += squared_sum / len(changes)
             total += float(np.sum(np.square(changes)))
@@ -225,12 +226,12 @@ class PairRecord:
 
     @property
     def is_notable(self) -> bool:
-        """Whether a search with two runs a pair should try other outcomes on this pair.
+        """True if a search with two runs a pair should try other outcomes on this pair.
 
         Code that decides by chance is also tried on its first pair, since rare events
         may occur there.
         """
-        is_above = self.share > 1 + SLACK
+        is_above = self.share > 1 + ROUNDING
         return self.differ is not None or bool(self.second.parted) or is_above
 
     # What is understood.
@@ -249,7 +250,7 @@ class PairRecord:
 
     @property
     def extent(self) -> Extent:
-        """Whether the code is traced in full, in part, or not at all."""
+        """True if the code is traced in full, in part, or not at all."""
         if self.first.untraceable or self.second.untraceable:
             return "none"
         if not self.opaque and (self.first.draws or self.second.draws):
@@ -258,13 +259,13 @@ class PairRecord:
 
     @property
     def is_visible(self) -> bool:
-        """Whether every noisy value that moved occurs in the output as it is."""
+        """True if every noisy value that moved occurs in the output as it is."""
         lossy = [pair.first for pair in self.noisy if pair.is_lossy]
         return all(occurs(release.result, self.first.output) for release in lossy)
 
     @property
     def is_single(self) -> bool:
-        """Whether all values that move below noise have single precision.
+        """True if all values that move below noise have single precision.
 
         Numbers of torch have it, in whatever type they are kept.
         """
@@ -280,7 +281,7 @@ class PairRecord:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether values may depend on draws with too many outcomes to try them all.
+        """True if values may depend on draws with too many outcomes to try them all.
 
         An order of rows is such a draw.
         """
@@ -289,7 +290,7 @@ class PairRecord:
 
     @property
     def reordered(self) -> bool:
-        """Whether an order or a sample of rows has another length on the other input.
+        """True if an order or a sample of rows has another length on the other input.
 
         Then it is not known which rows correspond.
         """

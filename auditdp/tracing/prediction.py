@@ -38,9 +38,9 @@ from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.chance import is_by_chance, other_outcome
-from auditdp.tracing.composed_loss import SLACK
 from auditdp.tracing.draws import ALONE, NOISY, Release, WatchedDraw
 from auditdp.tracing.findings import Finding
+from auditdp.tracing.limits import LIMITS, ROUNDING
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss, same
@@ -50,21 +50,8 @@ from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
-RUNS = 2
-"""Runs of each kind on each input."""
-RUNS_FOR_BOUND = 24
-"""Runs with moved or new noisy values before a loss is called a bound."""
-RUNS_FOR_OUTPUT = 8
-"""Runs with moved or new noisy values before an output is stated to show one."""
-RUNS_FOR_ORDER = 5
-"""Runs in which only the order of the noisy values may decide the output."""
 MIN_SEEDS = 2**31 - 1
 """Smallest number of integers that count as seeds. Fewer are outcomes to be tried."""
-EXACT_INTEGERS = 2**53
-"""Largest whole number below which all whole numbers are doubles."""
-JITTER = 0.1
-"""Standard deviation that is added to steps of noisy values, in scales of their
-noise."""
 STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Steps of noisy values in scales of their noise: small ones, and large ones that cross
 other values."""
@@ -126,7 +113,7 @@ class Experiments:
     # Statements.
 
     def confirms(self, kind: str, site: Any) -> bool:
-        """Return whether runs confirm a finding.
+        """Return True if runs confirm a finding.
 
         Args:
             kind: As ``Finding`` has it.
@@ -147,12 +134,13 @@ class Experiments:
         return self._is_regular and self.shows(here)
 
     def shows_loss(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether the output shows an exact loss of releases above the claim.
+        """Return True if the output reveals an exact loss of releases above the claim.
 
         The loss of releases that the output shows, each with noise of its own, is exact
         in pure DP, for Gaussian noise, and in zero-concentrated DP for noise whose own
         parameter is known. Other losses are upper bounds.
         """
+        # If chance alone decides, the law of the output is exact.
         if self._is_decided:
             return self.is_own
         lossy = [moved for moved in pairs if moved.is_lossy]
@@ -168,11 +156,12 @@ class Experiments:
         return self._is_located(lossy) or self.shows(self._pair.noisy)
 
     def shows(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether the output shows the results of some releases in all runs.
+        """Return True if the output reveals the results of some releases in all runs.
 
         Each entry of a result has to be one number of the output, which stands at the
         same place in all runs.
         """
+        # A value that is shown by chance would differ in another run.
         runs = [self._pair.first, *(first for first, _ in self._other_runs)]
         try:
             outputs = [np.array(list(leaves(run.output)), float) for run in runs]
@@ -184,7 +173,7 @@ class Experiments:
 
     @cached_property
     def is_bound(self) -> bool:
-        """Whether all runs passed through the releases, each with its own noise."""
+        """True if all runs passed through the releases, each with its own noise."""
         pair = self._pair
         if not self._is_tried or any(map(_is_coarse, self._sides)):
             return False
@@ -202,19 +191,21 @@ class Experiments:
             return False
         if not self._keeps_order():
             return False
-        runs = (self._sides, *self._with_moved_values(RUNS_FOR_BOUND))
+        # The last test is the longest: both inputs, many times, with other noisy
+        # values.
+        runs = (self._sides, *self._with_moved_values(LIMITS.runs_for_bound))
         return all(self._is_same_on_both(*both) for both in runs)
 
     # Premises of the statements.
 
     @property
     def _is_decided(self) -> bool:
-        """Whether chance alone decides the output, and all its outcomes were tried."""
+        """True if chance alone decides the output, and all its outcomes were tried."""
         return self._pair.is_settled and not any(map(_noisy, self._sides))
 
     @property
     def _is_tried(self) -> bool:
-        """Whether every draw that is no noise has few outcomes, or is a seed."""
+        """True if every draw that is no noise has few outcomes, or is a seed."""
         return all(
             release.kind != ALONE or is_by_chance(release) or _is_seed(release)
             for release in self._pair.first.releases
@@ -222,19 +213,19 @@ class Experiments:
 
     @property
     def _is_regular(self) -> bool:
-        """Whether noisy values have their own noise, and laws that chance keeps."""
+        """True if noisy values have their own noise, and laws that chance keeps."""
         return self._is_tried and self.is_own and self.is_steady
 
     @cached_property
     def is_own(self) -> bool:
-        """Whether noise reaches the code through noisy values alone.
+        """True if noise reaches the code through noisy values alone.
 
         Then no draw is hidden from the trace either.
         """
         for side in self._sides:
             noisy = _noisy(side)
             draws = _draws_of(side, noisy)
-            for k in range(RUNS):
+            for k in range(LIMITS.runs):
                 run = self._run(side, k, fresh=draws, forced=noisy)
                 if not _is_same(side, run) or not _has_same_releases(side, run):
                     return False
@@ -243,14 +234,14 @@ class Experiments:
             releases = side.releases
             forced = [each.number for each in releases if not _is_seed(each)]
             everything = range(len(side.draws))
-            run = self._run(side, RUNS, fresh=everything, forced=forced)
+            run = self._run(side, LIMITS.runs, fresh=everything, forced=forced)
             if not _is_same(side, run):
                 return False
         return True
 
     @cached_property
     def is_steady(self) -> bool:
-        """Whether locations and laws of noisy values do not depend on chance.
+        """True if locations and laws of noisy values do not depend on chance.
 
         Chance is events, choices, and draws that are no noise on a value.
         """
@@ -265,7 +256,7 @@ class Experiments:
 
     @cached_property
     def has_constants(self) -> bool:
-        """Whether a difference of the outputs is the same in all runs of either input.
+        """True if a difference of the outputs is the same in all runs of either input.
 
         Then no noise reaches it.
         """
@@ -273,6 +264,7 @@ class Experiments:
             [recorded.output, *(both[k].output for both in self._other_runs)]
             for k, recorded in enumerate(self._sides)
         ]
+        # Outputs of another form, such as another length, differ without noise.
         forms = [set(map(_form, outputs)) for outputs in sides]
         if len(forms[0]) > 1 or len(forms[1]) > 1:
             return False
@@ -288,7 +280,7 @@ class Experiments:
         return bool(np.any(constant & (first[0] != second[0])))
 
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether locations and laws of releases do not depend on noise."""
+        """Return True if locations and laws of releases do not depend on noise."""
         for runs in self._other_runs:
             for moved in pairs:
                 for release, run in zip((moved.first, moved.second), runs, strict=True):
@@ -300,7 +292,7 @@ class Experiments:
 
     @property
     def _is_random(self) -> bool:
-        """Whether continuous noise is drawn anew each time, no number of it twice.
+        """True if continuous noise is drawn anew each time, no number of it twice.
 
         Noise of a fixed seed, or of a seed that an earlier result decides, is the same
         number again if the noisy values keep their results. Noise of two generators
@@ -308,7 +300,8 @@ class Experiments:
         """
         first = self._pair.first
         everything = range(len(first.draws))
-        again = self._run(first, RUNS, fresh=everything, forced=_noisy(first))
+        again = self._run(first, LIMITS.runs, fresh=everything, forced=_noisy(first))
+        # Discrete draws coincide by chance.
         draws = [
             draw
             for draw in first.draws
@@ -323,7 +316,7 @@ class Experiments:
         )
 
     def _keeps_order(self) -> bool:
-        """Return whether the output shows an order alone in other runs as well.
+        """Return True if the output reveals an order alone in other runs as well.
 
         This is tested only if it is assumed of the recorded run.
 
@@ -336,14 +329,14 @@ class Experiments:
         if any(where_differ(first.output, run.output) for run, _ in self._far_runs):
             return False
         shares = []
-        for runs in self._with_moved_values(RUNS_FOR_ORDER):
+        for runs in self._with_moved_values(LIMITS.runs_for_order):
             other = self._compared(*runs)
             moved = ordered(self._trace, other.first, other.moved)
             shares.append(replace(other, moved=moved).share)
-        return max(shares) <= self._pair.share * (1 + SLACK)
+        return max(shares) <= self._pair.share * (1 + ROUNDING)
 
     def _is_same_on_both(self, first: TracedRun, second: TracedRun) -> bool:
-        """Return whether a run and its replay agree, and lose no more than the pair.
+        """Return True if a run and its replay agree, and lose no more than the pair.
 
         Their outputs are compared to the last attribute.
         """
@@ -352,7 +345,7 @@ class Experiments:
             return False
         if not _is_identical(first.output, second.output):
             return False
-        return again.share <= self._own_share * (1 + SLACK)
+        return again.share <= self._own_share * (1 + ROUNDING)
 
     @cached_property
     def _own_share(self) -> float:
@@ -370,23 +363,27 @@ class Experiments:
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
         if not others:
             return
+        # The noisy values keep their results, and all else is decided otherwise.
         forced = {n: side.releases[n].result for n in noisy}
         for release in side.releases:
             outcome = other_outcome(release)
             if outcome is not None:
                 forced[release.number] = outcome
         yield self._trace.redrawn(side, fresh=frozenset(), forced=forced, seed=0)
-        for k in range(RUNS):
+        for k in range(LIMITS.runs):
             yield self._run(side, k, fresh=others, forced=noisy)
 
     @cached_property
     def _other_runs(self) -> list[Both]:
         """Runs with other noise: drawn anew, moved far, and moved entry by entry."""
         anew = [
-            [self._run(side, k, fresh=range(len(side.draws))) for k in range(RUNS)]
+            [
+                self._run(side, k, fresh=range(len(side.draws)))
+                for k in range(LIMITS.runs)
+            ]
             for side in self._sides
         ]
-        moved = self._with_moved_values(RUNS_FOR_OUTPUT)
+        moved = self._with_moved_values(LIMITS.runs_for_output)
         return [*zip(*anew, strict=True), *self._far_runs, *moved]
 
     @cached_property
@@ -402,15 +399,14 @@ class Experiments:
         first = self._pair.first
         for k in range(len(self._moved_runs), count):
             if k % 3 == 2:
-                run = self._run(first, RUNS + k, fresh=range(len(first.draws)))
+                run = self._run(first, LIMITS.runs + k, fresh=range(len(first.draws)))
                 self._moved_runs.append(self._with_replay(run))
                 continue
+            # Small steps keep most comparisons of values, and large ones turn them.
             rng = np.random.default_rng(k)
 
             def steps(shape: tuple[int, ...], rng: np.random.Generator = rng) -> Any:
-                return rng.choice(STEPS, size=shape) + rng.normal(
-                    scale=JITTER, size=shape
-                )
+                return rng.choice(STEPS, size=shape) + rng.normal(scale=0.1, size=shape)
 
             self._moved_runs.append(self._with_steps(steps))
         return self._moved_runs[:count]
@@ -471,7 +467,7 @@ def _has_same_releases(recorded: TracedRun, run: TracedRun) -> bool:
 
 
 def _is_alike(first: Release, second: Release) -> bool:
-    """Return whether two releases have the same law and location."""
+    """Return True if two releases have the same law and location."""
     law, other = first.law, second.law
     if (first.kind, law.family) != (second.kind, other.family):
         return False
@@ -493,7 +489,7 @@ def _is_seed(release: Release) -> bool:
 
 
 def _is_coarse(run: TracedRun) -> bool:
-    """Return whether values have more digits than their noise, or than doubles.
+    """Return True if values have more digits than their noise, or than doubles.
 
     These digits are not compared.
     """
@@ -501,7 +497,8 @@ def _is_coarse(run: TracedRun) -> bool:
         return True
     results = {n: np.asarray(of_tensor(run.releases[n].result)) for n in _noisy(run)}
     for result in results.values():
-        if result.dtype.kind in "iu" and bool(np.any(np.abs(result) > EXACT_INTEGERS)):
+        # Larger integers than 2**53 have more digits than doubles.
+        if result.dtype.kind in "iu" and bool(np.any(np.abs(result) > 2**53)):
             return True
     for draw in run.draws:
         noise = np.asarray(of_tensor(draw.numbers))
@@ -513,7 +510,7 @@ def _is_coarse(run: TracedRun) -> bool:
 
 
 def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
-    """Return whether losses compose exactly, if the output shows all releases."""
+    """Return True if losses compose exactly where the output reveals all releases."""
     if isinstance(claim, PureDP):
         return True
     if all(loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses):
@@ -523,7 +520,7 @@ def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
 
 
 def _stands_in(outputs: Sequence[Any], runs: Sequence[TracedRun], release: int) -> bool:
-    """Return whether every entry of a release is one number of the output.
+    """Return True if every entry of a release is one number of the output.
 
     It has to stand at the same place in all runs.
     """
@@ -532,6 +529,7 @@ def _stands_in(outputs: Sequence[Any], runs: Sequence[TracedRun], release: int) 
     results = [np.ravel(np.real(run.releases[release].result)) for run in runs]
     if len({len(result) for result in results}) > 1:
         return False
+    # One row for each entry, with its value in each run.
     entries = np.stack(results, axis=1).astype(float)
     numbers = np.transpose(outputs)
     return all(np.any(np.all(numbers == entry, axis=1)) for entry in entries)
@@ -555,7 +553,7 @@ def _form(output: Any) -> str:
 
 
 def _is_identical(first: Any, second: Any) -> bool:
-    """Return whether two outputs are equal in everything that can be stored of them."""
+    """Return True if two outputs are equal in everything that can be stored of them."""
     try:
         return _stored(first) == _stored(second)
     except Exception:  # such as a function or a generator, whose content is unknown
@@ -574,7 +572,7 @@ class _OutputPickler(pickle.Pickler):
     """Stores a tensor without its place in memory."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return how a part is stored."""
+        """Return the stored form of a part."""
         if hasattr(part, "detach"):
             return str, (str(part.dtype), of_tensor(part))
         return NotImplemented

@@ -20,14 +20,9 @@ import numpy as np
 
 from auditdp.tracing.coordinates import Mixed, coordinates, together
 from auditdp.tracing.draws import SHARED, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.limits import LIMITS, SINGLE
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import ndim, shape_of
-
-MAX_ENTRIES = 1_024
-"""Largest number of entries of releases whose noise is one dense matrix."""
-UNCOVERED = 1e-5
-"""Largest part of a move, relative to it, that rounding in single precision leaves
-without noise."""
 
 Both = tuple[Release, Release]
 """A release on both inputs."""
@@ -64,6 +59,7 @@ def _related(release: Both, before: Sequence[Both]) -> list[Both]:
     """Return the earlier releases that share draws, directly or through others."""
     waiting = [both for both in before if _is_gaussian(both[0])]
     draws, related = _draws(release[0]), list[Both]()
+    # Each round adds the releases that share draws with those found so far.
     while fresh := [both for both in waiting if draws & _draws(both[0])]:
         related += fresh
         waiting = [both for both in waiting if both not in fresh]
@@ -82,6 +78,7 @@ def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
     """
     rows = [[_row(release) for release in both] for both in releases]
     places: dict[int, Any] = {}
+    # Every draw has to stand at the same entries of all releases, on both inputs.
     for (first, second), (row, other) in zip(releases, rows, strict=True):
         if row is None or other is None or first.shape != releases[-1][0].shape:
             return None
@@ -104,8 +101,9 @@ def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
     """
     sizes = [math.prod(first.shape) for first, _ in releases]
     others = [math.prod(second.shape) for _, second in releases]
-    if sizes != others or sum(sizes) > MAX_ENTRIES:
+    if sizes != others or sum(sizes) > LIMITS.shared_entries:
         return None
+    # The rows of the matrix are the entries of all releases, one after the other.
     starts = np.cumsum([0, *sizes]).tolist()
     sides = []
     for side in zip(*releases, strict=True):
@@ -126,9 +124,10 @@ def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
 def _squared_mu(matrix: Any, moved: Any) -> float:
     if not np.any(moved) or not np.all(np.isfinite(moved)):
         return math.inf if np.any(moved) else 0.0
+    # The least-squares solution is the shortest one if there are several.
     shortest = np.linalg.lstsq(matrix, moved, rcond=None)[0]
     uncovered = np.linalg.norm(matrix @ shortest - moved)
-    if uncovered > UNCOVERED * np.linalg.norm(moved):
+    if uncovered > SINGLE * np.linalg.norm(moved):
         return math.inf
     return float(np.sum(np.square(shortest)))
 
@@ -203,7 +202,7 @@ def law_and_groups(
 
 
 def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:
-    """Return whether the terms alone show that no two entries share a draw."""
+    """Return True if the terms alone prove that no two entries share a draw."""
     if len({id(term.draw.used) for term in terms}) < len(terms):
         return False
     for term in terms:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import NOISY, Release
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
@@ -27,8 +28,6 @@ WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
 """First distances from the value that are tried for whole noise."""
 GRID = (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)
 """First distances from the value that are tried for other noise, in scales of it."""
-BISECTIONS = 30
-"""Halvings of an interval at whose ends the outputs differ and are equal."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class ShownTail:
 def threshold_tails(
     trace: Trace, first: TracedRun, second: TracedRun
 ) -> list[ShownTail]:
-    """Return how often the output reveals each noisy number that one input alone has.
+    """Return the noisy numbers of one input alone, with the chance to be revealed.
 
     Args:
         trace: Of the function.
@@ -60,6 +59,7 @@ def threshold_tails(
     Returns:
         One for each, or an empty list if one of them is no number with known noise.
     """
+    # A release without a counterpart belongs to one input alone.
     used = {release.recorded for release in second.releases}
     alone = [(first, each) for each in first.releases if each.number not in used]
     alone += [(second, each) for each in second.releases if each.recorded is None]
@@ -96,7 +96,7 @@ class _Outputs:
         self.unequal: list[tuple[Any, Any]] = []
 
     def differ_at(self, result: float) -> bool:
-        """Return whether the outputs differ if the release has a result."""
+        """Return True if the outputs differ if the release has a result."""
         trace, run = self._trace, self._run
         forced = trace.replay(run.data, run, forced={self._number: result})
         other = trace.replay(self._other.data, forced)
@@ -121,6 +121,7 @@ def _probability(release: Release, differ_at: Callable[[float], bool]) -> float:
     else:
         start = float(release.location or 0.0)
         points = [start + abs(float(law.scale)) * k for k in GRID]
+    # A first look at points of a grid finds where the answer changes.
     answers = [differ_at(point) for point in points]
     # Each interval from one change of the answer to the next has one answer.
     edges: list[float] = []
@@ -158,7 +159,7 @@ def _edge(
 
     Of whole numbers it is the first one after the change.
     """
-    for _ in range(BISECTIONS):
+    for _ in range(LIMITS.bisections):
         if is_whole and high - low <= 1:
             return high
         middle = (low + high) // 2 if is_whole else (low + high) / 2

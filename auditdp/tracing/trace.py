@@ -192,7 +192,7 @@ class Trace:
         return self.record(recorded.data, _generator(recorded), constants=constants)
 
     def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
-        """Return whether a draw is the same number with another generator.
+        """Return True if a draw is the same number with another generator.
 
         One run on the same input decides it. Draws of discrete noise coincide by
         chance, and are never fixed.
@@ -203,6 +203,7 @@ class Trace:
         """
         if self._fixed is None:
             kind, _ = recorded.state
+            # A line is fixed if all its draws occur in both runs.
             other = self.record(recorded.data, GENERATOR(kind(OTHER_SEED)))
             first, second = (Counter(map(_key, run.draws)) for run in (recorded, other))
             changed = (first - second) + (second - first)
@@ -230,6 +231,7 @@ class Trace:
             recorded: The recorded run.
             forced: Results by the number of the release, instead of the recorded ones.
         """
+        # The first replay shows which lines have other numbers of releases.
         traced = self._replayed(neighbour, recorded, forced=forced)
         if forced:
             return traced
@@ -396,6 +398,7 @@ def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
     except (TypeError, ValueError):
         parameters = None
     if parameters is not None and "rng" not in parameters:
+        # Functions without a generator draw from global state.
         if takes_size(single):
             return lambda data, rng: single(data, size=1)
         positional = [

@@ -20,12 +20,10 @@ from auditdp.accountants.dp_sgd_parameters import Poisson
 from auditdp.claims.curves import AccountedDP
 from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import ALONE, COIN, NOISY, Release
+from auditdp.tracing.limits import ROUNDING_OF_SUMS
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
-
-CLOSE = 1e-6
-"""Difference of two parameters, relative to them, that is taken for rounding."""
 
 
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
@@ -61,7 +59,7 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
             continue
         scale = _scale(farthest)
         multiplier = scale / farthest.distance
-        if multiplier < stated.noise_multiplier * (1 - CLOSE):
+        if multiplier < stated.noise_multiplier * (1 - ROUNDING_OF_SUMS):
             yield (
                 site,
                 f"{line} of scale {scale:.6g} to a value that moves by {farthest.distance:.6g}, a "
@@ -85,7 +83,7 @@ def _batch_differences(
             )
             continue
         rates = np.unique(np.asarray(release.location, float))
-        if not np.allclose(rates, stated.rate, rtol=CLOSE):
+        if not np.allclose(rates, stated.rate, rtol=ROUNDING_OF_SUMS):
             rate = f"{rates[0]:.6g}"
             if len(rates) > 1:
                 rate += f" to {rates[-1]:.6g}"
@@ -112,12 +110,14 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
     stated = _stated(pair)
     if stated is not None and _is_one_step_a_line(lines, stated):
         lines = [list(chain.from_iterable(lines))]
+    # Each parameter of a model has its own release in every step.
     parts = [part for moved in lines for part in _by_shape(moved)]
     if not rates or not parts or len({len(part) for part in parts}) > 1:
         return None
     if any(each is None or np.ndim(each) or each != rates[0] for each in rates):
         return None
     ratios = [[each.distance / _scale(each) for each in part] for part in parts]
+    # Releases of one step compose to one of the norm of their ratios.
     farthest = float(np.linalg.norm(ratios, axis=0).max())
     if not 0 < rates[0] <= 1 or not farthest:
         return None
@@ -152,7 +152,7 @@ def _lower_epsilon(
 
 
 def is_suspect(pair: PairRecord) -> bool:
-    """Return whether a run differs from its accountant so that the claim may fail.
+    """Return True if a run differs from its accountant so that the claim may fail.
 
     Its steps cost more than the claim, if shuffled batches cost as much as Poisson
     ones. Or the records that were drawn decide numbers of the output that have no
@@ -196,7 +196,7 @@ def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
 
 
 def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:
-    """Return whether all lines together add noise once a step.
+    """Return True if all lines together add noise once a step.
 
     Then each step may be a line of its own.
     """

@@ -16,7 +16,8 @@ import numpy as np
 from auditdp.claims.claim import Claim
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.findings import Printed, scale_of, what_it_does
-from auditdp.tracing.losses import TOLERANCE, Moved
+from auditdp.tracing.limits import ROUNDING
+from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import moves, same
 from auditdp.tracing.outcomes import MOST_RUNS
 from auditdp.tracing.outputs import brief, where_differ
@@ -72,7 +73,7 @@ class VersionsTrace(Printed):
 
     @property
     def differs(self) -> bool:
-        """Whether any difference was observed."""
+        """True if any difference was observed."""
         return bool(self.changes) or self.output is not None
 
     def __str__(self) -> str:
@@ -121,6 +122,7 @@ def _changes(old: PairTrace, new: PairTrace) -> Iterator[VersionChange]:
     )
     matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        # Releases that were replaced are compared as far as both versions have them.
         common = 0
         if tag in ("equal", "replace"):
             common = min(end - start, new_end - new_start)
@@ -161,7 +163,7 @@ def _difference(
         now, then = (brief(release.location) for release in values)
         parts.append(f"{name} is {now} and was {then}")
     if old is not None and new is not None:
-        if abs(new.distance - old.distance) > TOLERANCE:
+        if abs(new.distance - old.distance) > ROUNDING:
             now, then = f"{new.distance:.6g}", f"{old.distance:.6g}"
             parts.append(f"it moves by {now} and moved by {then}")
         if new.why == "reuse" and old.why != "reuse":

@@ -134,6 +134,8 @@ class WatchedRun:
         if record is not None:
             self.traced.constants = record.constants
             self.traced.state = record.state
+            # Each line has its own queue, so a draw more at one line moves no other
+            # line.
             self._draws = _queues(record.draws, _sampler, draws)
             self._releases = _queues(record.releases, _family, releases)
 
@@ -191,6 +193,7 @@ class WatchedRun:
             change = self._change_among(expected.law, law)
             if change is not None:
                 return among(law.family, expected.numbers, perform(), *change)
+        # A draw of another shape cannot be replayed, except one number for each record.
         recorded_shape = shape_of(expected.value)
         if shape is not None and recorded_shape != shape:
             fresh = perform()
@@ -207,6 +210,7 @@ class WatchedRun:
             return fresh
         if same(expected.law.scale, law.scale) and same(expected.location, location):
             return expected.value if expected.drawn is None else _clone(expected.drawn)
+        # The standard draw is known only for families that the trace knows.
         if expected.law.known is None:
             return perform()
         return moved_draw(expected, law, location)
@@ -231,6 +235,7 @@ class WatchedRun:
         See ``Release`` for the arguments. The computed result is ``plain``.
         """
         number = len(self.traced.releases)
+        # The earlier uses are read before this release is entered as one.
         earlier: dict[int, None] = {}
         for term in terms:
             earlier |= dict.fromkeys(term.draw.earlier(term.index))
@@ -364,6 +369,7 @@ class WatchedRun:
         for (site, method), draws in self._draws.items():
             if draws:
                 self._part(site, f"{method} is drawn less often")
+        # Releases are compared only if the draws are the same: else they differ anyway.
         self._mark_coins_of_records()
         if not self.traced.parted:
             for (site, family), releases in self._releases.items():
