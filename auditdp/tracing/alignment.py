@@ -35,7 +35,7 @@ Numbers = list[int | None]
 """Number of the recorded release for each of a replay, None for a new one."""
 
 
-class Aligned(NamedTuple):
+class RunAlignment(NamedTuple):
     """Alignment of the releases and of the draws of a replay."""
 
     releases: Alignment
@@ -44,7 +44,7 @@ class Aligned(NamedTuple):
 
 def aligned(
     recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True
-) -> Aligned | None:
+) -> RunAlignment | None:
     """Return the correspondence of a replay with its record, where it has to change.
 
     Args:
@@ -75,7 +75,7 @@ def aligned(
     draws = (
         _by_key(filter(_is_tossed, run.draws), _sampler) for run in (recorded, replayed)
     )
-    return Aligned(found, _by_record(recorded, replayed, *draws))
+    return RunAlignment(found, _by_record(recorded, replayed, *draws))
 
 
 def _by_key(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

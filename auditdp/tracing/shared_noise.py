@@ -20,7 +20,7 @@ import numpy as np
 
 from auditdp.tracing.coordinates import Mixed, coordinates, together
 from auditdp.tracing.draws import SHARED, Release, Term, WatchedDraw, law_of
-from auditdp.tracing.limits import LIMITS, SINGLE
+from auditdp.tracing.limits import LIMITS, ROUNDING, SINGLE
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import ndim, shape_of
 
@@ -49,10 +49,23 @@ def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
     if found is None:
         return None
     matrix, moved, own = found
-    with_it = _squared_mu(matrix, moved)
-    if math.isinf(with_it):
-        return with_it
-    return max(with_it - _squared_mu(matrix[:-own], moved[:-own]), 0.0)
+    if not np.all(np.isfinite(moved)):
+        return math.inf
+    earlier, noise = matrix[:-own], matrix[-own:]
+    # Given the earlier releases, only the part of the noise that is orthogonal to
+    # theirs is left, and their moves predict a part of the move.
+    weights = np.linalg.lstsq(earlier.T, noise.T, rcond=None)[0].T
+    rest = noise - weights @ earlier
+    shift = moved[-own:] - weights @ moved[:-own]
+    size, total = (float(np.linalg.norm(each)) for each in (rest, noise))
+    shortest = np.zeros((rest.shape[1], shift.shape[1]))
+    if size > ROUNDING * total:
+        cutoff = ROUNDING * total / size
+        shortest = np.linalg.lstsq(rest, shift, rcond=cutoff)[0]
+    uncovered = np.linalg.norm(rest @ shortest - shift)
+    if uncovered > SINGLE * np.linalg.norm(moved):
+        return math.inf
+    return float(np.sum(np.square(shortest)))
 
 
 def _related(release: Both, before: Sequence[Both]) -> list[Both]:
@@ -119,17 +132,6 @@ def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
     np.add.at(matrix, (one.rows, columns), one.numbers)
     moved = np.concatenate([_move(both).ravel() for both in releases])
     return matrix, moved[:, None], sizes[-1]
-
-
-def _squared_mu(matrix: Any, moved: Any) -> float:
-    if not np.any(moved) or not np.all(np.isfinite(moved)):
-        return math.inf if np.any(moved) else 0.0
-    # The least-squares solution is the shortest one if there are several.
-    shortest = np.linalg.lstsq(matrix, moved, rcond=None)[0]
-    uncovered = np.linalg.norm(matrix @ shortest - moved)
-    if uncovered > SINGLE * np.linalg.norm(moved):
-        return math.inf
-    return float(np.sum(np.square(shortest)))
 
 
 def _is_gaussian(release: Release) -> bool:

@@ -17,7 +17,7 @@ from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
 from auditdp.tracing import array_functions, sources
-from auditdp.tracing.alignment import Aligned, aligned
+from auditdp.tracing.alignment import RunAlignment, aligned
 from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
@@ -304,7 +304,7 @@ class Trace:
         self,
         neighbour: Any,
         recorded: TracedRun,
-        alignment: Aligned | None = None,
+        alignment: RunAlignment | None = None,
         *,
         forced: Mapping[int, Any] | None = None,
         free: bool = False,
