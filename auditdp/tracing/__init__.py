@@ -30,27 +30,28 @@ apart (data processing). The law of P cancels in the likelihood ratio of (R, P),
 is the product above. A bijection f keeps likelihood ratios, and the lemma of Neyman and
 Pearson is the last statement. ∎
 
-**What is assumed**, and is seen on the pairs and runs looked at, never certified for
-others:
+**Assumptions**, which are observed on the pairs and runs that were made, and never
+certified for others:
 
-- *f is the same on both*: with all releases equal the outputs are equal. Where they are
-  not, something got round the noise.
+- *f is the same on both*: with all releases equal the outputs are equal. If they are
+  not, a difference reaches the output without noise.
 - *k and the families are the same*: the draws are the same in number, family and order.
-  Where they are not, control flow depends on the data.
-- *ε_i for all r*: the trace knows v and v′ for the recorded r alone. Where v does not
-  depend on earlier noisy values that is no restriction.
-- *Draws are independent*, and all of them are seen: none in C code, other threads or
-  other processes.
+  If they are not, control flow depends on the data.
+- *ε_i for all r*: the trace has v and v′ for the recorded r alone. If v does not depend
+  on earlier noisy values, that is no restriction.
+- *Draws are independent*, and all of them are observed: none in C code, other threads
+  or other processes.
 - Events and choices that do not depend on the data by themselves (randomised response)
   are decided in all ways on both inputs, and the law of the output is computed
   (`auditdp.tracing.outcomes`).
 
-**What is charged too much**: noisy values that the code only compares with each other
-(the sparse vector technique, a maximum of scores with Laplace noise) count as if they
-were released; sampled rows give no amplification. Such a proposal costs a game.
+**Overcharged** are noisy values that the code only compares with each other (the sparse
+vector technique, a maximum of scores with Laplace noise): they count as if they were
+released, unless runs in the same order show the order alone. Sampled rows give no
+amplification. Such a proposal costs a game.
 
-What is not understood is opaque, and every result says so. What is understood is tried
-by runs with other draws before it is stated, or it is called a suspicion
+Code that is not understood is opaque, and every result has its lines. Every other
+statement is tested by runs with other draws, or it is called a suspicion
 (`auditdp.tracing.prediction`). A trace proposes; evidence decides.
 """
 

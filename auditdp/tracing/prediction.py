@@ -213,7 +213,7 @@ class Experiments:
 
     @property
     def _is_regular(self) -> bool:
-        """True if noisy values have their own noise, and laws that chance keeps."""
+        """True if noisy values have their own noise, and laws without chance."""
         return self._is_tried and self.is_own and self.is_steady
 
     @cached_property
