@@ -44,7 +44,7 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.findings import SINGLE
+from auditdp.tracing.limits import SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import moves
 from auditdp.tracing.prediction import Experiments

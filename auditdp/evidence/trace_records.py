@@ -20,13 +20,13 @@ from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.tracing import Finding, PairTrace, Trace, checked
+from auditdp.tracing.chance import is_by_chance
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.findings import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.origin import made_at
-from auditdp.tracing.outcomes import is_by_chance
 from auditdp.tracing.sites import CodeLine
 from auditdp.tracing.training_steps import cost_as_run
 

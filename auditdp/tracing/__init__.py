@@ -1,45 +1,58 @@
-"""What noise was added to, and at which line: one run of code on two neighbours, with the same noisy values.
+"""Traces: one run of code on two neighbours, with the same noisy values.
 
-A run draws U₁, U₂, … A **release** is a value at which noise enters: R = v + c·U, an event 1[U < p], a choice by a
-table p, the largest of noisy scores. *Record* runs the code on D and keeps every release; *replay* runs it on D′ with
-the same draws, where every release gets the recorded result, so that its noise is what it has to
-be, U′ = (R − v′)/c′.
+A trace records the values that noise is added to, and the lines that add it.
 
-**Theorem.** Let the code draw releases R₁, …, R_k one after the other, R_i from a law L_i(D, R₁ … R_{i−1}), and draws P
-besides, whose law does not depend on D. Suppose that its output is f(R₁, …, R_k, P), the same f for D and D′, and
-that k does not depend on the input. If for all r₁ … r_{i−1} the laws L_i(D, r₁ …) and L_i(D′, r₁ …) are (ε_i,
-δ_i)-indistinguishable, or no easier to tell apart than N(0, 1) and N(μ_i, 1), then the outputs on D and D′ are no
-easier to tell apart than the adaptive composition of these. If R and P can moreover be recovered from the output, the
-output has the likelihood ratio
+A run draws U₁, U₂, … A **release** is a value at which noise enters: R = v + c·U, an
+event 1[U < p], a choice by a table p, the largest of noisy scores. *Record* runs the
+code on D and keeps every release; *replay* runs it on D′ with the same draws, where
+every release gets the recorded result, so that its noise is what it has to be, U′ = (R
+− v′)/c′.
+
+**Theorem.** Let the code draw releases R₁, …, R_k one after the other, R_i from a law
+L_i(D, R₁ … R_{i−1}), and draws P besides, whose law does not depend on D. Suppose that
+its output is f(R₁, …, R_k, P), the same f for D and D′, and that k does not depend on
+the input. If for all r₁ … r_{i−1} the laws L_i(D, r₁ …) and L_i(D′, r₁ …) are (ε_i,
+δ_i)-indistinguishable, or no easier to tell apart than N(0, 1) and N(μ_i, 1), then the
+outputs on D and D′ are no easier to tell apart than the adaptive composition of these.
+If R and P can moreover be recovered from the output, the output has the likelihood
+ratio
 
     ∏_i L_i(D, r₁ …)(r_i) / L_i(D′, r₁ …)(r_i),
 
 which no other test of D against D′ exceeds in power.
 
-*Proof.* (R, P) is an adaptive composition: its joint law on D is that of P times ∏ L_i(D, r₁ …). The first statement about
-(R, P) is the theorem of adaptive composition of the notion (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, Theorem
-3.3, for statements; Dong, Roth & Su 2022, arXiv:1905.02383v3, Theorem 3.2, for trade-off functions), and the output
-is a function of (R, P), so that it is no easier to tell apart (data processing). The law of P cancels in the
-likelihood ratio of (R, P), which is the product above. A bijection f keeps likelihood ratios, and the lemma of Neyman
-and Pearson is the last statement. ∎
+*Proof.* (R, P) is an adaptive composition: its joint law on D is that of P times ∏
+L_i(D, r₁ …). The first statement about (R, P) is the theorem of adaptive composition of
+the notion (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3, for
+statements; Dong, Roth & Su 2022, arXiv:1905.02383v3, Theorem 3.2, for trade-off
+functions), and the output is a function of (R, P), so that it is no easier to tell
+apart (data processing). The law of P cancels in the likelihood ratio of (R, P), which
+is the product above. A bijection f keeps likelihood ratios, and the lemma of Neyman and
+Pearson is the last statement. ∎
 
-**What is assumed**, and is seen on the pairs and runs looked at, never certified for others:
+**Assumptions**, which are observed on the pairs and runs that were made, and never
+certified for others:
 
-- *f is the same on both*: with all releases equal the outputs are equal. Where they are not, something got round the noise.
-- *k and the families are the same*: the draws are the same in number, family and order. Where they are not, control
-  flow depends on the data.
-- *ε_i for all r*: the trace knows v and v′ for the recorded r alone. Where v does not depend on earlier noisy values that is
-  no restriction.
-- *Draws are independent*, and all of them are seen: none in C code, other threads or other processes.
-- Events and choices that do not depend on the data by themselves (randomised response) are decided in all ways on both
-  inputs, and the law of the output is computed (`auditdp.tracing.outcomes`).
+- *f is the same on both*: with all releases equal the outputs are equal. If they are
+  not, a difference reaches the output without noise.
+- *k and the families are the same*: the draws are the same in number, family and order.
+  If they are not, control flow depends on the data.
+- *ε_i for all r*: the trace has v and v′ for the recorded r alone. If v does not depend
+  on earlier noisy values, that is no restriction.
+- *Draws are independent*, and all of them are observed: none in C code, other threads
+  or other processes.
+- Events and choices that do not depend on the data by themselves (randomised response)
+  are decided in all ways on both inputs, and the law of the output is computed
+  (`auditdp.tracing.outcomes`).
 
-**What is charged too much**: noisy values that the code only compares with each other (the sparse vector technique, a
-maximum of scores with Laplace noise) count as if they were released; sampled rows give no amplification. Such a
-proposal costs a game.
+**Overcharged** are noisy values that the code only compares with each other (the sparse
+vector technique, a maximum of scores with Laplace noise): they count as if they were
+released, unless runs in the same order show the order alone. Sampled rows give no
+amplification. Such a proposal costs a game.
 
-What is not understood is opaque, and every result says so. What is understood is tried by runs with other draws before it is
-stated, or it is called a suspicion (`auditdp.tracing.prediction`). A trace proposes; evidence decides.
+Code that is not understood is opaque, and every result has its lines. Every other
+statement is tested by runs with other draws, or it is called a suspicion
+(`auditdp.tracing.prediction`). A trace proposes; evidence decides.
 """
 
 from auditdp.tracing.findings import Finding

@@ -1,11 +1,13 @@
-"""The loss of all releases of a pair together, against a claim, by the accountants of this project.
+"""The composed loss of all releases of a pair, compared with a claim.
 
-Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about this pair. ε_i compose by the optimal
-theorem, and Gaussian pairs to √Σμ_i². Where both occur, two bounds hold and the smaller one counts: the Gaussian
-curve moved by Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless that of
-the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1 − e^ε α up to
-the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex Gaussian one between the same two points, and the other
-half is its mirror image.
+Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about
+this pair. ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
+occur, two bounds hold and the smaller one counts: the Gaussian curve moved by Σε_i, and
+that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless
+that of the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its
+trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which
+is the chord of the convex Gaussian one between the same two points, and the other half
+is its mirror image.
 """
 
 from __future__ import annotations
@@ -22,47 +24,36 @@ from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp.tracing.limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 from auditdp.tracing.noise_families import Loss
 
-SLACK = 1e-9
-"""By how much, relatively, a loss may exceed a claim by rounding."""
-LARGEST = 600.0
-"""ε of a part beyond which it counts as unbounded."""
+LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
+"""Claims with a single parameter, by which losses compare."""
 
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """Parts that are composed.
+    """The composition of several losses.
 
     Args:
-        parts: What each release loses on the pair.
+        parts: The loss of each release on the pair.
     """
 
     parts: tuple[Loss, ...]
 
     @classmethod
     def of(cls, losses: Sequence[Loss | None]) -> ComposedLoss:
-        """Return the composition of the releases that lose anything."""
+        """Return the composition of all positive losses that are given."""
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
     def times(self, factor: float) -> ComposedLoss:
-        """Return it with every loss so many times as large, but for what occurs on one input alone."""
-        return ComposedLoss(
-            tuple(
-                Loss(
-                    p.epsilon * factor,
-                    p.delta,
-                    p.squared_mu * factor**2,
-                    None if p.rho is None else p.rho * factor,
-                )
-                for p in self.parts
-            )
-        )
-
-    @cached_property
-    def epsilon(self) -> float:
-        """Σ ε_i: the whole loss where no part is Gaussian and none has a δ."""
-        return math.inf if self.squared_mu > 0 or self.delta > 0 else self.statements
+        """Return it with every loss multiplied by a factor, except the δ."""
+        parts = []
+        for part in self.parts:
+            rho = None if part.rho is None else part.rho * factor
+            squared_mu = part.squared_mu * factor**2
+            parts.append(Loss(part.epsilon * factor, part.delta, squared_mu, rho))
+        return ComposedLoss(tuple(parts))
 
     @cached_property
     def statements(self) -> float:
@@ -82,56 +73,63 @@ class ComposedLoss:
         return math.fsum(part.squared_mu for part in self.parts)
 
     @cached_property
+    def epsilon(self) -> float:
+        """Σ ε_i, or infinity if some part is Gaussian or has a δ."""
+        return math.inf if self.squared_mu > 0 or self.delta > 0 else self.statements
+
+    @cached_property
     def rho(self) -> float:
         """ρ of zero-concentrated DP."""
         if self.delta > 0 or math.isinf(self.squared_mu):
             return math.inf
         return self.squared_mu / 2 + math.fsum(map(_rho_of, self.parts))
 
+    @property
+    def _mu(self) -> float:
+        """μ of Gaussian DP."""
+        if self.delta > 0:
+            return math.inf
+        others = [_mu_of(part.epsilon) for part in self.parts if part.epsilon]
+        return math.hypot(math.sqrt(self.squared_mu), *others)
+
+    @property
+    def _is_unbounded(self) -> bool:
+        return self.statements > LIMITS.composed_epsilon or math.isinf(self.squared_mu)
+
     def delta_at(self, epsilon: float) -> float:
-        """Return a δ such that the pair is (epsilon, δ)-indistinguishable as far as its releases go."""
-        if self.delta >= 1 or self.statements > LARGEST or math.isinf(self.squared_mu):
-            return (
-                min(1.0, self.delta)
-                if self.statements <= epsilon and not self.squared_mu
-                else 1.0
-            )
+        """Return a δ such that the pair is (epsilon, δ)-indistinguishable."""
+        if self.delta >= 1 or self._is_unbounded:
+            is_within = self.statements <= epsilon and not self.squared_mu
+            return min(1.0, self.delta) if is_within else 1.0
         if not self.squared_mu:
-            return (
-                self.delta
-                if self.statements <= epsilon * (1 + SLACK)
-                else self._of_statements(epsilon)
-            )
+            if self.statements <= epsilon * (1 + ROUNDING):
+                return self.delta
+            return self._delta_of_statements(epsilon)
+        # Two bounds hold for a mixture of statements and Gaussian parts.
         bounds = [1.0]
         if not self.delta:
             bounds.append(ZCDP(self.rho).delta_at(epsilon))
         if epsilon >= self.statements:
-            gaussian = GaussianCurve(1 / math.sqrt(self.squared_mu)).delta_at(
-                epsilon - self.statements
-            )
+            curve = GaussianCurve(1 / math.sqrt(self.squared_mu))
+            gaussian = curve.delta_at(epsilon - self.statements)
             bounds.append(self.delta + (1 - self.delta) * gaussian)
         return min(bounds)
 
-    def _of_statements(self, epsilon: float) -> float:
+    def _delta_of_statements(self, epsilon: float) -> float:
         lossy = [part for part in self.parts if part.epsilon > 0]
-        rest = [part for part in self.parts if not part.epsilon]
-        own = HeterogeneousComposition(
-            tuple(p.epsilon for p in lossy), tuple(p.delta for p in lossy)
-        ).delta_at(epsilon)
-        kept = math.prod(1 - part.delta for part in rest)
-        return 1 - (1 - own) * kept
+        composition = HeterogeneousComposition(
+            tuple(part.epsilon for part in lossy), tuple(part.delta for part in lossy)
+        )
+        # Parts without ε fail independently of the others.
+        others = math.prod(1 - part.delta for part in self.parts if not part.epsilon)
+        return 1 - (1 - composition.delta_at(epsilon)) * others
 
     def level(self, claim: Claim) -> float:
-        """Return the smallest level of a claim of this kind that the releases of the pair are seen to satisfy."""
+        """Return the smallest level of a claim of this kind that the losses satisfy."""
         if isinstance(claim, PureDP):
             return self.epsilon
         if isinstance(claim, GaussianDP):
-            if self.delta:
-                return math.inf
-            return math.hypot(
-                math.sqrt(self.squared_mu),
-                *(_mu_of(part.epsilon) for part in self.parts if part.epsilon),
-            )
+            return self._mu
         if isinstance(claim, ZeroConcentratedDP):
             return self.rho
         if isinstance(claim, RenyiDP):
@@ -139,60 +137,47 @@ class ComposedLoss:
         quoted = allowed_delta(claim)
         if not quoted or self.epsilon <= 0:
             return self.epsilon
-        if (
-            self.delta > quoted
-            or self.statements > LARGEST
-            or math.isinf(self.squared_mu)
-        ):
+        if self.delta > quoted or self._is_unbounded:
             return math.inf
-        return min(
-            epsilon_from(
-                self.delta_at,
-                quoted,
-                pure=self.statements if not self.squared_mu else math.inf,
-            ),
-            self.epsilon,
-        )
+        pure = math.inf if self.squared_mu else self.statements
+        return min(epsilon_from(self.delta_at, quoted, pure=pure), self.epsilon)
 
     def satisfies(self, claim: Claim) -> bool:
-        """Return whether the releases of the pair keep a claim; an upper bound of their loss is compared with it."""
-        if isinstance(claim, PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP):
-            return self.level(claim) <= claim.level * (1 + SLACK)
-        if not self.parts:
-            return True
-        return all(
-            self.delta_at(float(e)) <= float(d) * (1 + 1e-6) + 1e-15
+        """Return True if an upper bound of the loss on the pair is within a claim."""
+        if isinstance(claim, LEVELLED):
+            return self.level(claim) <= claim.level * (1 + ROUNDING)
+        return not self.parts or all(
+            self.delta_at(float(e)) <= float(d) * (1 + ROUNDING_OF_SUMS) + 1e-15
             for e, d in claim.statements()
         )
 
     def share(self, claim: Claim) -> float:
-        """Return a number that grows with the loss, 1 at the claim: what a search maximises, without composing curves."""
-        if isinstance(claim, PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP):
-            level = self.level(claim)
-            return level / claim.level if claim.level else (math.inf if level else 0.0)
-        if (
-            self.delta >= 1
-            or math.isinf(self.statements)
-            or math.isinf(self.squared_mu)
-        ):
+        """Return the loss relative to a claim, which is 1 at the claim.
+
+        A search maximises it, so no curves are composed for it.
+
+        No curves are composed for it.
+        """
+        if isinstance(claim, LEVELLED):
+            return _ratio(self.level(claim), claim.level)
+        unbounded = (self.statements, self.squared_mu)
+        if self.delta >= 1 or any(map(math.isinf, unbounded)):
             return math.inf
         allowed = allowed_delta(claim)
-        spent = self.delta / allowed if allowed else (math.inf if self.delta else 0.0)
-        mu = (
-            math.sqrt(self.squared_mu) / _mu_within(claim.level, allowed)
-            if self.squared_mu and allowed
-            else 0.0
-        )
-        statements = (
-            self.statements / claim.level
-            if claim.level
-            else (math.inf if self.statements else 0.0)
-        )
-        return max(statements + mu, spent)
+        part = _ratio(self.statements, claim.level)
+        if self.squared_mu and allowed:
+            part += math.sqrt(self.squared_mu) / _max_mu(claim.level, allowed)
+        return max(part, _ratio(self.delta, allowed))
+
+
+def _ratio(loss: float, allowed: float) -> float:
+    if allowed:
+        return loss / allowed
+    return math.inf if loss else 0.0
 
 
 def _rho_of(part: Loss) -> float:
-    """Return ρ of a statement: its own where that is known, else that of every (ε, 0) statement."""
+    """Return ρ of a statement: its own, or that of every (ε, 0) statement."""
     return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 
@@ -200,25 +185,20 @@ def _mu_of(epsilon: float) -> float:
     """Return the μ of Gaussian DP that every ε-DP pair satisfies."""
     if math.isinf(epsilon):
         return math.inf
-    from scipy.special import (
-        log_expit,
-        ndtri_exp,
-    )  # slow to load: only where it is needed
+    # SciPy is slow to load, so it is imported only if it is needed.
+    from scipy.special import log_expit, ndtri_exp
 
     return float(-2 * ndtri_exp(log_expit(-epsilon)))
 
 
 @lru_cache(maxsize=64)
-def _mu_within(epsilon: float, delta: float) -> float:
+def _max_mu(epsilon: float, delta: float) -> float:
     """Return the largest μ of Gaussian noise within an (ε, δ) statement."""
     return 1 / GaussianCurve.sigma_for(epsilon, delta)
 
 
 def allowed_delta(claim: Claim | None) -> float:
-    """Return the delta that a claim states, or that its curve is quoted at; 0 for claims without one."""
-    delta = (
-        claim.quoted
-        if isinstance(claim, AccountedDP)
-        else getattr(claim, "delta", None)
-    )
-    return float(delta or 0.0)
+    """Return the δ that a claim states or quotes; 0 for other claims."""
+    if isinstance(claim, AccountedDP):
+        return float(claim.quoted or 0.0)
+    return float(getattr(claim, "delta", None) or 0.0)

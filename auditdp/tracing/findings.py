@@ -1,16 +1,10 @@
-"""Findings of a pair: what a trace proposes, each with the line that it is about.
-
-What a trace says, as sentences that name the line.
-
-What a notebook shows of a trace: its printed form.
-"""
+"""Findings of a pair: suspected faults, each as a sentence that names the line."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,34 +12,32 @@ from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.tracing.chance import NAMED, is_by_chance, is_sample
 from auditdp.tracing.composed_loss import ComposedLoss, allowed_delta
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.limits import ABSOLUTE_ROUNDING, LIMITS, ROUNDING_OF_SUMS, SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss
-from auditdp.tracing.outcomes import Outcomes, is_by_chance
 from auditdp.tracing.outputs import brief, occurs
+from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
-from auditdp.tracing.training_steps import is_sample
-
-if TYPE_CHECKING:
-    from auditdp.tracing.pair import PairTrace
-
-SINGLE = 1e-5
-"""What a loss may exceed a claim by, relatively, where values with noise have single precision: clipping rounds them so."""
+from auditdp.tracing.training_steps import differences
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a trace says of a pair: a proposal, no verdict.
+    """A suspected fault on a pair: a proposal, no verdict.
 
     Attributes:
-        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on
-            what is not ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the
-            noise, 'flow' that parted, 'steps' that the accountant of the claim was told otherwise, or what is 'opaque'.
-        site: The line; an unknown one where it is about the output.
-        sentence: What it is.
-        is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
-        is_confirmed: Whether runs with other draws confirmed it. Else it is a suspicion.
+        kind: 'loss' above the claim; noise whose 'scale' depends on the data, with
+            'reuse' of a draw, that is 'whole' on a fractional value, or on no
+            'number'; a 'seed' from the data; outputs that differ without noise
+            ('round'); another control 'flow'; 'steps' that differ from the parameters
+            of the accountant; or 'opaque' code.
+        site: The line; an unknown one if the finding is about the output.
+        sentence: The finding as a sentence.
+        is_read_off: Whether the trace understands everything that the finding rests on.
+        is_confirmed: Whether runs with other draws confirmed it.
     """
 
     kind: str
@@ -55,331 +47,15 @@ class Finding:
     is_confirmed: bool = False
 
     def __str__(self) -> str:
-        """Return the sentence, and how it is known."""
+        """Return the sentence, marked if it is not confirmed."""
         if self.is_confirmed:
             return self.sentence
-        return f"{'not understood' if self.kind == 'opaque' else 'suspicion'}: {self.sentence}"
-
-
-def of_noise(trace: PairTrace) -> list[Finding]:
-    """Return what is wrong with the noise itself, line by line."""
-    found = []
-    for site, pairs in trace.by_line().items():
-        for why in sorted(
-            {
-                pair.why
-                for pair in pairs
-                if pair.why and pair.loss is not None and any(pair.loss)
-            }
-        ):
-            wrong = [pair for pair in pairs if pair.why == why]
-            found.append(
-                Finding(
-                    why, site, of_line(wrong, trace.claim), _understood(trace, wrong)
-                )
-            )
-    return found
-
-
-def of_fixed(trace: PairTrace) -> list[Finding]:
-    """Return the lines whose noise is the same in every run: who knows the code can compute it."""
-    found = []
-    for site, pairs in trace.by_line().items():
-        known = [
-            pair
-            for pair in pairs
-            if pair.first.number in trace.fixed and pair.loss and any(pair.loss)
-        ]
-        if known:
-            sentence = f"{of_line(known)}; it is the same noise in every run, whatever the generator"
-            found.append(Finding("seed", site, sentence))
-    return found
-
-
-def of_loss(trace: PairTrace) -> list[Finding]:
-    """Return the lines that lose most, where all releases together lose more than the claim.
-
-    Lines whose noise is wrong in itself, and what one input alone gives, are said by themselves.
-    """
-    claim, outcomes = trace.claim, trace.outcomes
-    if (
-        claim is None
-        or trace.satisfies
-        or (trace.is_single and trace.composed.times(1 - SINGLE).satisfies(claim))
-    ):
-        return []
-    complete = outcomes is not None and outcomes.complete
-    noisy = trace.noisy if complete else trace.moved
-    rest = [
-        pair
-        for pair in noisy
-        if pair.loss is not None and any(pair.loss) and not pair.why
-    ]
-    by_chance = [Loss(outcomes.epsilon)] if outcomes is not None and complete else []
-    if ComposedLoss.of([*(pair.loss for pair in rest), *by_chance]).satisfies(claim):
-        return []
-    if not rest:
-        lossy = [pair for pair in trace.moved if is_by_chance(pair.first)]
-        site = lossy[0].first.site if lossy else NOWHERE
-        epsilon = by_chance[0].epsilon if by_chance else 0.0
-        sentence = f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
-        return [Finding("loss", site, sentence, not trace.opaque)]
-    values = [pair for pair in rest if not is_by_chance(pair.first)]
-    if not ComposedLoss.of([pair.loss for pair in values]).satisfies(claim):
-        rest = values  # whatever chance decides
-    order = sorted(
-        trace.by_line(rest).items(), key=lambda item: -math.fsum(map(size, item[1]))
-    )
-    said = "; ".join(of_line(pairs, claim) for _, pairs in order[:3])
-    if len(order) > 1 and math.isfinite(
-        level := ComposedLoss.of([pair.loss for pair in rest]).level(claim)
-    ):
-        said += f"; together they lose {claim.parameter} = {level:.6g}"
-    telling = outcomes.telling if outcomes is not None else frozenset()
-    by_outcomes = not complete and any(
-        is_by_chance(p.first) and p.first.number not in telling for p in rest
-    )
-    other_names = any(
-        p.loss is not None and p.loss.delta > 0 and p.first.names != p.second.names
-        for p in rest
-    )
-    understood = (
-        (other_names or not by_outcomes)
-        and not trace.reordered
-        and _understood(trace, rest)
-    )
-    # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
-    understood = understood and (
-        complete or not any(map(is_sample, trace.first.releases))
-    )
-    both = [
-        (
-            trace.first.releases[pair.first.number],
-            trace.second.releases[pair.second.number],
-        )
-        for pair in rest
-    ]
-    # Of two shapes, as noise on each record has, it is not known which rows correspond, unless the output shows them.
-    understood &= all(
-        a.shape == b.shape or occurs(a.result, trace.first.output) for a, b in both
-    )
-    return [Finding("loss", order[0][0], said, understood)]
-
-
-def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
-    """Return whether the trace understands some releases, and those that the same draws went into before.
-
-    What a draw decides is not all that it does where some use of a draw is not understood.
-    """
-    if trace.opaque and any(is_by_chance(pair.first) for pair in pairs):
-        return False
-    opaque = {
-        release.number
-        for release in trace.first.releases
-        if release.why or not release.is_known
-    }
-    return not any(
-        pair.first.number in opaque or opaque.intersection(pair.first.earlier)
-        for pair in pairs
-    )
-
-
-def of_outputs(trace: PairTrace) -> list[Finding]:
-    """Return what got round the noise."""
-    outcomes, allowed = trace.outcomes, allowed_delta(trace.claim)
-    if trace.shown:
-        chance = min(math.fsum(one.chance for one in trace.shown), 1.0)
-        if chance <= allowed * (1 + 1e-6):
-            return []
-        site = max(trace.shown, key=lambda one: one.chance).release.site
-        doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with "
-        doing += f"probability {chance:.3g}"
-        doing += f"; the claim's δ is {allowed:.3g}" if allowed else ""
-        doing += f": {trace.differ}" if trace.differ is not None else ""
-        return [Finding("round", site, doing, not trace.opaque)]
-    if outcomes is not None:
-        if (
-            outcomes.complete
-            and outcomes.delta > max(allowed, 1e-12)
-            and outcomes.only is not None
-        ):
-            said = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
-            return [_round(trace, said)]
-        if outcomes.complete or outcomes.matched:
-            return []
-    if trace.differ is None or trace.repeats is False:
-        return []
-    return [
-        _round(
-            trace,
-            f"outputs differ although all noisy values are equal: {trace.differ}",
-            tried=outcomes,
-        )
-    ]
-
-
-def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Finding:
-    if trace.differ is not None and trace.differ not in sentence:
-        sentence += f": {trace.differ}"
-    public = trace.is_hidden
-    understood = (
-        not trace.opaque
-        and (tried is None or tried.complete)
-        and not public
-        and not trace.doubt
-    )
-    if trace.doubt:
-        sentence += f"; but {trace.doubt}"
-    elif public and not trace.opaque:
-        sentence += "; other orders or samples were not tried"
-    elif trace.opaque:
-        sentence += "; part of the draws is not understood"
-    elif not understood:
-        sentence += f"; {tried.runs if tried else 0} outcomes were tried"
-    return Finding("round", NOWHERE, sentence, understood)
-
-
-def scale_of(release: Release) -> str:
-    """Return the scale of a release, of all entries where it is one."""
-    scales = np.unique(np.abs(np.asarray(release.law.scale, float)))
-    if release.law.family in ("geometric", "two-sided geometric"):
-        scales = np.unique(-1 / np.log1p(-np.asarray(release.law.parameter, float)))
-    if release.law.family in ("rounded Laplace", "discrete Gaussian"):
-        scales = np.unique(np.asarray(release.law.parameter, float))
-    return (
-        f"{scales[0]:.6g}"
-        if len(scales) == 1
-        else f"{scales[0]:.6g} to {scales[-1]:.6g}"
-    )
-
-
-def what_it_does(release: Release) -> str:
-    """Return what a line does, such as 'line 31 adds Laplace noise of scale 1 to a value'."""
-    return f"line {release.site.line} {what_is_done(release)}"
-
-
-def what_is_done(release: Release) -> str:
-    """Return what a release does, at whatever line."""
-    if release.kind == COIN:
-        return "decides by a draw of known probability"
-    if release.kind == CHOICE:
-        return "chooses by a table of probabilities"
-    if release.kind == MAXIMUM:
-        return f"takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
-    if release.law.declared is not None:
-        return f"calls {release.law.family}, which is trusted, on a value"
-    if release.law.known is None and release.kind == ALONE:
-        return (
-            f"uses {release.law.family}, whose law the trace does not know, by itself"
-        )
-    if release.law.known is None:
-        return (
-            f"adds {release.law.family}, whose law the trace does not know, to a value"
-        )
-    noise = f"{release.law.family} noise of scale {scale_of(release)}"
-    return (
-        f"uses {noise} by itself"
-        if release.kind == ALONE
-        else f"adds {noise} to a value"
-    )
-
-
-def moved_by(pairs: Sequence[Moved]) -> float:
-    """Return how far the values of one line, of one family, move together in the norm of their noise."""
-    law, moved = max(pairs, key=size).first.law, [pair.distance for pair in pairs]
-    return (
-        math.hypot(*moved)
-        if law.known is not None and law.known.norm == "L2"
-        else math.fsum(moved)
-    )
-
-
-def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
-    """Return the sentence of the releases of one line on a pair: what moved, and which scale the claim needs."""
-    pairs = list(pairs)
-    first = max(pairs, key=size)
-    release, distance = first.first, moved_by(pairs)
-    times = f", {len(pairs)} times" if len(pairs) > 1 else ""
-    moves = (
-        f"{times}: the values move by {distance:.6g} together"
-        if times
-        else f" that moves by {distance:.6g}"
-    )
-    doing = what_it_does(release)
-    if any(pair.why == "reuse" for pair in pairs):
-        said = "with noise that is used before or for another entry: the difference has no noise, and it moves"
-        return f"{doing}{times}, {said}"
-    if any(pair.why == "scale" for pair in pairs):
-        other = scale_of(first.second)
-        return f"{doing}{times}; on the other input the scale is {other}: it depends on the data"
-    if any(pair.why == "number" for pair in pairs):
-        values = f"{brief(release.location)} on one input and {brief(first.second.location)} on the other"
-        return f"{doing}{times} that is {values}"
-    if any(pair.why == "whole" for pair in pairs):
-        return f"{doing}{moves}: whole noise does not hide what is no whole number"
-    if release.kind in (COIN, CHOICE, MAXIMUM):
-        if not distance:
-            return f"{doing}{times}, the same on both inputs"
-        logarithms = f"whose logarithms move by {distance:.6g}"
-        return f"{doing}{times}, {logarithms if math.isfinite(distance) else 'of which one is 0 on one input alone'}"
-    if first.only and size(first):
-        loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
-        return f"{doing}{moves}; the output shows only {first.only}, for ε = {loss:.6g}"
-    if not distance:
-        return f"{doing}{f'{times}, none of which moves' if times else ' that does not move'}"
-    return f"{doing}{moves}{_enough(release, distance, claim)}"
-
-
-def _enough(release: Release, distance: float, claim: Claim | None) -> str:
-    """Return which scale would be enough for a claim, where one number says it."""
-    if (
-        release.law.family == "Gaussian"
-        and isinstance(claim, PureDP)
-        and math.isfinite(distance)
-    ):
-        return "; Gaussian noise is of no finite ε"
-    needed = needed_scale(release, distance, claim)
-    return "" if needed is None else f"; {claim} needs scale {needed:.6g}"
-
-
-def needed_scale(
-    release: Release, distance: float, claim: Claim | None
-) -> float | None:
-    """Return the scale of the noise at which a release alone keeps a claim; None where no number says it."""
-    law = release.law
-    if claim is None or law.known is None or not math.isfinite(distance):
-        return None
-    if law.family == "Gaussian":
-        if isinstance(claim, GaussianDP):
-            return distance / claim.level
-        if isinstance(claim, ZeroConcentratedDP):
-            return distance / math.sqrt(2 * claim.level)
-        if isinstance(claim, ApproxDP) and claim.delta > 0:
-            return (
-                GaussianCurve.sigma_for(
-                    claim.epsilon, claim.delta, sensitivity=distance
-                )
-                if distance
-                else 0.0
-            )
-        return None
-    at_once = law.known.norm == "L1" and not law.known.is_part
-    return (
-        distance / claim.level
-        if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level
-        else None
-    )
-
-
-def size(pair: Moved) -> float:
-    """Return a number by which losses of releases are put in order."""
-    if pair.loss is None:
-        return 0.0
-    return pair.loss.epsilon + pair.loss.delta + math.sqrt(pair.loss.squared_mu)
+        mark = "not understood" if self.kind == "opaque" else "suspicion"
+        return f"{mark}: {self.sentence}"
 
 
 class Printed:
-    """Shows what ``str`` returns in a notebook, where texts of the caller's code are escaped."""
+    """Base of results whose text a notebook displays, escaped."""
 
     def _repr_html_(self) -> str:
         from auditdp.report.html.notebook import printed
@@ -390,3 +66,335 @@ class Printed:
         from auditdp.report.html.notebook import printed_markdown
 
         return printed_markdown(str(self))
+
+
+def findings_of(pair: PairRecord) -> list[Finding]:
+    """Return the findings of a pair, none of them confirmed yet."""
+    return [
+        *_of_fixed_noise(pair),
+        *_of_noise(pair),
+        *_of_loss(pair),
+        *_of_outputs(pair),
+        *(Finding("steps", *difference, False) for difference in differences(pair)),
+        *_of_control_flow(pair),
+        *_of_opaque_code(pair),
+    ]
+
+
+def _of_fixed_noise(pair: PairRecord) -> list[Finding]:
+    """Return the lines whose noise is the same in every run, so the code reveals it."""
+    found = []
+    for site, moved in pair.by_line().items():
+        fixed = [each for each in _lossy(moved) if each.first.number in pair.fixed]
+        if fixed:
+            sentence = f"{of_line(fixed)}; it is the same noise in every run, whatever the generator"
+            found.append(Finding("seed", site, sentence))
+    return found
+
+
+def _of_noise(pair: PairRecord) -> list[Finding]:
+    """Return the faults of the noise itself, line by line."""
+    found = []
+    for site, moved in pair.by_line().items():
+        for why in sorted({each.why for each in _lossy(moved) if each.why}):
+            faulty = [each for each in moved if each.why == why]
+            sentence = of_line(faulty, pair.claim)
+            found.append(Finding(why, site, sentence, _is_understood(pair, faulty)))
+    return found
+
+
+def _of_loss(pair: PairRecord) -> list[Finding]:
+    """Return the lines that lose most, if all releases together exceed the claim.
+
+    Lines whose noise has a fault of its own are findings of ``_of_noise``.
+    """
+    claim, outcomes = pair.claim, pair.outcomes
+    if claim is None or pair.satisfies:
+        return []
+    # Clipping in single precision exceeds its norm by rounding.
+    if pair.is_single and pair.composed.times(1 - SINGLE).satisfies(claim):
+        return []
+    is_settled = pair.is_settled
+    moved = pair.noisy if is_settled else pair.moved
+    rest = [each for each in _lossy(moved) if not each.why]
+    losses = [each.loss for each in rest]
+    if outcomes is not None and is_settled:
+        losses.append(Loss(outcomes.epsilon))
+    # What other findings name may exceed the claim alone.
+    if ComposedLoss.of(losses).satisfies(claim):
+        return []
+    if not rest:
+        return [_loss_by_chance(pair, claim)]
+    values = [each for each in rest if not is_by_chance(each.first)]
+    if not _composed(values).satisfies(claim):
+        # The noisy values exceed the claim whatever chance decides.
+        rest = values
+    by_line = pair.by_line(rest)
+    order = sorted(by_line, key=lambda site: -math.fsum(map(size, by_line[site])))
+    lines = [of_line(by_line[site], claim) for site in order[: LIMITS.named]]
+    sentence = "; ".join(lines)
+    level = _composed(rest).level(claim)
+    if len(order) > 1 and math.isfinite(level):
+        sentence += f"; together they lose {claim.parameter} = {level:.6g}"
+    is_understood = _is_loss_exact(pair, rest) and _is_understood(pair, rest)
+    return [Finding("loss", order[0], sentence, is_understood)]
+
+
+def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
+    """Return the finding that events and choices alone exceed the claim."""
+    sites = [each.first.site for each in pair.moved if is_by_chance(each.first)]
+    site = sites[0] if sites else NOWHERE
+    outcomes = pair.outcomes
+    epsilon = outcomes.epsilon if outcomes is not None and outcomes.complete else 0.0
+    sentence = f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
+    return Finding("loss", site, sentence, not pair.opaque)
+
+
+def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
+    """Return True if the output can lose all that some releases lose on this pair."""
+    first, second = pair.first, pair.second
+    if pair.reordered:
+        return False
+    if not pair.is_settled:
+        # Records that are drawn take part seldom, which makes the loss smaller.
+        if any(map(is_sample, first.releases)):
+            return False
+        # The output may hide a choice, unless every other outcome of it was tried and
+        # gave another output, or a name exists on one input alone.
+        revealed = pair.outcomes.telling if pair.outcomes is not None else frozenset()
+        by_chance = [each.first for each in moved if is_by_chance(each.first)]
+        is_revealed = all(release.number in revealed for release in by_chance)
+        if not is_revealed and not any(map(_has_other_names, moved)):
+            return False
+    # Noise on each record has one row more on one input, and rows correspond only as
+    # far as the output shows them.
+    for each in moved:
+        own = first.releases[each.first.number]
+        other = second.releases[each.second.number]
+        if own.shape != other.shape and not occurs(own.result, first.output):
+            return False
+    return True
+
+
+def _has_other_names(moved: Moved) -> bool:
+    has_delta = moved.loss is not None and moved.loss.delta > 0
+    return has_delta and moved.first.names != moved.second.names
+
+
+def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
+    """Return True if the trace understands releases and the uses of their draws."""
+    if pair.opaque and any(is_by_chance(each.first) for each in moved):
+        return False
+    releases = pair.first.releases
+    opaque = {each.number for each in releases if each.why or not each.is_known}
+    return not any(
+        opaque.intersection((each.first.number, *each.first.earlier)) for each in moved
+    )
+
+
+def _of_outputs(pair: PairRecord) -> list[Finding]:
+    """Return the differences of the outputs that no noise covers."""
+    outcomes, allowed = pair.outcomes, allowed_delta(pair.claim)
+    # A value that one input alone has may be revealed by its noise, within the δ.
+    if pair.shown:
+        chance = min(math.fsum(tail.chance for tail in pair.shown), 1.0)
+        if chance <= allowed * (1 + ROUNDING_OF_SUMS):
+            return []
+        site = max(pair.shown, key=lambda tail: tail.chance).release.site
+        sentence = f"line {site.line} releases a value that the other input does not have, and the output shows that with "
+        sentence += f"probability {chance:.3g}"
+        sentence += f"; the claim's δ is {allowed:.3g}" if allowed else ""
+        sentence += f": {pair.differ}" if pair.differ is not None else ""
+        return [Finding("round", site, sentence, not pair.opaque)]
+    # Outcomes that were all tried decide whether chance explains the difference.
+    if outcomes is not None:
+        is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
+        if outcomes.complete and is_above and outcomes.only is not None:
+            sentence = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
+            return [_round(pair, sentence)]
+        if outcomes.complete or outcomes.matched:
+            return []
+    # Without a repeated output, the difference may come from hidden draws.
+    if pair.differ is None or pair.repeats is False:
+        return []
+    sentence = f"outputs differ although all noisy values are equal: {pair.differ}"
+    return [_round(pair, sentence)]
+
+
+def _round(pair: PairRecord, sentence: str) -> Finding:
+    """Return a finding about the output, with the reason for which it may be wrong."""
+    if pair.differ is not None and pair.differ not in sentence:
+        sentence += f": {pair.differ}"
+    outcomes, reason = pair.outcomes, ""
+    if pair.doubt:
+        reason = f"; but {pair.doubt}"
+    elif pair.opaque:
+        reason = "; part of the draws is not understood"
+    elif pair.is_hidden:
+        reason = "; other orders or samples were not tried"
+    elif outcomes is not None and not outcomes.complete:
+        reason = f"; {outcomes.runs} outcomes were tried"
+    return Finding("round", NOWHERE, sentence + reason, not reason)
+
+
+def _of_control_flow(pair: PairRecord) -> list[Finding]:
+    """Return the lines at which the replay draws or seeds otherwise."""
+    found = []
+    for site, why in dict.fromkeys(pair.second.parted):
+        is_seed = "seeded" in why
+        sentence = f"line {site.line}: {why}"
+        found.append(Finding("seed" if is_seed else "flow", site, sentence, is_seed))
+    return found
+
+
+def _of_opaque_code(pair: PairRecord) -> list[Finding]:
+    """Return the lines that the trace does not understand."""
+    found, by_line = [], pair.by_line()
+    for site, why in pair.opaque:
+        unknown = [each for each in by_line.get(site, ()) if not each.first.is_known]
+        sentence = f"line {site.line}: {why}" if site.line else why
+        if unknown:
+            sentence = of_line(unknown)
+        found.append(Finding("opaque", site, sentence, False))
+    return found
+
+
+def _lossy(moved: Iterable[Moved]) -> list[Moved]:
+    """Return the releases with a positive loss."""
+    return [each for each in moved if each.loss is not None and any(each.loss)]
+
+
+def _composed(moved: Iterable[Moved]) -> ComposedLoss:
+    return ComposedLoss.of([each.loss for each in moved])
+
+
+def scale_of(release: Release) -> str:
+    """Return the scale of a release as text, or the range if entries have several."""
+    law = release.law
+    scales = np.abs(np.asarray(law.scale, float))
+    units = None if law.known is None else law.known.units
+    if units is not None:
+        # The shape parameter implies the scale.
+        scales = 1 / np.asarray(units(1.0, law.parameter), float)
+    smallest, largest = np.min(scales), np.max(scales)
+    if smallest == largest:
+        return f"{smallest:.6g}"
+    return f"{smallest:.6g} to {largest:.6g}"
+
+
+def what_it_does(release: Release) -> str:
+    """Return a clause such as 'line 31 adds Laplace noise of scale 1 to a value'."""
+    return f"line {release.site.line} {what_is_done(release)}"
+
+
+def what_is_done(release: Release) -> str:
+    """Return the same clause without the line."""
+    law, kind = release.law, release.kind
+    if kind == COIN:
+        return "decides by a draw of known probability"
+    if kind == CHOICE:
+        return "chooses by a table of probabilities"
+    if kind == MAXIMUM:
+        return f"takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
+    if law.declared is not None:
+        return f"calls {law.family}, which is trusted, on a value"
+    noise = f"{law.family}, whose law the trace does not know,"
+    if law.known is not None:
+        noise = f"{law.family} noise of scale {scale_of(release)}"
+    return f"uses {noise} by itself" if kind == ALONE else f"adds {noise} to a value"
+
+
+def moved_by(pairs: Sequence[Moved]) -> float:
+    """Return the move of the values of one line in the norm of their noise."""
+    law = max(pairs, key=size).first.law
+    distances = [pair.distance for pair in pairs]
+    if law.known is not None and law.known.norm == "L2":
+        return math.hypot(*distances)
+    return math.fsum(distances)
+
+
+def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
+    """Return the sentence of the releases of one line.
+
+    It has their move, and the scale that the claim needs.
+    """
+    largest = max(pairs, key=size)
+    release, other = largest.first, largest.second
+    distance, doing = moved_by(pairs), what_it_does(release)
+    times = f", {len(pairs)} times" if len(pairs) > 1 else ""
+    moves = f" that moves by {distance:.6g}"
+    if times:
+        moves = f"{times}: the values move by {distance:.6g} together"
+    faults = {pair.why for pair in pairs}
+    if "reuse" in faults:
+        fault = "noise that is used before or for another entry"
+        return (
+            f"{doing}{times}, with {fault}: the difference has no noise, and it moves"
+        )
+    if "scale" in faults:
+        return f"{doing}{times}; on the other input the scale is {scale_of(other)}: it depends on the data"
+    if "number" in faults:
+        return f"{doing}{times} that is {brief(release.location)} on one input and {brief(other.location)} on the other"
+    if "whole" in faults:
+        return f"{doing}{moves}: whole noise does not hide what is no whole number"
+    if release.kind in NAMED:
+        if not distance:
+            return f"{doing}{times}, the same on both inputs"
+        if math.isfinite(distance):
+            return f"{doing}{times}, whose logarithms move by {distance:.6g}"
+        return f"{doing}{times}, of which one is 0 on one input alone"
+    if largest.only and size(largest):
+        loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
+        return (
+            f"{doing}{moves}; the output shows only {largest.only}, for ε = {loss:.6g}"
+        )
+    if not distance:
+        return (
+            f"{doing}{times}, none of which moves"
+            if times
+            else f"{doing} that does not move"
+        )
+    if (
+        release.law.family == "Gaussian"
+        and isinstance(claim, PureDP)
+        and math.isfinite(distance)
+    ):
+        return f"{doing}{moves}; Gaussian noise is of no finite ε"
+    needed = needed_scale(release, distance, claim)
+    if needed is None:
+        return f"{doing}{moves}"
+    return f"{doing}{moves}; {claim} needs scale {needed:.6g}"
+
+
+def needed_scale(
+    release: Release, distance: float, claim: Claim | None
+) -> float | None:
+    """Return the scale of the noise at which a release alone satisfies a claim.
+
+    Returns:
+        The scale, or None if no single number decides it.
+    """
+    known = release.law.known
+    if claim is None or known is None or not math.isfinite(distance):
+        return None
+    if release.law.family == "Gaussian":
+        if isinstance(claim, GaussianDP):
+            return distance / claim.level
+        if isinstance(claim, ZeroConcentratedDP):
+            return distance / math.sqrt(2 * claim.level)
+        if not isinstance(claim, ApproxDP) or not claim.delta > 0:
+            return None
+        if not distance:
+            return 0.0
+        return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance)
+    is_linear = known.norm == "L1" and not known.is_part
+    if is_linear and isinstance(claim, PureDP | ApproxDP) and claim.level:
+        return distance / claim.level
+    return None
+
+
+def size(pair: Moved) -> float:
+    """Return a number that ranks releases by their loss."""
+    if pair.loss is None:
+        return 0.0
+    return pair.loss.epsilon + pair.loss.delta + math.sqrt(pair.loss.squared_mu)

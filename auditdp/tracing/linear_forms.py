@@ -18,8 +18,9 @@ import numpy as np
 from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw, law_of
 from auditdp.tracing.noise_families import FAMILIES, NoiseLaw, same
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
+from auditdp.tracing.shared_noise import law_and_groups
 from auditdp.tracing.sites import CodeLine
-from auditdp.tracing.watched_run import WatchedRun, law_and_groups
+from auditdp.tracing.watched_run import WatchedRun
 
 SHOWING = ("is in the output", "is printed")
 """Uses that show a number as it is."""

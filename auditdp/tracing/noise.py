@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditdp.tracing.alignment import compare
 from auditdp.tracing.draws import ALONE, COIN, MAX_NOISE_RANGE, NOISY, Term, WatchedDraw
+from auditdp.tracing.event_comparisons import compare
 from auditdp.tracing.linear_forms import (
     LAZY,
     Form,

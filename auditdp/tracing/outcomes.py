@@ -1,58 +1,48 @@
-"""Other outcomes of events and choices: the law of what the code decides by chance, for the same noisy values.
+"""Law of the output over the outcomes that chance decides, for fixed noisy values.
 
-Randomised response draws a coin that does not depend on the data and turns the answer round by it, so with the same coin the
-outputs differ on every pair. What counts is the law of the output. Here every outcome of the events and choices of a run is
-forced in turn, on both inputs, with the noisy values as recorded; the probability of each is known, so the law of the output
-given these values is exact where all outcomes fit into the budget. Where they do not, those that differ from the
-recorded run in one outcome are looked at first.
-
-A noisy value that one input alone has: how often does the output show it?
-
-A count that is released only where it reaches a threshold, for a key that only one input has, is private by the tail of its
-noise: with the value forced below the threshold both outputs are the same, above it they differ. The probability of the
-results at which they differ is the δ that it costs, exact for whole noise in the range that is tried, and up to the
-bisection for other noise.
+Randomised response draws a coin that does not depend on the data and inverts the answer
+by it, so with the same coin the outputs differ on every pair. The law of the output is
+what counts. Here every outcome of the events and choices of a run is forced on both
+inputs, and the noisy values keep their recorded results. The probability of each
+outcome is known, so the law of the output given the noisy values is exact if the run
+budget suffices for all outcomes. If it does not, runs that differ from the recorded one
+in a single outcome come first.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
-from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, NOISY, Release
-from auditdp.tracing.losses import chance
-from auditdp.tracing.outputs import where_differ
+from auditdp.tracing.chance import is_by_chance, other_outcomes, probability_of
+from auditdp.tracing.draws import CHOICE, Release
+from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.watched_run import TracedRun
 
 MOST_RUNS = 64
-"""Runs on each input, at most."""
-MOST_OUTCOMES = 16
-"""Outcomes of one choice that are tried, at most."""
-MOST_PERMUTED = 3
-"""Items of which every order is tried, at most."""
+"""Default limit of the runs on each input."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What chance decides on a pair, given the recorded noisy values.
+    """Law of the output on both inputs, given the recorded noisy values.
 
     Attributes:
-        masses: For each output seen, its probability on both inputs.
+        masses: Probability of each output on both inputs, by the key of the output.
         complete: Whether all outcomes were tried.
-        matched: Whether the recorded output was seen on the other input.
-        only: An output that one input alone gives, and the runs that gave it; None where there is none.
-        runs: How many runs were made.
-        outputs: For each output seen, itself.
-        telling: Numbers of recorded choices of which every other outcome that was tried, alone, gave another output.
+        matched: Whether the recorded output occurred on the other input.
+        only: A run whose output one input alone gives; None if there is none.
+        runs: Number of runs.
+        outputs: The outputs by their keys.
+        telling: Numbers of the recorded choices that the output reveals: every other
+            outcome that was tried alone gave another output.
     """
 
     masses: Mapping[bytes, tuple[float, float]]
@@ -65,345 +55,130 @@ class Outcomes:
 
     @property
     def epsilon(self) -> float:
-        """The largest |ln p/p′| over the outputs that both inputs give."""
-        return max(
-            (abs(math.log(p / q)) for p, q in self.masses.values() if p > 0 and q > 0),
-            default=0.0,
-        )
+        """The largest log ratio of probabilities of outputs that both inputs give."""
+        both = [(p, q) for p, q in self.masses.values() if p > 0 and q > 0]
+        return max((abs(math.log(p / q)) for p, q in both), default=0.0)
 
     @property
     def delta(self) -> float:
-        """The probability of the outputs that one input alone gives, the larger of both directions."""
-        first = math.fsum(p for p, q in self.masses.values() if q <= 0)
-        second = math.fsum(q for p, q in self.masses.values() if p <= 0)
-        return max(first, second)
+        """Probability of outputs that one input alone gives, in the worse direction."""
+        return self.delta_at(math.inf)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return Σ (p − e^ε p′)₊, the larger of both directions."""
-        factor = math.exp(min(epsilon, 700.0))
+        """Return Σ (p − e^ε p′)₊, in the worse direction."""
+        if epsilon == math.inf:
+            pairs = self.masses.values()
+            first = math.fsum(p for p, q in pairs if q <= 0)
+            return max(first, math.fsum(q for p, q in pairs if p <= 0))
+        factor = math.exp(min(epsilon, LIMITS.exponent))
         first = math.fsum(max(p - factor * q, 0.0) for p, q in self.masses.values())
-        return max(
-            first, math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values())
-        )
-
-
-def is_by_chance(release: Release) -> bool:
-    """Return whether a release has few outcomes, each of which can be forced."""
-    if release.kind in (COIN, CHOICE, MAXIMUM):
-        return True
-    if release.kind != ALONE or release.law.family not in (
-        "integer",
-        "choice of items",
-        "permutation",
-    ):
-        return False
-    count = float(np.max(release.law.parameter))
-    if release.law.family == "permutation":
-        return count <= MOST_PERMUTED
-    return count ** math.prod(release.shape) <= MOST_OUTCOMES
+        second = math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values())
+        return max(first, second)
 
 
 def explored(
-    trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS
+    trace: Trace, recorded: TracedRun, neighbour: Any, max_runs: int = MOST_RUNS
 ) -> Outcomes:
-    """Return the law of the output on both inputs, over the outcomes of events and choices.
+    """Return the law of the output on both inputs, over the outcomes of chance.
 
     Args:
         trace: Of the function.
-        recorded: A run on the one input.
-        neighbour: The other input.
-        most: Runs on each input.
+        recorded: A run on the first input.
+        neighbour: The second input.
+        max_runs: Limit of the runs on each input.
     """
-    sides: list[dict[bytes, float]] = []
-    complete, runs = True, 0
-    examples: dict[bytes, TracedRun] = {}
+    own_key = output_key(recorded.output)
+    # Both inputs replay one book of draws, which grows with the outcomes that are
+    # tried.
     book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
-    tells: dict[int, bool] = {}
-    choices = {
-        release.number for release in recorded.releases if release.kind == CHOICE
-    }
+    masses: list[dict[bytes, float]] = []
+    examples: dict[bytes, TracedRun] = {}
+    reveals: dict[int, bool] = {}
+    is_complete, runs = True, 0
     for data in (recorded.data, neighbour):
-        masses: dict[bytes, float] = {}
+        masses.append(defaultdict(float))
+        # The recorded outcomes come first, then those that differ in one outcome.
         waiting: deque[dict[int, Any]] = deque([{}])
         made = 0
-        while waiting and made < most:
+        while waiting and made < max_runs:
             forced = waiting.popleft()
             run = trace.replay(data, book, forced=forced)
             made += 1
-            _extend(book, run)
+            # Draws and releases that only this outcome leads to are the same on both
+            # inputs.
+            _add_missing(book.draws, run.draws, lambda d: (d.site, d.method))
+            _add_missing(book.releases, run.releases, lambda r: (r.site, r.law.family))
             key = output_key(run.output)
             decided = [release for release in run.releases if is_by_chance(release)]
-            masses[key] = masses.get(key, 0.0) + math.prod(map(chance, decided))
+            masses[-1][key] += math.prod(map(probability_of, decided))
             examples.setdefault(key, run)
-            changed = _only_change(recorded, forced) if not sides else None
-            if changed in choices:
-                tells[changed] = tells.get(changed, True) and key != output_key(
-                    recorded.output
-                )
-            whole = _push(waiting, decided, forced)
-            complete = complete and whole
-        complete = complete and not waiting
+            changed = _changed_choice(recorded, forced)
+            if len(masses) == 1 and changed is not None:
+                reveals[changed] = reveals.get(changed, True) and key != own_key
+            is_complete &= _add_later_outcomes(waiting, decided, forced)
+        is_complete = is_complete and not waiting
         runs += made
-        sides.append(masses)
-    both = {
-        key: (sides[0].get(key, 0.0), sides[1].get(key, 0.0))
-        for key in {*sides[0], *sides[1]}
-    }
-    matched = sides[1].get(output_key(recorded.output), 0.0) > 0
+    both = {key: (masses[0][key], masses[1][key]) for key in examples}
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
-    only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
-    outputs = {key: run.output for key, run in examples.items()}
-    telling = frozenset(number for number, tell in tells.items() if tell)
-    return Outcomes(both, complete, matched, only, runs, outputs, telling)
+    likeliest = max(alone, key=lambda key: max(both[key]), default=None)
+    return Outcomes(
+        both,
+        is_complete,
+        masses[1][own_key] > 0,
+        None if likeliest is None else examples[likeliest],
+        runs,
+        {key: run.output for key, run in examples.items()},
+        frozenset(number for number, is_revealed in reveals.items() if is_revealed),
+    )
 
 
-def _only_change(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
-    """Return the last release that is forced, where all before it are forced to what was recorded."""
-    last = max(forced, default=-1)
-    alike = all(number < len(recorded.releases) for number in forced) and all(
-        np.array_equal(recorded.releases[number].result, forced[number])
-        for number in forced
+def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
+    """Return the recorded choice that alone differs in a run, or None."""
+    releases, last = recorded.releases, max(forced, default=-1)
+    if not 0 <= last < len(releases) or releases[last].kind != CHOICE:
+        return None
+    is_unchanged = all(
+        np.array_equal(releases[number].result, result)
+        for number, result in forced.items()
         if number != last
     )
-    return last if alike and last >= 0 else None
+    return last if is_unchanged else None
 
 
-def _extend(book: TracedRun, run: TracedRun) -> None:
-    """Add to the record what only other outcomes lead to, so that both inputs get the same draws and noisy values."""
-    have, seen = Counter((d.site, d.method) for d in book.draws), Counter[Any]()
-    for draw in run.draws:
-        seen[key := (draw.site, draw.method)] += 1
-        if seen[key] > have[key]:
-            book.draws.append(draw)
-    have, seen = Counter((r.site, r.law.family) for r in book.releases), Counter()
-    for release in run.releases:
-        seen[key := (release.site, release.law.family)] += 1
-        if seen[key] > have[key]:
-            book.releases.append(release)
+def _add_missing(
+    kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
+) -> None:
+    """Append the items of a run of which the record has fewer with the same key."""
+    counts, passed = Counter(map(key, kept)), Counter[Any]()
+    for item in made:
+        passed[key(item)] += 1
+        if passed[key(item)] > counts[key(item)]:
+            kept.append(item)
 
 
-def _push(
-    waiting: deque[dict[int, Any]], decided: list[Release], forced: Mapping[int, Any]
+def _add_later_outcomes(
+    waiting: deque[dict[int, Any]],
+    decided: Sequence[Release],
+    forced: Mapping[int, Any],
 ) -> bool:
-    """Add the runs that differ from one in a later outcome; return whether all of them were added."""
-    whole, last = True, max(forced, default=-1)
+    """Add runs with another later outcome, and return whether all were added."""
+    is_all, last = True, max(forced, default=-1)
     for place, release in enumerate(decided):
         if release.number <= last:
             continue
+        # The earlier outcomes are forced as well: else they would be as recorded.
         before = {earlier.number: earlier.result for earlier in decided[:place]}
-        others, all_of_them = _others(release)
-        whole = whole and all_of_them
+        others, is_all_of_it = other_outcomes(release)
+        is_all = is_all and is_all_of_it
         waiting.extend({**before, release.number: other} for other in others)
-    return whole
-
-
-def other_outcome(release: Release) -> Any:
-    """Return another outcome of an event or a choice; None where there is none, or the release is neither."""
-    return next(_others(release)[0], None) if is_by_chance(release) else None
-
-
-def _others(release: Release) -> tuple[Iterator[Any], bool]:
-    """Return the other outcomes of a release that have a probability, and whether these are all."""
-    size = math.prod(release.shape)
-    if release.law.family == "permutation":
-        orders = map(np.array, itertools.permutations(range(size)))
-        return (
-            order for order in orders if not np.array_equal(order, release.result)
-        ), True
-    if release.kind == COIN:
-        p = np.broadcast_to(np.asarray(release.location, float), release.shape)
-        if not release.shape:
-            possible = 0 < p < 1 or bool(release.result) != bool(p >= 1)
-            return iter([not release.result] if possible else []), True
-        count = 2
-    else:
-        count = (
-            int(float(release.law.parameter))
-            if release.kind == ALONE
-            else len(np.ravel(release.location))
-        )
-        if not release.shape:
-            table = None if release.kind == ALONE else np.ravel(release.location)
-            start = int(release.location or 0) if release.kind == ALONE else 0
-            names = [
-                start + k
-                for k in range(count)
-                if start + k != release.result
-                and (table is None or table[k] > 0 or release.kind == MAXIMUM)
-            ]
-            return iter(names[:MOST_OUTCOMES]), len(names) <= MOST_OUTCOMES
-    if count**size <= MOST_OUTCOMES:
-        made = (
-            np.array(each).reshape(release.shape)
-            for each in itertools.product(range(count), repeat=size)
-        )
-        kept = [each.astype(bool) if release.kind == COIN else each for each in made]
-        return (each for each in kept if not np.array_equal(each, release.result)), True
-    return itertools.islice(_single(release, count), MOST_OUTCOMES), False
-
-
-def _single(release: Release, count: int) -> Iterator[Any]:
-    """Yield results that differ in one entry."""
-    for place in range(math.prod(release.shape)):
-        for value in range(count):
-            made = np.array(release.result)
-            if made.flat[place] != value:
-                made.flat[place] = value
-                yield made
+    return is_all
 
 
 def output_key(output: Any) -> bytes:
-    """Return bytes that outputs share which are the same, their types included."""
+    """Return bytes that two outputs share if they are equal, types included."""
     if isinstance(output, Raised):
         return str(output).encode()
     try:
         return np.array(list(leaves(output)), float).tobytes() + form_key(output)
-    except Exception:  # of a type that no output of an audit may have
+    except Exception:  # a type that no output of an audit may have
         return repr(output).encode()
-
-
-WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
-"""Distances from the value that are looked at first, of whole noise."""
-GRID = (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)
-"""The same for other noise, in scales of it."""
-BISECTIONS = 30
-
-
-@dataclass(frozen=True)
-class ShownTail:
-    """A release that one input alone has.
-
-    Attributes:
-        release: The release.
-        chance: The probability of results at which the outputs differ.
-        outputs: Some of these, on the input of the recorded run and on the other one.
-    """
-
-    release: Release
-    chance: float
-    outputs: Sequence[tuple[Any, Any]]
-
-
-def unmatched(first: TracedRun, second: TracedRun) -> list[tuple[TracedRun, Release]]:
-    """Return the releases of a record and its replay that correspond to none of the other, with the run that has them."""
-    used = {release.recorded for release in second.releases}
-    alone = [
-        (first, release) for release in first.releases if release.number not in used
-    ]
-    return alone + [
-        (second, release) for release in second.releases if release.recorded is None
-    ]
-
-
-def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] | None:
-    """Return how often the output shows each noisy number that one input alone has.
-
-    Args:
-        trace: Of the function.
-        first: A recorded run.
-        second: Its replay.
-
-    Returns:
-        One for each; None where one of them is no number with known noise, or shows at every result.
-    """
-    found = []
-    for run, release in unmatched(first, second):
-        known = release.law.known
-        if (
-            release.kind != NOISY
-            or release.shape
-            or known is None
-            or known.log_density is None
-        ):
-            return None
-        if not known.is_whole and known.distribution is None:
-            return None
-        differs = _Differs(
-            trace, run, release.number, second if run is first else first
-        )
-        chance = (
-            _whole(release, differs)
-            if known.is_whole
-            else _continuous(release, differs)
-        )
-        outputs = (
-            differs.outputs
-            if run is first
-            else [(there, here) for here, there in differs.outputs]
-        )
-        found.append(ShownTail(release, chance, outputs))
-    return found
-
-
-class _Differs:
-    """Tells whether outputs differ where one release has another result, and keeps the outputs that do."""
-
-    def __init__(
-        self, trace: Trace, run: TracedRun, number: int, other: TracedRun
-    ) -> None:
-        self._trace, self._run, self._number, self._other = trace, run, number, other
-        self.outputs: list[tuple[Any, Any]] = []
-
-    def __call__(self, result: float) -> bool:
-        forced = self._trace.replay(
-            self._run.data, self._run, forced={self._number: result}
-        )
-        other = self._trace.replay(self._other.data, forced)
-        if where_differ(forced.output, other.output) is None:
-            return False
-        self.outputs.append((forced.output, other.output))
-        return True
-
-
-def _whole(release: Release, differs: Callable[[float], bool]) -> float:
-    """Return the sum of the probabilities of the whole numbers around the value at which outputs differ.
-
-    Between two points of a grid at which outputs both differ, or are both the same, they are taken to be so as well.
-    """
-    start = int(np.rint(float(release.location or 0)))
-    points = [start + k for k in WHOLE_GRID]
-    states = [differs(point) for point in points]
-    shows = dict(zip(points, states, strict=True))
-    for (a, before), (b, after) in pairwise(zip(points, states, strict=True)):
-        low, high = a, b
-        while before != after and high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if differs(middle) == before else (low, middle)
-        shows |= {k: before if k <= low else after for k in range(a + 1, b)}
-    return math.fsum(
-        math.exp(release.law.log_likelihood(start, k))
-        for k, shown_there in shows.items()
-        if shown_there
-    )
-
-
-def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
-    """Return the probability of the intervals in which outputs differ, their ends found by bisection."""
-    law, start = release.law, float(release.location or 0.0)
-    scale, known = abs(float(law.scale)), release.law.known
-    assert known is not None
-    distribution: Any = known.distribution
-    points = [start + scale * t for t in GRID]
-    states = [differs(point) for point in points]
-    between = pairwise(zip(points, states, strict=True))
-    ends = [
-        _end(a, b, before, differs)
-        for (a, before), (b, after) in between
-        if before != after
-    ]
-    state, total = states[0], 0.0
-    for edges in pairwise([-math.inf, *ends, math.inf]):
-        if state:
-            low, high = (
-                distribution((edge - start) / scale, law.parameter) for edge in edges
-            )
-            total += float(high - low)
-        state = not state
-    return total
-
-
-def _end(a: float, b: float, before: bool, differs: Callable[[float], bool]) -> float:
-    for _ in range(BISECTIONS):
-        middle = (a + b) / 2
-        a, b = (middle, b) if differs(middle) == before else (a, middle)
-    return (a + b) / 2

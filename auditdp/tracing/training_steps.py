@@ -1,7 +1,9 @@
-"""What a run did beside what the accountant of its claim was told of: how often noise was added, how much, to which batches.
+"""Comparison of a traced training run with the parameters of its claim's accountant.
 
-Only a claim with the curve of an accountant of Poisson batches says all of that. A difference is where to look, and no loss:
-an accountant may have been told more than was done.
+The parameters are the noise multiplier, the number of steps and the Poisson sampling
+rate. Only a claim with the curve of an accountant of Poisson batches has them. A
+difference is a place to look at and no loss: the accountant's parameters may be worse
+than the run.
 """
 
 from __future__ import annotations
@@ -10,204 +12,197 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from auditdp.accountants.dp_sgd_parameters import Poisson
 from auditdp.claims.curves import AccountedDP
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import ALONE, COIN, NOISY, Release
+from auditdp.tracing.limits import ROUNDING_OF_SUMS
 from auditdp.tracing.losses import Moved
+from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
 
-if TYPE_CHECKING:
-    from auditdp.tracing.pair import PairTrace
 
-SAMPLES = ("permutation", "choice of items", "integer")
-"""Families of draws by which records are put in order or chosen."""
-CLOSE = 1e-6
-"""How far, relatively, rounding may take what was run from what the accountant was told."""
-
-
-def is_sample(release: Release) -> bool:
-    """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
-    drawn = release.kind == COIN or (
-        release.kind == ALONE and release.law.family in SAMPLES
-    )
-    return release.of_record or (drawn and bool(release.shape))
-
-
-def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
-    """Yield where a run differs from what the accountant of its claim was told, each with its line."""
-    told = _told(trace)
-    noisy = {
-        site: _gaussian(pairs)
-        for site, pairs in trace.by_line().items()
-        if _gaussian(pairs)
-    }
-    if told is None or not noisy:
+def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
+    """Yield each difference of a run and its accountant's parameters, with its line."""
+    stated = _stated(pair)
+    by_line = _gaussian_lines(pair)
+    if stated is None or not by_line:
         return
-    samples = [release for release in trace.first.releases if is_sample(release)]
-    other_draws = any(
-        release.kind == ALONE and not is_sample(release)
-        for release in trace.first.releases
-    )
-    if (
-        not other_draws and not trace.opaque
-    ):  # another draw may decide which records are in a batch, and how many
-        yield from _batches(samples, told)
-    # Moves are those of the same batches only where each record has a coin of its own, which both inputs share.
-    matched = (
+    samples = [release for release in pair.first.releases if is_sample(release)]
+    draws = [release for release in pair.first.releases if release.kind == ALONE]
+    has_other_draws = not all(map(is_sample, draws))
+    if not has_other_draws and not pair.opaque:
+        # Other draws may decide which records are in a batch, and how many.
+        yield from _batch_differences(samples, stated)
+    # The moves are those of equal batches only if each record has a coin of its own,
+    # which both inputs share.
+    is_matched = (
         all(release.kind == COIN for release in samples)
-        and not other_draws
-        and not trace.second.parted
+        and not has_other_draws
+        and not pair.second.parted
     )
-    steps_anywhere = _is_anywhere(noisy.values(), told)
-    for site, pairs in noisy.items():
-        times = min(Counter(pair.first.shape for pair in pairs).values())
-        if times != told.steps and not steps_anywhere:
+    is_one_step_a_line = _is_one_step_a_line(by_line.values(), stated)
+    for site, moved in by_line.items():
+        line = f"line {site.line} adds noise"
+        times = min(Counter(each.first.shape for each in moved).values())
+        if times != stated.steps and not is_one_step_a_line:
             yield (
                 site,
-                f"line {site.line} adds noise {times:,} times; the accountant was told of {told.steps:,} steps",
+                f"{line} {times:,} times; the accountant was told of {stated.steps:,} steps",
             )
-        most = max(pairs, key=lambda pair: pair.distance)
-        scale = float(np.min(np.abs(most.first.law.scale)))
-        if (
-            matched
-            and most.distance
-            and scale / most.distance < told.noise_multiplier * (1 - CLOSE)
-        ):
+        farthest = max(moved, key=lambda each: each.distance)
+        if not is_matched or not farthest.distance:
+            continue
+        scale = _scale(farthest)
+        multiplier = scale / farthest.distance
+        if multiplier < stated.noise_multiplier * (1 - ROUNDING_OF_SUMS):
             yield (
                 site,
-                f"line {site.line} adds noise of scale {scale:.6g} to a value that moves by {most.distance:.6g}, a "
-                f"multiplier of {scale / most.distance:.6g}; the accountant was told of {told.noise_multiplier:.6g}",
+                f"{line} of scale {scale:.6g} to a value that moves by {farthest.distance:.6g}, a "
+                f"multiplier of {multiplier:.6g}; the accountant was told of {stated.noise_multiplier:.6g}",
             )
 
 
-def as_run(trace: PairTrace, other: float | None = None) -> Poisson | None:
-    """Return what an accountant of Poisson batches is to be told of a run whose every step moves as far as one on the pair.
+def _batch_differences(
+    samples: Sequence[Release], stated: Poisson
+) -> Iterator[tuple[CodeLine, str]]:
+    batches = f"the accountant was told of Poisson batches at rate {stated.rate:.6g}"
+    if not samples and stated.rate < 1:
+        yield NOWHERE, f"no line draws which records are in a batch; {batches}"
+    for site, release in {release.site: release for release in samples}.items():
+        line = f"line {site.line}"
+        if release.kind != COIN:
+            family = release.law.family
+            yield (
+                site,
+                f"{line} draws records by {family}; {batches}, each record by its own coin",
+            )
+            continue
+        rates = np.unique(np.asarray(release.location, float))
+        if not np.allclose(rates, stated.rate, rtol=ROUNDING_OF_SUMS):
+            rate = f"{rates[0]:.6g}"
+            if len(rates) > 1:
+                rate += f" to {rates[-1]:.6g}"
+            yield site, f"{line} takes records with probability {rate}; {batches}"
 
-    None where lines add noise different numbers of times, or batches are others; with ``other`` these have it as their rate.
+
+def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
+    """Return the parameters of a run whose steps all move as the farthest one.
+
+    Args:
+        pair: The pair.
+        rate: Sampling rate of batches that are not Poisson batches; None accepts no
+            such batches.
+
+    Returns:
+        The parameters, or None if lines add noise different numbers of times, or
+        sampling rates differ.
     """
+    samples = [release for release in pair.first.releases if is_sample(release)]
     rates: list[Any] = [
-        r.location if r.kind == COIN else other
-        for r in trace.first.releases
-        if is_sample(r)
+        release.location if release.kind == COIN else rate for release in samples
     ]
-    lines = [*map(_gaussian, trace.by_line().values())]
-    told = _told(trace)
-    if told is not None and _is_anywhere(lines, told):
-        lines = [[*chain.from_iterable(lines)]]
-    parts = [part for pairs in lines for part in _by_shape(pairs)]
+    lines = list(_gaussian_lines(pair).values())
+    stated = _stated(pair)
+    if stated is not None and _is_one_step_a_line(lines, stated):
+        lines = [list(chain.from_iterable(lines))]
+    # Each parameter of a model has its own release in every step.
+    parts = [part for moved in lines for part in _by_shape(moved)]
     if not rates or not parts or len({len(part) for part in parts}) > 1:
         return None
-    if (
-        any(rate is None or np.ndim(rate) or rate != rates[0] for rate in rates)
-        or not 0 < rates[0] <= 1
-    ):
+    if any(each is None or np.ndim(each) or each != rates[0] for each in rates):
         return None
-    ratios = [
-        [pair.distance / float(np.min(np.abs(pair.first.law.scale))) for pair in part]
-        for part in parts
-    ]
+    ratios = [[each.distance / _scale(each) for each in part] for part in parts]
+    # Releases of one step compose to one of the norm of their ratios.
     farthest = float(np.linalg.norm(ratios, axis=0).max())
-    return Poisson(1 / farthest, float(rates[0]), len(parts[0])) if farthest else None
+    if not 0 < rates[0] <= 1 or not farthest:
+        return None
+    return Poisson(1 / farthest, float(rates[0]), len(parts[0]))
 
 
 def cost_as_run(
-    trace: PairTrace, other: float | None = None
+    pair: PairRecord, rate: float | None = None
 ) -> tuple[Poisson, float] | None:
-    """Return what was run, and what it costs at least by an accountant; None where that is no more than the claim.
+    """Return the parameters of a run, and a lower bound of its ε by an accountant.
 
-    That every step is released, and can move as far as one on the pair, is assumed.
+    It assumes that every step is released, and can move as far as one on the pair.
+
+    Returns:
+        Both, or None if the bound does not exceed the claim.
     """
-    claim, ran = trace.claim, as_run(trace, other)
+    claim, ran = pair.claim, as_run(pair, rate)
     if ran is None or not isinstance(claim, AccountedDP):
         return None
-    lower = _least(ran.noise_multiplier, ran.rate, ran.steps, claim.quoted)
+    lower = _lower_epsilon(ran.noise_multiplier, ran.rate, ran.steps, claim.quoted)
     return None if lower <= claim.level else (ran, lower)
 
 
 @lru_cache(maxsize=64)
-def _least(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
-    from auditdp.accountants.dp_sgd_poisson import (
-        PLDLower,
-    )  # slow to load: only where it is needed
+def _lower_epsilon(
+    noise_multiplier: float, rate: float, steps: int, delta: float
+) -> float:
+    # The module is slow to load, so it is imported only if it is needed.
+    from auditdp.accountants.dp_sgd_poisson import PLDLower
 
     return PLDLower(noise_multiplier, rate, steps).epsilon_at(delta)
 
 
-def is_suspect(trace: PairTrace) -> bool:
-    """Return whether a run was not what the accountant was told, so that the claim may fail where records are drawn.
+def is_suspect(pair: PairRecord) -> bool:
+    """Return True if a run differs from its accountant so that the claim may fail.
 
-    Its steps cost more than the claim, shuffled batches as Poisson ones do; or which records were drawn decides numbers of
-    the output that no noise is added to.
+    Its steps cost more than the claim, if shuffled batches cost as much as Poisson
+    ones. Or the records that were drawn decide numbers of the output that have no
+    noise.
     """
-    told = _told(trace)
-    samples = [release for release in trace.first.releases if is_sample(release)]
-    if not samples or trace.opaque:
+    stated = _stated(pair)
+    samples = [release for release in pair.first.releases if is_sample(release)]
+    if not samples or pair.opaque:
         return False
-    shows = (
-        trace.differ is not None
-        and trace.repeats is not False
-        and not trace.doubt
-        and not trace.second.parted
-    )
-    tried = trace.outcomes is not None and (
-        trace.outcomes.complete or trace.outcomes.matched
-    )
+    outcomes = pair.outcomes
+    is_tried = outcomes is not None and (outcomes.complete or outcomes.matched)
+    differs = pair.differ is not None and pair.repeats is not False
     # The coins of randomised response decide outputs as well, for another claim.
-    if (
-        shows
-        and not tried
-        and (told is not None or all(release.kind != COIN for release in samples))
-    ):
+    has_coins = any(release.kind == COIN for release in samples)
+    is_by_sample = (
+        differs and not is_tried and not pair.doubt and not pair.second.parted
+    )
+    if is_by_sample and (stated is not None or not has_coins):
         return True
-    return told is not None and cost_as_run(trace, told.rate) is not None
+    return stated is not None and cost_as_run(pair, stated.rate) is not None
 
 
-def _told(trace: PairTrace) -> Poisson | None:
-    """Return what the accountant of the claim was told; None where it is none of Poisson batches."""
-    told = getattr(getattr(trace.claim, "curve", None), "describes", None)
-    return told if isinstance(told, Poisson) else None
+def _stated(pair: PairRecord) -> Poisson | None:
+    """Return the parameters of the claim's accountant of Poisson batches, or None."""
+    described = getattr(getattr(pair.claim, "curve", None), "describes", None)
+    return described if isinstance(described, Poisson) else None
 
 
-def _by_shape(pairs: Sequence[Moved]) -> list[list[Moved]]:
-    shapes = dict.fromkeys(pair.first.shape for pair in pairs)
-    return [[pair for pair in pairs if pair.first.shape == shape] for shape in shapes]
-
-
-def _is_anywhere(lines: Iterable[Sequence[Moved]], told: Poisson) -> bool:
-    """Return whether lines add noise as often as there are steps together, as where a step is at one of them."""
-    return set(
-        Counter(pair.first.shape for pairs in lines for pair in pairs).values()
-    ) == {told.steps}
-
-
-def _gaussian(pairs: Sequence[Moved]) -> list[Moved]:
-    return [
-        pair
-        for pair in pairs
-        if pair.first.kind == NOISY and pair.first.law.family == "Gaussian"
+def _gaussian_lines(pair: PairRecord) -> dict[CodeLine, list[Moved]]:
+    gaussian = [
+        each
+        for each in pair.moved
+        if each.first.kind == NOISY and each.first.law.family == "Gaussian"
     ]
+    return pair.by_line(gaussian)
 
 
-def _batches(
-    samples: Sequence[Release], told: Poisson
-) -> Iterator[tuple[CodeLine, str]]:
-    batches = f"the accountant was told of Poisson batches at rate {told.rate:.6g}"
-    if not samples and told.rate < 1:
-        yield NOWHERE, f"no line draws which records are in a batch; {batches}"
-    for site, release in {release.site: release for release in samples}.items():
-        if release.kind != COIN:
-            by = f"draws records by {release.law.family}; {batches}, each record by its own coin"
-            yield site, f"line {site.line} {by}"
-        elif not np.allclose(
-            np.asarray(release.location, float), told.rate, rtol=CLOSE
-        ):
-            rates = np.unique(np.asarray(release.location, float))
-            chance = f"{rates[0]:.6g}" + f" to {rates[-1]:.6g}" * (len(rates) > 1)
-            yield (
-                site,
-                f"line {site.line} takes records with probability {chance}; {batches}",
-            )
+def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
+    shapes = dict.fromkeys(each.first.shape for each in moved)
+    return [[each for each in moved if each.first.shape == shape] for shape in shapes]
+
+
+def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:
+    """Return True if all lines together add noise once a step.
+
+    Then each step may be a line of its own.
+    """
+    shapes = Counter(each.first.shape for moved in lines for each in moved)
+    return set(shapes.values()) == {stated.steps}
+
+
+def _scale(moved: Moved) -> float:
+    return float(np.min(np.abs(moved.first.law.scale)))

@@ -1,4 +1,7 @@
-"""Two versions of the code: the same input and the same generator under both, release by release."""
+"""Comparison of two versions of the code, release by release.
+
+Both run on the same input with the same generator.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from auditdp.claims.claim import Claim
-from auditdp.tracing import findings
 from auditdp.tracing.draws import CHOICE, COIN, Release
-from auditdp.tracing.findings import Printed
+from auditdp.tracing.findings import Printed, scale_of, what_it_does
+from auditdp.tracing.limits import ROUNDING
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import moves, same
 from auditdp.tracing.outcomes import MOST_RUNS
@@ -26,12 +29,12 @@ from auditdp.tracing.watched_run import TracedRun
 
 @dataclass(frozen=True, eq=False)
 class VersionChange:
-    """What differs between the versions at one release.
+    """The difference of the versions at one release.
 
     Attributes:
-        before: The release of the old version; None where the new one has it alone.
-        after: That of the new version; None where it is gone.
-        sentence: What differs.
+        before: The release of the old version; None if only the new one has it.
+        after: The release of the new version; None if only the old one has it.
+        sentence: The difference.
     """
 
     before: Release | None
@@ -41,16 +44,16 @@ class VersionChange:
 
 @dataclass(frozen=True, eq=False)
 class VersionsTrace(Printed):
-    """An old and a new version on the same input, and on the same pair where a neighbour was given.
+    """An old and a new version on the same input, and on a pair if there is one.
 
-    It says what differs on the input and the run looked at, and of no other.
+    Its differences are those on the recorded runs, and of no other.
 
     Attributes:
         old: The run of the old version.
-        new: The run of the new one.
-        changes: What differs, release by release, in the order of the new version.
-        output: Where the outputs differ; None where they are the same.
-        pairs: Both versions on the pair; None where there was no neighbour.
+        new: The run of the new version.
+        changes: The differences, release by release, in the order of the new version.
+        output: Place where the outputs differ; None if they are equal.
+        pairs: Both versions on the pair; None without a neighbour.
     """
 
     old: TracedRun
@@ -61,19 +64,16 @@ class VersionsTrace(Printed):
 
     @classmethod
     def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
-        """Return what differs between two versions that were traced on the same pair with the same generator."""
-        changes = list(_changes(old, new))
-        return cls(
-            old.first,
-            new.first,
-            changes,
-            where_differ(old.first.output, new.first.output),
-            (old, new),
-        )
+        """Return the comparison of two versions that were traced on one pair.
+
+        Both traces had the same generator.
+        """
+        output = where_differ(old.first.output, new.first.output)
+        return cls(old.first, new.first, list(_changes(old, new)), output, (old, new))
 
     @property
     def differs(self) -> bool:
-        """Whether anything was seen to differ."""
+        """True if any difference was observed."""
         return bool(self.changes) or self.output is not None
 
     def __str__(self) -> str:
@@ -93,92 +93,91 @@ def compare_versions(
     neighbour: Any = None,
     claim: Claim | None = None,
 ) -> VersionsTrace:
-    """Run two versions of a function on the same input with the same generator, and say what differs.
+    """Run two versions of a function with the same generator, and compare them.
 
     Args:
-        old: The version that stands.
-        new: The changed one.
+        old: The present version.
+        new: The changed version.
         data: The input.
-        rng: The generator; the old version's run leaves it where it is.
-        neighbour: Where it is given, both versions are compared on this pair, and values that move further are said.
-        claim: What both are to satisfy; for the pair.
+        rng: The generator; the old version's run advances it.
+        neighbour: The second input of a pair on which both versions are compared as
+            well, so that values that move farther are differences; None for no pair.
+        claim: The claim that both versions have to satisfy, for the pair.
     """
     other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)
-    generators = rng, copy.deepcopy(rng)
-    one, two = (
-        compare(Trace(version), data, other, generator, claim=claim, outcomes=outcomes)
-        for version, generator in zip((old, new), generators, strict=True)
-    )
-    found = VersionsTrace.of(one, two)
+    pairs = []
+    for version, generator in ((old, rng), (new, copy.deepcopy(rng))):
+        trace = Trace(version)
+        pairs.append(
+            compare(trace, data, other, generator, claim=claim, outcomes=outcomes)
+        )
+    found = VersionsTrace.of(*pairs)
     return replace(found, pairs=None) if neighbour is None else found
 
 
-def _changes(*pairs: PairTrace) -> Iterator[VersionChange]:
-    moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
-    old, new = (one.first.releases for one in pairs)
-    keys = [
-        [(release.kind, release.law.family, release.site.function) for release in side]
-        for side in (old, new)
-    ]
-    for tag, a, b, c, d in SequenceMatcher(
-        None, keys[0], keys[1], autojunk=False
-    ).get_opcodes():
-        common = min(b - a, d - c) if tag in ("equal", "replace") else 0
+def _changes(old: PairTrace, new: PairTrace) -> Iterator[VersionChange]:
+    before, after = old.first.releases, new.first.releases
+    old_moves, new_moves = (
+        {each.first.number: each for each in pair.moved} for pair in (old, new)
+    )
+    matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        # Releases that were replaced are compared as far as both versions have them.
+        common = 0
+        if tag in ("equal", "replace"):
+            common = min(end - start, new_end - new_start)
         for k in range(common):
-            before, after = old[a + k], new[c + k]
-            said = _difference(
-                before, after, moved[0].get(before.number), moved[1].get(after.number)
+            one, other = before[start + k], after[new_start + k]
+            sentence = _difference(
+                one, other, old_moves.get(one.number), new_moves.get(other.number)
             )
-            if said:
-                yield VersionChange(before, after, said)
-        for release in old[a + common : b]:
-            yield VersionChange(
-                release,
-                None,
-                f"gone: {findings.what_it_does(release)} of the old version",
-            )
-        for release in new[c + common : d]:
-            yield VersionChange(None, release, f"new: {findings.what_it_does(release)}")
+            if sentence:
+                yield VersionChange(one, other, sentence)
+        for release in before[start + common : end]:
+            sentence = f"gone: {what_it_does(release)} of the old version"
+            yield VersionChange(release, None, sentence)
+        for release in after[new_start + common : new_end]:
+            yield VersionChange(None, release, f"new: {what_it_does(release)}")
+
+
+def _keys(releases: Sequence[Release]) -> list[tuple[str, str, str]]:
+    return [(each.kind, each.law.family, each.site.function) for each in releases]
 
 
 def _difference(
     before: Release, after: Release, old: Moved | None, new: Moved | None
 ) -> str:
-    """Return in what two releases differ; nothing where they do not."""
-    said = []
-    if (before.kind, before.law.family) != (after.kind, after.law.family):
-        return f"{findings.what_it_does(after)}; the old version: {findings.what_it_does(before)}"
-    if not same(before.law.scale, after.law.scale) or not same(
-        before.law.parameter, after.law.parameter
-    ):
-        said.append(
-            f"the scale is {findings.scale_of(after)} and was {findings.scale_of(before)}"
-        )
+    """Return the difference of two releases as a sentence, or an empty text."""
+    law, old_law = after.law, before.law
+    if (before.kind, old_law.family) != (after.kind, law.family):
+        return f"{what_it_does(after)}; the old version: {what_it_does(before)}"
+    parts = []
+    is_same_scale = same(old_law.scale, law.scale)
+    if not is_same_scale or not same(old_law.parameter, law.parameter):
+        parts.append(f"the scale is {scale_of(after)} and was {scale_of(before)}")
     if before.shape != after.shape:
-        said.append(f"the shape is {after.shape} and was {before.shape}")
-    elif not _equal(before, after):
-        name = (
-            "the probability"
-            if before.kind == COIN
-            else "the table"
-            if before.kind == CHOICE
-            else "the value"
-        )
-        said.append(
-            f"{name} is {brief(after.location)} and was {brief(before.location)}"
-        )
-    if old is not None and new is not None and abs(new.distance - old.distance) > 1e-9:
-        said.append(f"it moves by {new.distance:.6g} and moved by {old.distance:.6g}")
-    return (
-        f"line {after.site.line} (line {before.site.line} of the old version): {'; '.join(said)}"
-        if said
-        else ""
-    )
+        parts.append(f"the shape is {after.shape} and was {before.shape}")
+    elif not _is_same_location(before, after):
+        names = {COIN: "the probability", CHOICE: "the table"}
+        name, values = names.get(before.kind, "the value"), (after, before)
+        now, then = (brief(release.location) for release in values)
+        parts.append(f"{name} is {now} and was {then}")
+    if old is not None and new is not None:
+        if abs(new.distance - old.distance) > ROUNDING:
+            now, then = f"{new.distance:.6g}", f"{old.distance:.6g}"
+            parts.append(f"it moves by {now} and moved by {then}")
+        if new.why == "reuse" and old.why != "reuse":
+            parts.append("its noise is used before or for another entry")
+    if not parts:
+        return ""
+    lines = f"line {after.site.line} (line {before.site.line} of the old version)"
+    return f"{lines}: {'; '.join(parts)}"
 
 
-def _equal(before: Release, after: Release) -> bool:
-    if before.location is None or after.location is None:
-        return before.location is after.location
-    return shape_of(before.location) == shape_of(after.location) and not any_of(
-        moves(before.location, after.location)
-    )
+def _is_same_location(before: Release, after: Release) -> bool:
+    values = before.location, after.location
+    if any(value is None for value in values):
+        return values[0] is values[1]
+    if shape_of(values[0]) != shape_of(values[1]):
+        return False
+    return not any_of(moves(*values))

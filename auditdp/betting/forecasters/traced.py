@@ -49,9 +49,9 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare, in_full
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.outcomes import MOST_RUNS
-from auditdp.tracing.training_steps import is_sample
 
 FittedRatio = tuple[Ratio, Law | None]
 """The log-odds of rows, and the law of these log-odds if it is estimated."""

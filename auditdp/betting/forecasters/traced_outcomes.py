@@ -28,7 +28,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Outcomes
-from auditdp.tracing.losses import tables_of
+from auditdp.tracing.chance import tables_of
 
 ANYWHERE = -1
 """The place of a number that counts wherever it is in the output."""

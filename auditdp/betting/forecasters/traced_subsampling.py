@@ -48,8 +48,8 @@ from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import COIN, NOISY, Release
-from auditdp.tracing.training_steps import is_sample
 from auditdp.tracing.watched_run import TracedRun
 
 RowsOf = Callable[[Sequence[Any]], Array]

@@ -24,8 +24,9 @@ from auditdp.claims.claim import Claim
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.tracing import PairTrace, Trace, in_full
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.training_steps import is_sample, is_suspect
+from auditdp.tracing.training_steps import is_suspect
 
 MAX_FULL_COMPARISONS = 6
 """Outcomes of random choices that are tried of a pair at the end of a search."""

@@ -45,8 +45,8 @@ from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare, in_full
+from auditdp.tracing.chance import is_sample
 from auditdp.tracing.outcomes import MOST_RUNS
-from auditdp.tracing.training_steps import is_sample
 
 
 @dataclass(frozen=True)

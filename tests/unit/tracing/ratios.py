@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from auditdp.tracing.chance import tables_of
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM
-from auditdp.tracing.losses import tables_of
 
 
 def log_ratio(pair):

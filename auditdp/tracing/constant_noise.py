@@ -1,0 +1,104 @@
+"""Noise that is added to a constant first, and only later to a value.
+
+Code fills noise into zeros, or draws the initial weights of a model. The sum of a
+constant and noise is a release by itself, so a value that is added later has no noise
+of its own, and outputs differ. Here the runs are made again with such sums as part of
+the noise. If the outputs differ still, what the code computes from the sum may hide the
+difference, or not: a run with other noise on the constants decides it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TypeVar
+
+import numpy as np
+
+from auditdp.tracing.draws import NOISY
+from auditdp.tracing.outputs import occurs, same_form, unequal_numbers
+from auditdp.tracing.pair_record import PairRecord
+from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.trace import Trace
+
+AnyPair = TypeVar("AnyPair", bound=PairRecord)
+
+
+def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
+    """Return a pair whose outputs differ, with noise on constants taken for noise.
+
+    Args:
+        trace: Of the function. It keeps the lines for later pairs.
+        pair: The pair.
+
+    Returns:
+        The comparison of new runs if their outputs are equal. Else the pair as it is,
+        with a doubt if noise on a constant may hide every number that differs.
+    """
+    lines = constant_lines(pair)
+    if not lines:
+        return pair
+    outputs = pair.first.output, pair.second.output
+    is_same_form = same_form(*outputs)
+    differ = unequal_numbers(*outputs) if is_same_form else frozenset()
+    unreached = trace.unreached.get(lines, frozenset())
+    # Noise does not hide a number that it does not reach.
+    if differ & unreached:
+        return pair
+    trace.tried.add(lines)
+    again = trace.again(pair.first, lines)
+    anew = type(pair).of(again, trace.replay(pair.second.data, again), pair.claim)
+    if anew.differ is None:
+        # Searches look at two runs of a pair, and have these lines from now on.
+        trace.constants |= lines
+        return anew
+    if not is_same_form:
+        return pair
+    doubt = _doubt(lines, anew)
+    if doubt:
+        differ = _unreached(trace, pair, lines, differ)
+    trace.unreached[lines] = unreached | differ
+    return pair if differ else replace(pair, doubt=doubt)
+
+
+def constant_lines(pair: PairRecord) -> frozenset[CodeLine]:
+    """Return the lines that add noise to values that move nowhere, such as zeros."""
+    noisy = [each for each in pair.moved if each.first.kind == NOISY]
+    moving = {each.first.site for each in noisy if each.distance or each.why}
+    return frozenset(each.first.site for each in noisy) - moving
+
+
+def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
+    """Return a sentence on noise that the output does not show, or an empty text."""
+    for each in pair.moved:
+        release = each.first
+        if release.site not in lines or each.distance:
+            continue
+        if not occurs(release.result, pair.first.output):
+            line = release.site.line
+            return f"what line {line} adds noise to does not move, and may hide it"
+    return ""
+
+
+def _unreached(
+    trace: Trace, pair: PairRecord, lines: frozenset[CodeLine], differ: frozenset[int]
+) -> frozenset[int]:
+    """Return the differing numbers that the noise of some lines does not change.
+
+    They are the same on either input if that noise is huge or absent, as where weights
+    are overwritten after they were initialised.
+    """
+    # Huge noise of the other sign changes whatever is computed from it.
+    for factor, run in product((-1e6, 0.0), (pair.first, pair.second)):
+        forced = {
+            release.number: factor * np.asarray(release.result)
+            for release in run.releases
+            if release.site in lines
+        }
+        other = trace.replay(run.data, pair.first, forced=forced).output
+        if not same_form(run.output, other):
+            return frozenset()
+        differ -= unequal_numbers(run.output, other)
+        if not differ:
+            break
+    return differ

@@ -1,0 +1,96 @@
+"""Recorded values in the types and shapes that a replay computes.
+
+A replay gets the recorded results of releases. They have to be of the type that the
+code computed, which may be an array or table of another library, and of its shape,
+which may be another one on a neighbour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.tracing.draws import Release, WatchedDraw
+from auditdp.tracing.noise_families import NoiseLaw, same
+from auditdp.tracing.plain_values import ndim, shape_of
+
+
+def is_array(value: Any) -> bool:
+    """Return True if a value is an array, a tensor, or a table of pandas."""
+    if isinstance(value, np.ndarray):
+        return True
+    return any(hasattr(value, name) for name in ("detach", "aval", "iloc"))
+
+
+def copied(value: Any) -> Any:
+    """Return an array as a copy of numpy's type, and any other value as it is."""
+    return np.array(of_tensor(value), subok=True) if is_array(value) else value
+
+
+def in_type_of(example: Any, values: Any) -> Any:
+    """Return numbers, given as an array, in the type of an example."""
+    if hasattr(example, "detach"):
+        made = example.new_tensor(values)
+        return made.requires_grad_() if example.requires_grad else made
+    if hasattr(example, "aval"):
+        return example.at[...].set(values)
+    if hasattr(example, "columns"):
+        return type(example)(values, index=example.index, columns=example.columns)
+    if hasattr(example, "iloc"):
+        return type(example)(values, index=example.index, name=example.name)
+    return values if isinstance(example, np.ndarray) else type(example)(values)
+
+
+def forced_result(computed: Any, recorded: Any) -> Any:
+    """Return a recorded result in the type that the code computed.
+
+    Entries that the record lacks are as computed, and so are imaginary parts: only the
+    real part has noise.
+    """
+    if not is_array(computed):
+        return computed if ndim(recorded) else _forced_number(computed, recorded)
+    made = copied(computed)
+    target = made.real if made.dtype.kind == "c" else made
+    source = np.real(recorded)
+    if target.ndim and ndim(source) == target.ndim:
+        sizes = map(min, target.shape, shape_of(source))
+        common = tuple(slice(0, size) for size in sizes)
+        with np.errstate(all="ignore"):
+            target[common] = source[common]
+    elif shape_of(source) == target.shape:
+        target[...] = source
+    return in_type_of(computed, made)
+
+
+def _forced_number(computed: Any, recorded: Any) -> Any:
+    kind = type(computed)
+    try:
+        if isinstance(computed, complex | np.complexfloating):
+            return kind(complex(np.real(recorded), computed.imag))
+        return recorded if kind is type(recorded) else kind(recorded)
+    except (TypeError, ValueError, OverflowError):
+        return recorded
+
+
+def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
+    """Return a recorded draw with another scale and location."""
+    ratio: Any = 1.0
+    with np.errstate(all="ignore"):
+        if not same(law.scale, draw.law.scale):
+            ratio = np.divide(np.asarray(law.scale, float), draw.law.scale)
+        moved = location + (copied(draw.numbers) - draw.location) * ratio
+    return in_type_of(draw.value, moved)
+
+
+def renamed_result(recorded: Release, names: tuple[Any, ...] | None) -> Any:
+    """Return a recorded result; of a choice, the places of the recorded items."""
+    if names is None or recorded.names is None or names == recorded.names:
+        return recorded.result
+    places: dict[Any, int] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, place)
+    chosen = [recorded.names[k] for k in np.ravel(recorded.result).tolist()]
+    moved = np.array([places.get(name, 0) for name in chosen])
+    return moved.reshape(shape_of(recorded.result))[()]

@@ -1,0 +1,310 @@
+"""Data of a pair: a recorded run, its replay, and the numbers that follow.
+
+Findings (`findings`) and the runs that confirm them (`prediction`) are computed from
+this record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+
+from auditdp.claims.claim import Claim
+from auditdp.tracing.chance import is_by_chance
+from auditdp.tracing.composed_loss import ComposedLoss
+from auditdp.tracing.draws import ALONE, NOISY
+from auditdp.tracing.limits import ABSOLUTE_ROUNDING, ROUNDING
+from auditdp.tracing.losses import Moved, compared
+from auditdp.tracing.noise_families import Loss, same
+from auditdp.tracing.outcomes import Outcomes
+from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.threshold_tails import ShownTail
+from auditdp.tracing.watched_run import TracedRun
+
+CORRELATED_NOISE = "what Gaussian noise loses that entries share is not known"
+"""Message for Gaussian noise that entries share in a way that is not computed."""
+HIDDEN_DRAWS = "the same draws give another output: it depends on something else"
+"""Message for a replay on the same input that gives another output."""
+Extent = Literal["full", "part", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRecord:
+    """A recorded run and its replay on a neighbour.
+
+    Everything in it holds for this pair and these runs, and is certified for no other.
+
+    Attributes:
+        first: The recorded run.
+        second: The replay.
+        moved: The releases that both runs have, in order.
+        claim: The claim with which the pair is compared, or None.
+        differ: Place where the outputs differ; None if they are equal.
+        outcomes: The law of the outcomes that chance decides; None if it was not
+            computed.
+        shown: How often the output reveals noisy numbers that one input alone has;
+            empty if this was not computed.
+        repeats: Whether a replay on the same input gave the same output; None if there
+            was no such replay.
+        doubt: A use of noise on a constant that may hide a differing number; else
+            empty.
+        fixed: Numbers of the releases whose noise is the same in every run.
+    """
+
+    first: TracedRun
+    second: TracedRun
+    moved: Sequence[Moved]
+    claim: Claim | None = None
+    differ: str | None = None
+    outcomes: Outcomes | None = None
+    shown: Sequence[ShownTail] = ()
+    repeats: bool | None = None
+    doubt: str = ""
+    fixed: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> Self:
+        """Return the comparison of a recorded run and its replay alone."""
+        differ = where_differ(first.output, second.output)
+        return cls(first, second, _common_releases(first, second), claim, differ)
+
+    @property
+    def noisy(self) -> list[Moved]:
+        """The releases that are values with noise, or noise alone."""
+        return [pair for pair in self.moved if not is_by_chance(pair.first)]
+
+    @property
+    def by_chance(self) -> bool:
+        """True if any release is an event or a choice."""
+        return any(is_by_chance(pair.first) for pair in self.moved)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if every outcome of events and choices was tried."""
+        return self.outcomes is not None and self.outcomes.complete
+
+    def by_line(
+        self, moved: Sequence[Moved] | None = None
+    ) -> dict[CodeLine, list[Moved]]:
+        """Return the releases, or some of them, by their line."""
+        lines: dict[CodeLine, list[Moved]] = defaultdict(list)
+        for pair in self.moved if moved is None else moved:
+            lines[pair.first.site].append(pair)
+        return dict(lines)
+
+    # Losses.
+
+    @cached_property
+    def losses(self) -> tuple[Loss | None, ...]:
+        """Loss of each release.
+
+        If all outcomes were tried, the releases by chance have one loss together, the
+        last.
+        """
+        outcomes = self.outcomes
+        if outcomes is None or not outcomes.complete:
+            return tuple(pair.loss for pair in self.moved)
+        delta = outcomes.delta if outcomes.delta > ABSOLUTE_ROUNDING else 0.0
+        return (*(pair.loss for pair in self.noisy), Loss(outcomes.epsilon, delta))
+
+    @cached_property
+    def composed(self) -> ComposedLoss:
+        """The composed loss of all releases."""
+        return ComposedLoss.of(self.losses)
+
+    @property
+    def level(self) -> float:
+        """The smallest level of a claim of this kind that the releases satisfy.
+
+        Raises:
+            ValueError: If there is no claim.
+        """
+        if self.claim is None:
+            raise ValueError(
+                "level: expected a claim, whose kind says what a level is; "
+                "give compare(..., claim=PureDP(1.0))"
+            )
+        return self.composed.level(self.claim)
+
+    @cached_property
+    def satisfies(self) -> bool | None:
+        """True if the losses satisfy the claim on this pair; None without a claim."""
+        claim, outcomes = self.claim, self.outcomes
+        if claim is None:
+            return None
+        has_noise = any(pair.loss and any(pair.loss) for pair in self.noisy)
+        if outcomes is None or not outcomes.complete or has_noise:
+            return self.composed.satisfies(claim)
+        # Chance alone decides, so the whole curve of the output is known.
+        return all(
+            outcomes.delta_at(float(e) * (1 + ROUNDING)) <= float(d) + ABSOLUTE_ROUNDING
+            for e, d in claim.statements()
+        )
+
+    @property
+    def share(self) -> float:
+        """Loss relative to the claim, 1 at the claim, for a search to maximise.
+
+        It is infinite if the outputs differ although no event or choice decides them.
+        """
+        if self.claim is None:
+            return self.composed.statements + math.sqrt(self.composed.squared_mu)
+        if self.differ and not self.by_chance:
+            return math.inf
+        return self.composed.share(self.claim)
+
+    @property
+    def covers(self) -> bool:
+        """True if nothing in this run contradicts that the losses are a bound.
+
+        See the theorem in `auditdp.tracing`. Other runs are not considered.
+        """
+        known = all(pair.loss is not None for pair in self.moved)
+        if self.extent != "full" or not known:
+            return False
+        return self.is_settled or (self.differ is None and not self.second.parted)
+
+    # Ranks, for searches among pairs.
+
+    @property
+    def apart(self) -> float:
+        """Distance of the laws of the releases, from 0 to 1.
+
+        It compares pairs whose loss has no bound.
+        """
+        return max((pair.apart for pair in self.moved), default=0.0)
+
+    @cached_property
+    def scales_apart(self) -> float:
+        """Distance of the noisy values in standard scales, moves and scales together.
+
+        It is finite also where no loss is bounded.
+        """
+        squares = 0.0
+        for moved in self.noisy:
+            sides = (moved.first.law, moved.second.law)
+            scales = [np.abs(np.asarray(law.scale, float)) for law in sides]
+            is_noise = moved.first.kind == NOISY and sides[0].known is not None
+            if not is_noise or not all(scale.all() for scale in scales):
+                continue
+            # The scale of each entry tells as much as a move by the ratio of scales.
+            times = max(1, math.prod(moved.first.shape))
+            ratio = np.log(scales[0].mean() / scales[1].mean())
+            squares += (moved.distance / float(scales[0].min())) ** 2
+            squares += times * float(np.square(ratio))
+        return math.sqrt(squares)
+
+    @cached_property
+    def coherence(self) -> float:
+        """Part of the moves, 0 to 1, that adds up over the releases of a line.
+
+        A final model keeps that part of the moves of its steps.
+        """
+        if self.is_visible:
+            return 1.0
+        total = summed = 0.0
+        for pairs in self.by_line().values():
+            shapes = {pair.first.shape for pair in pairs}
+            if pairs[0].first.kind != NOISY or len(shapes) > 1:
+                continue
+            changes = [
+                np.subtract(pair.second.location, pair.first.location, dtype=float)
+                for pair in pairs
+            ]
+            # Moves in one direction add up, and moves in random directions cancel.
+            squared_sum = float(np.sum(np.square(np.sum(changes, axis=0))))
+            summed += squared_sum / len(changes)
+            total += float(np.sum(np.square(changes)))
+        return math.sqrt(summed / total) if total and math.isfinite(total) else 1.0
+
+    @property
+    def is_notable(self) -> bool:
+        """True if a search with two runs a pair should try other outcomes on this pair.
+
+        Code that decides by chance is also tried on its first pair, since rare events
+        may occur there.
+        """
+        is_above = self.share > 1 + ROUNDING
+        return self.differ is not None or bool(self.second.parted) or is_above
+
+    # What is understood.
+
+    @property
+    def opaque(self) -> list[tuple[CodeLine, str]]:
+        """Lines that the trace does not understand, each with the reason."""
+        found = [*self.first.opaque, *self.second.opaque]
+        for pair in self.moved:
+            if pair.loss is None and pair.first.law.family == "Gaussian":
+                found.append((pair.first.site, CORRELATED_NOISE))
+        found = list(dict.fromkeys(found))
+        if self.repeats is False:
+            found.append((NOWHERE, HIDDEN_DRAWS))
+        return found
+
+    @property
+    def extent(self) -> Extent:
+        """True if the code is traced in full, in part, or not at all."""
+        if self.first.untraceable or self.second.untraceable:
+            return "none"
+        if not self.opaque and (self.first.draws or self.second.draws):
+            return "full"
+        return "part" if any(pair.first.is_known for pair in self.moved) else "none"
+
+    @property
+    def is_visible(self) -> bool:
+        """True if every noisy value that moved occurs in the output as it is."""
+        lossy = [pair.first for pair in self.noisy if pair.is_lossy]
+        return all(occurs(release.result, self.first.output) for release in lossy)
+
+    @property
+    def is_single(self) -> bool:
+        """True if all values that move below noise have single precision.
+
+        Numbers of torch have it, in whatever type they are kept.
+        """
+        moved = [pair.first for pair in self.noisy if pair.is_lossy]
+        values = [
+            np.asarray(release.location, float)
+            for release in moved
+            if release.location is not None
+        ]
+        return bool(values) and all(
+            np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in values
+        )
+
+    @property
+    def is_hidden(self) -> bool:
+        """True if values may depend on draws with too many outcomes to try them all.
+
+        An order of rows is such a draw.
+        """
+        draws = [pair.first for pair in self.moved if pair.first.kind == ALONE]
+        return not all(map(is_by_chance, draws))
+
+    @property
+    def reordered(self) -> bool:
+        """True if an order or a sample of rows has another length on the other input.
+
+        Then it is not known which rows correspond.
+        """
+        draws = [pair for pair in self.moved if pair.first.kind == ALONE]
+        return not all(
+            same(pair.first.law.parameter, pair.second.law.parameter) for pair in draws
+        )
+
+
+def _common_releases(first: TracedRun, second: TracedRun) -> list[Moved]:
+    """Return the releases that two runs share, each with its loss."""
+    replayed = {release.recorded: release for release in second.releases}
+    found: list[Moved] = []
+    for release in first.releases:
+        if (other := replayed.get(release.number)) is not None:
+            found.append(compared(release, other, found))
+    return found
