@@ -4,9 +4,8 @@ import os
 import sys
 
 if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
-    sys.path.append(
-        sys.path.pop(0)
-    )  # joblib.py in the working folder must not take the library's place
+    # joblib.py in the working folder must not take the library's place.
+    sys.path.append(sys.path.pop(0))
 
 from auditdp.cli import main
 

@@ -183,7 +183,8 @@ def project_folder(folder: Path) -> Path:
                 return candidate
             if (candidate / ".git").exists():
                 break
-        except PermissionError:  # a folder that nobody may look into is somebody else's
+        except PermissionError:
+            # A folder that nobody may look into is somebody else's.
             break
     return folder
 

@@ -82,9 +82,8 @@ def open_file(
         ConfigurationError: If it is not a regular file, exceeds ``most`` bytes, or lies
             elsewhere.
     """
-    flags = (
-        os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    )  # a pipe without a writer makes nobody wait
+    # A pipe without a writer makes nobody wait.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if below is not None:
         folder = Path(os.path.realpath(path.parent))
         if not folder.is_relative_to(below):
@@ -116,9 +115,10 @@ def json_of(content: str | bytes) -> Any:
         ValueError: If the text is not JSON, nests too deep, has numbers of more than
             4,300 digits, or contains half a character.
     """
+    # Commands that read no record do without this import.
     from pydantic_core import (
         from_json,
-    )  # a command that reads no record starts without it
+    )
 
     return from_json(content)
 
@@ -175,7 +175,8 @@ def place_to_write(path: Path, *, below: Path | None = None) -> Path:
     asked, here = Path(os.path.abspath(path)), Path.cwd()
     try:
         found = asked.resolve()
-    except RuntimeError as error:  # before Python 3.13
+    except RuntimeError as error:
+        # This is needed before Python 3.13.
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
     for root in (below or asked.parent, here):
         if asked.is_relative_to(os.path.abspath(root)) and not found.is_relative_to(
@@ -232,11 +233,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
     Without a lock, or if another process keeps it too long, continue without it.
     """
-    import fcntl  # of this module everything else can be imported where there is no such module
+    # Everything else of this module can be imported on systems without it.
+    import fcntl
 
     try:
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:  # it is made when the first file is written
+    except OSError:
+        # The folder is made with the first file.
         yield
         return
     try:
@@ -247,7 +250,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 time.sleep(0.05)
-            except OSError:  # a file system without locks
+            except OSError:
+                # A file system without locks.
                 break
         yield
     finally:
@@ -269,7 +273,8 @@ def write(path: Path, text: str, *, below: Path | None = None) -> None:
         with open(open_new(temporary), "w", encoding="utf-8") as file:
             file.write(text)
         temporary.replace(path)
-    except (OSError, ValueError) as error:  # half a character
+    except (OSError, ValueError) as error:
+        # A lone surrogate is half a character.
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink()

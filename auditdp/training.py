@@ -87,9 +87,8 @@ class Training:
         bits = Generator.bit_generator.__get__(rng)
         seed, loaded = int(Generator(bits).integers(2**63)), "torch" in sys.modules
         released = self._trained(data, seed)
-        if (
-            not loaded and "torch" in sys.modules
-        ):  # it was loaded while it trained, so that its generator was not set
+        # It was loaded while it trained, so that its generator was not set.
+        if not loaded and "torch" in sys.modules:
             released = self._trained(data, seed)
         return released if self.attack is None else self.attack(released)
 
@@ -130,9 +129,10 @@ def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    # A forked process must not use the channel.
     gpus = range(
         torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
-    )  # a fork may not ask others
+    )
     with torch.random.fork_rng(gpus) if torch else nullcontext():
         random.seed(int(numbers[0]))
         np.random.seed(numbers[1:2].view(np.uint32))  # noqa: NPY002  # the state that trainers draw from
@@ -180,9 +180,8 @@ def _read(released: Any) -> Any:
     if isinstance(released, list | tuple):
         return [_read(each) for each in released]
     value = of_tensor(released)
-    return (
-        value.copy() if isinstance(value, np.ndarray) else value
-    )  # trainers go on to change what they released
+    # A copy is needed, since trainers change released arrays later.
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:

@@ -219,7 +219,8 @@ def assert_private(
     >>> assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=2000).verdict.value
     'NOT_REFUTED'
     """
-    __tracebackhide__ = True  # a failing test shows the line of the assertion, and none of this function
+    # A failing test shows the line of the assertion, and none of this function.
+    __tracebackhide__ = True
     built = Audit(
         mechanism,
         claim,
@@ -246,7 +247,8 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
     __tracebackhide__ = True
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
-        assert result.counterexample is not None  # a violation always has one
+        # A violation always has one.
+        assert result.counterexample is not None
         raise PrivacyViolation(
             _spell_out(built, result, result.counterexample, settings), result
         )
@@ -255,7 +257,8 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
     if result.is_unconfirmed:
         raise NotConfirmed(_dropped(built, result, settings), result)
     if result.verdict is Verdict.MISCALIBRATED:
-        assert result.counterexample is not None  # and so has a refuted calibration
+        # A refuted calibration always has one as well.
+        assert result.counterexample is not None
         warnings.warn(
             _warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3
         )
@@ -297,7 +300,8 @@ def _spell_out(
 ) -> str:
     from auditdp.report.guesses import guessing
 
-    assert result.claim is not None  # run_audit always states the claim
+    # run_audit always states the claim.
+    assert result.claim is not None
     lines = [
         f"{result.mechanism} is not {result.claim.text}",
         *[f"  {sentence}" for sentence in [guessing(result)] if sentence],

@@ -151,9 +151,9 @@ class Audit:
                 f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)"
             )
         if self.pairs is not None:
-            _ = (
-                self.adjacency
-            )  # refused here, at the line of the audit, and not when it runs
+            # Invalid pairs are refused here, at the line of the audit, and not during
+            # the run.
+            _ = self.adjacency
         if self.evidence:
             _check_evidence(self.evidence)
         for stream in self.observe:
@@ -175,7 +175,8 @@ class Audit:
                 raise ConfigurationError(
                     f"expected calls >= 1, got calls={self.calls!r}"
                 )
-            object.__setattr__(self, "calls", int(self.calls))  # of 1e5, too
+            # The number may be written as 1e5.
+            object.__setattr__(self, "calls", int(self.calls))
         _ = self.fault
 
     @cached_property
@@ -213,10 +214,11 @@ class Audit:
     @property
     def is_sensitivity(self) -> bool:
         """True if only the declared sensitivity is audited, and not the claim."""
+        # This import is slow, and collecting does not need it.
         from auditdp.record.details import (
             Subject,
             kind_of,
-        )  # slow to load, and of no use to who only collects
+        )
 
         subjects = {kind_of(kind).subject for kind in self.evidence or ()}
         return not self.is_promise and subjects == {Subject.CALIBRATION}

@@ -331,7 +331,8 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     sys.path += [folder for folder in folders if folder not in sys.path]
     try:
         spec.loader.exec_module(module)
-    except BaseException as error:  # an exit, or what a test framework raises to skip
+    except BaseException as error:
+        # An exit, or what a test framework raises to skip.
         line = line_in(error, str(resolved))
         place = label if line is None else f"{label}, line {line}"
         if isinstance(error, AuditError):

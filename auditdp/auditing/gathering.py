@@ -125,7 +125,8 @@ def request_for(
 ) -> EvidenceRequest:
     """Return the request for evidence about one mechanism; see ``gather``."""
     claim = built.claim
-    assert isinstance(claim, Claim | Promise)  # settled when the audit was made
+    # The audit has computed its claim when it was made.
+    assert isinstance(claim, Claim | Promise)
     budget = settings.budget.of_audit(
         built.calls, built.fault, is_limited=not built.is_promise
     )

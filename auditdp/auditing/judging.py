@@ -148,7 +148,8 @@ def claim_record(built: Audit) -> ClaimRecord:
     if isinstance(built, AuditElsewhere) and built.held.record is not None:
         return built.held.record
     claim = built.claim
-    assert not callable(claim)  # settled when the audit was made
+    # The audit has computed its claim when it was made.
+    assert not callable(claim)
     if isinstance(claim, Unbiased | VarianceAtMost):
         classes = len(built.inputs or {})
         level = claim.margin if isinstance(claim, Unbiased) else claim.bound

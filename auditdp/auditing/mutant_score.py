@@ -84,7 +84,8 @@ def mutation(
         MechanismError: If the mechanism cannot run.
         CollectionError: If the audit argues about a mutant that does not exist.
     """
-    with one_thread(), np.errstate(all="ignore"):  # broken code may well divide by zero
+    # Broken code may divide by zero.
+    with one_thread(), np.errstate(all="ignore"):
         pairs = _pairs(built, settings)
         found = _mutants(built, pairs)
         arguments = _arguments(built.equivalent_mutants, found)

@@ -233,7 +233,8 @@ class Served:
     ) -> Answered:
         """Fix and return the representation of outputs."""
         calls.look(map(self._input, places), rng)
-        assert calls.like is not None  # they were looked at
+        # The representation of outputs was fixed before.
+        assert calls.like is not None
         seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
         return calls.form.recorded() | seen, [calls.like]
 
@@ -306,7 +307,8 @@ class Served:
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
         """Return the mechanism's own scores of outputs."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
-        assert able.score is not None  # else it is not asked
+        # The judging process requests it only if it exists.
+        assert able.score is not None
         with self._inputs.lent(f"{able.name}.score", given.data, given.neighbour) as (
             data,
             neighbour,
@@ -316,7 +318,8 @@ class Served:
     def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
         """Return True for each output that an input can give."""
         able = capabilities(self.requests[number].adapted)
-        assert able.possible is not None  # else it is not asked
+        # The judging process requests it only if it exists.
+        assert able.possible is not None
         with self._inputs.lent(f"{able.name}.possible", self._input(place)) as (data,):
             return None, [able.possible(outputs, data)]
 
@@ -357,7 +360,8 @@ class Served:
 
     def read(self, number: int, form: Representation, pair: int) -> Answered:
         """Return the fitted law of a pair, which is fixed from then on."""
-        assert self._replayed is not None  # else it is not asked
+        # The judging process requests it only if it exists.
+        assert self._replayed is not None
         bound = self._replayed.bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
         )
@@ -375,7 +379,8 @@ class Served:
 
     def compare(self, settings: Settings) -> Answered:
         """Compare with another revision; later games also play the pairs that this adds."""
-        assert self.compared is not None  # else it is not asked
+        # The judging process requests it only if it exists.
+        assert self.compared is not None
         self._versions = self._versions or self.compared(self.built, settings)
         self.built = self._versions.audit(self.built)
         return VERSIONS.dump_python(self._versions.result, mode="json"), ()
@@ -411,7 +416,8 @@ class Served:
 
     def figure(self, rng: np.random.Generator) -> Answered:
         """Return the data of the audit's figure."""
-        assert self.built.figure is not None  # else it is not asked
+        # The judging process requests it only if it exists.
+        assert self.built.figure is not None
         return json.loads(
             json.dumps(self.built.figure(rng), default=lambda value: value.tolist())
         ), ()

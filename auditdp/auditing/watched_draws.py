@@ -90,7 +90,8 @@ class Watched(np.random.Generator):
         self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
         perform = functools.partial(getattr(np.random.Generator, method), self)
-        if self._inside:  # numpy draws for a draw
+        # Numpy itself draws several times for one draw.
+        if self._inside:
             return perform(*arguments, **keywords)
         earlier = self._first.get(method)
         if earlier is None:

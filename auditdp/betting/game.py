@@ -160,7 +160,8 @@ class Game:
         table.players = table.of_players(
             lambda each: each.on(self.calls.offering, pair)
         )
-        assert self.calls.like is not None  # they were looked at
+        # The representation of outputs was fixed before.
+        assert self.calls.like is not None
         table.of_players(
             lambda each: each.open(self.calls.like, self.pairs, self.calls.labels)
         )
@@ -197,7 +198,8 @@ class Game:
                 return
             try:
                 self._play_batch(int(most), first)
-            except (ExhaustedError, Timeout):  # a batch that was cut is none
+            except (ExhaustedError, Timeout):
+                # An incomplete batch does not count.
                 return
             finally:
                 self.is_late = allowance().is_late
@@ -379,9 +381,8 @@ def checked_pairs(
                 "different inputs"
             )
         adjacency.check(pair)
-    texts = Counter(
-        map(str, pairs)
-    )  # long inputs are cut there, and reports know a pair by its text
+    # Texts of long inputs are shortened, and reports identify a pair by its text.
+    texts = Counter(map(str, pairs))
     return [
         p if texts[str(p)] == 1 else replace(p, name=f"{p.name or 'pair'} {k}")
         for k, p in enumerate(pairs, 1)
@@ -433,9 +434,8 @@ def is_stopped() -> bool:
 def watched(watcher: Watcher) -> Iterator[Watcher]:
     """Report games in the block to a watcher, which also receives interrupts."""
     token = _watcher.set(watcher)
-    main = (
-        threading.current_thread() is threading.main_thread()
-    )  # signals reach no other thread
+    # Only the main thread receives signals.
+    main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, watcher.interrupt) if main else None
     try:
         yield watcher

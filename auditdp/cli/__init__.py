@@ -26,9 +26,8 @@ def main() -> None:
     _settle_streams()
     command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(
-            signal.SIGPIPE, signal.SIG_DFL
-        )  # ends with that signal, and not with the exit code of a finding
+        # The process ends by this signal, and not with the exit code of a finding.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     named = command[0] if command else ""
     # All, to list them or to say which was meant, unless one is named.
     modules = [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
@@ -38,11 +37,11 @@ def main() -> None:
 def _settle_streams() -> None:
     """Open missing standard streams, and replace characters that a stream cannot encode."""
     for name in ("stdin", "stdout", "stderr"):
-        if (
-            getattr(sys, name) is None
-        ):  # closed by the shell; what is opened next must not take its place
+        # The shell closed the stream; a file opened later must not get its number.
+        if getattr(sys, name) is None:
             nothing = open(os.devnull, "r+")  # noqa: SIM115 - for the whole command
-            os.set_inheritable(nothing.fileno(), True)  # nor in a child
+            # A child needs the stream as well.
+            os.set_inheritable(nothing.fileno(), True)
             setattr(sys, name, nothing)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -59,7 +58,8 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
         if in_project:
             enter_project()
         for module in modules:
-            import_module(f"auditdp.cli.{module}")  # which registers its commands
+            # The import registers the commands of the module.
+            import_module(f"auditdp.cli.{module}")
         app()
     except SystemExit as end:
         return (
@@ -77,13 +77,13 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
     except AuditError as error:
         say(f"error: {shorten(str(error), LONGEST)}")
         return ExitCode.USAGE
-    except OSError as error:  # such as a full disk behind standard output
+    except OSError as error:
+        # An example is a full disk behind standard output.
         say(f"error: {error}")
         return ExitCode.CRASHED
     except MemoryError as error:
-        traceback.clear_frames(
-            error.__traceback__
-        )  # what they hold is needed to say anything
+        # The memory that they hold is needed to print the message.
+        traceback.clear_frames(error.__traceback__)
         say(
             "error: out of memory; use smaller parameters, or a machine with more memory"
         )

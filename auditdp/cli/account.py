@@ -389,7 +389,8 @@ def node_level(
         raise ConfigurationError(
             "--reached says what --out-degree and --layers amount to; give one or the other"
         )
-    gradients = min(reached, nodes)  # there are no more
+    # A batch has at most all nodes.
+    gradients = min(reached, nodes)
     parameters = {"nodes": nodes, "reached": gradients, "batch": batch, "steps": steps}
     return Model(
         parameters,

@@ -164,7 +164,8 @@ def _number(row: AccountantReply) -> float:
 def _delta(accountant: Accountant, epsilon: float) -> AccountantReply:
     try:
         return reply(accountant, float(accountant.delta_at(epsilon)))
-    except Exception as error:  # an accountant is other people's code
+    except Exception as error:
+        # An accountant is other people's code.
         return reply(accountant, None, failure(error))
 
 
@@ -423,7 +424,8 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     if question.delta is not None:
         found = at_delta(accountants, question.delta, question.claim)
     else:
-        assert question.epsilon is not None  # as Question makes sure
+        # AccountQuestion checks this.
+        assert question.epsilon is not None
         found = at_epsilon(accountants, question.epsilon)
     written = as_json if question.output is AnswerFormat.json else as_text
     tell(written(name, parameters, found, solved))
@@ -550,7 +552,8 @@ def _reach(accountant: Accountant) -> float:
         return accountant.epsilon_at(
             max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf)))
         )
-    except Exception:  # the table says so
+    except Exception:
+        # The table states the failure.
         return math.inf
 
 
@@ -568,7 +571,8 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
                 if searches
                 else (asked, accountant.delta_at(asked))
             )
-        except Exception:  # no answer here, or none at all, which the table says
+        except Exception:
+            # There is no answer here, or none at all; the table states this.
             continue
         if 0 <= point[0] <= right and LEAST_DELTA <= point[1] <= 1:
             yield point

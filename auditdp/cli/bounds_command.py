@@ -196,7 +196,8 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
         if name != deciding.method:
             try:
                 others.append(make(name))
-            except ConfigurationError:  # such as dkw on outputs of several numbers
+            except ConfigurationError:
+                # An example is dkw on outputs of several numbers.
                 continue
     assumed = _assumed(asked, question) if fits == "one-run" else None
     text = (
@@ -224,7 +225,8 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
     """Return the bound from scores of one training under the assumption of normal laws."""
-    assert asked.file is not None  # it has been read
+    # The options were checked before.
+    assert asked.file is not None
     scores, labels = data.scores_and_labels(
         *_columns(asked.file, asked.scores, asked.labels)
     )

@@ -124,7 +124,8 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help can be read on any terminal, and rich costs a third of the start-up
+    # Plain help can be read on any terminal, and rich costs a third of the start-up.
+    rich_markup_mode=None,
     help="Is a mechanism's claimed privacy guarantee true?",
     epilog="To begin: auditdp init FILE::FUNCTION writes a first audit, and auditdp run runs it.",
 )
@@ -139,7 +140,8 @@ def enter_project() -> None:
     _started.append(Path.cwd())
     try:
         folder = project_folder(Path.cwd())
-    except ConfigurationError:  # said by those commands that need settings
+    except ConfigurationError:
+        # Commands that need settings report this error.
         return
     if folder != Path.cwd():
         os.chdir(folder)
@@ -189,9 +191,8 @@ def given(value: Any) -> Any:
         return [given(item) for item in value]
     if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
         return value
-    moved = os.path.relpath(
-        _started[-1] / value, Path.cwd()
-    )  # an id such as audits/audit_edges.py::dprr too
+    # This also applies to an id such as audits/audit_edges.py::dprr.
+    moved = os.path.relpath(_started[-1] / value, Path.cwd())
     return Path(moved) if isinstance(value, Path) else moved
 
 
@@ -320,7 +321,8 @@ def _top(
 
 def say(message: str) -> None:
     """Print a message to stderr, so that stdout has the result alone."""
-    with contextlib.suppress(OSError):  # nobody may be listening
+    # Nobody may be listening.
+    with contextlib.suppress(OSError):
         typer.echo(terminal(message), err=True)
 
 

@@ -235,9 +235,8 @@ def columns_read(
         constants: Values of names of the module, such as lists of keys.
     """
     nodes, tables, before = [*ast.walk(function)], {data}, 0
-    while (
-        len(tables) > before
-    ):  # names that are made of the data, and names that are made of these
+    # These are names computed from the data, directly or indirectly.
+    while len(tables) > before:
         before = len(tables)
         tables |= {
             name

@@ -402,7 +402,8 @@ def _discovered(
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
     from auditdp.runner.start_up import start_early
 
-    start_early(targets, needed=())  # it imports numpy meanwhile
+    # The process imports numpy meanwhile.
+    start_early(targets, needed=())
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover
     from auditdp.runner.pool import Workers

@@ -434,7 +434,8 @@ class RunOptions:
             if self.timeout is not None
             else (configuration.timeout or None),
             "timeout_for_all": self.timeout
-            is not None,  # whether it also holds for audits that declare their own
+            # The limit also applies to audits that declare their own.
+            is not None,
             "data": task.data if task else "",
             "mutants": bool(task and task.mutants),
         }

@@ -139,7 +139,8 @@ def continuation(asked: RunOptions) -> Continuation:
         ConfigurationError: If other options do not fit to it, or the game of that audit
             cannot continue.
     """
-    from auditdp.record.details import GameDetails  # loads pydantic
+    # This import loads pydantic.
+    from auditdp.record.details import GameDetails
 
     _refuse_others(asked)
     record, keep = read_run(asked.log_path), True
@@ -152,13 +153,15 @@ def continuation(asked: RunOptions) -> Continuation:
     game = _game(chosen)
     before = str(record.arguments.get("budget", "standard"))
     (goal,) = Budget.read(f"{before},{asked.calls}").later[-1:]
-    assert isinstance(game.details, GameDetails)  # it is a game
+    # The details are those of a game.
+    assert isinstance(game.details, GameDetails)
     made = game.details.parts[-1].calls
     if isinstance(goal, int) and goal <= made:
         raise ConfigurationError(
             f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give how many it is to have altogether"
         )
-    assert game.log_e_value is not None  # a game has a wealth
+    # Every game has a wealth.
+    assert game.log_e_value is not None
     say(
         f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first"
     )
@@ -197,7 +200,8 @@ def _game(chosen: AuditResult) -> Evidence:
         raise ConfigurationError(
             f"{chosen.id} ended {chosen.verdict} and has no game that could go on"
         )
-    from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
+    # This import is slow.
+    from auditdp.mechanism.protocol import OWN_RANDOMNESS
 
     if OWN_RANDOMNESS in chosen.reproduce:
         raise ConfigurationError(

@@ -68,9 +68,8 @@ def carry_out(asked: RunOptions) -> None:
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
-    known = (
-        read_baseline(baseline) if asked.check else None
-    )  # one that cannot be read is refused before anything runs
+    # One that cannot be read is refused before anything runs.
+    known = read_baseline(baseline) if asked.check else None
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
     part = asked.part
@@ -142,7 +141,8 @@ def carry_out(asked: RunOptions) -> None:
         raise typer.Exit(run.exit_code())
     which = str(baseline) if known is not None else asked.compare
     number = len(known) if known is not None else run.record.planned
-    seen = assurance(run.record) if asked.quiet else ""  # else the summary says it
+    # Otherwise the summary states it.
+    seen = assurance(run.record) if asked.quiet else ""
     text = differences_text(
         found, known=number, against=which, found_it=seen, width=columns()
     )

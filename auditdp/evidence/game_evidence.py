@@ -391,7 +391,8 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
         purpose = f"confirmation by calls of several outputs{played.part}"
         together = confirm(game, streams, purpose, alpha, most, singly=False)
         details = replace(details, together=confirmation_of(together, alpha))
-    assert game.refuted_at is not None  # it was
+    # The claim was refuted before.
+    assert game.refuted_at is not None
     games = odds(-math.log(played.alpha))
     late = " until the time limit" if single.is_late else ""
     statement = (

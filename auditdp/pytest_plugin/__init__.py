@@ -98,9 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(
         config.getoption(f"auditdp_{name}") not in ("", None, []) for name in OPTIONS
     ):
-        audit_session(
-            config
-        )  # options that cannot be used are refused before anything runs
+        # Options that cannot be used are refused before anything runs.
+        audit_session(config)
 
 
 def _is_audit_file(path: Path) -> bool:

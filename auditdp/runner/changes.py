@@ -115,12 +115,13 @@ def changed_since(revision: str, folder: Path) -> Changed:
             f"revision {revision}: it has no commit in common with HEAD: {why}"
         )
     commit = base.stdout.strip()
+    # Otherwise git would run itself in a submodule.
     listed = (
         "--name-only",
         "--no-renames",
         "--ignore-submodules=dirty",
         "-z",
-    )  # else git runs itself in a submodule
+    )
     differing = repository.asked("diff", *listed, commit, "--", ".")
     untracked = repository.asked(
         "ls-files", "--others", "--exclude-standard", "--full-name", "-z"

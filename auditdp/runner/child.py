@@ -160,9 +160,8 @@ class Child:
             self.limit is not None
             and time.monotonic() > self._started + self.limit + GRACE
         )
-        died = (
-            self.process.exitcode is not None
-        )  # looked at before the pipe: an answer may come just before the end
+        # This is checked before the pipe: an answer may arrive just before the end.
+        died = self.process.exitcode is not None
         try:
             if (message := self._inbox.take()) is not None:
                 sent = MESSAGE.validate_json(message)
@@ -195,7 +194,9 @@ class Child:
         """End the process and everything that it left, and close its pipe."""
         if self.process.is_alive():
             self.process.kill()
-        self.end_left()  # first: what it left holds the pipe whose end says that it has ended
+        # This comes first: a process that it left holds the pipe whose end shows its
+        # end.
+        self.end_left()
         self.process.join(GRACE)
         self.receiver.close()
 
@@ -247,18 +248,21 @@ def divert(output: Path) -> None:
     """Send all that this process prints to a file, and give it nothing to read."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
+        # An audit may have removed it.
+        output.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(
             output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
         )
     except (
         OSError
-    ):  # another audit may have taken all room, and this one goes on without its output
+        # Another audit may have taken all room, and this one goes on without its output.
+    ):
         file = os.open(os.devnull, os.O_WRONLY)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)
     for number in (nothing, file):
-        if number > 2:  # else it took the place of a stream that was closed
+        # Otherwise it took the place of a closed stream.
+        if number > 2:
             os.close(number)
     sys.stdout = os.fdopen(
         1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
@@ -275,16 +279,15 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
     process, before = os.getpid(), set(sys.modules)
     divert(output)
     work.sandbox.confine(scratch_of(output))
-    faulthandler.enable(sys.stderr)  # which says where native code crashed
+    # It prints the place of a crash in native code.
+    faulthandler.enable(sys.stderr)
     limit_memory(work.memory)
-    os.register_at_fork(
-        after_in_child=die_with_parent
-    )  # copies that a mechanism makes by os.fork
+    # A mechanism may have made copies by os.fork.
+    os.register_at_fork(after_in_child=die_with_parent)
     try:
         value = JOBS[work.kind](work.task, *work.arguments)
-        if (
-            os.getpid() == process
-        ):  # else a mechanism forked, and this is its copy of the audit
+        # In another process, a mechanism forked, and this is its copy of the audit.
+        if os.getpid() == process:
             libraries = sorted(
                 name
                 for name in set(sys.modules) - before
@@ -295,7 +298,8 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
                 stream.flush()
             sender.send_bytes(message)
     except BaseException:
-        traceback.print_exc()  # into what was printed, which is kept
+        # The traceback goes to the printed text, which is kept.
+        traceback.print_exc()
         sys.stderr.flush()
     finally:
         os._exit(0)

@@ -99,12 +99,10 @@ def judge(task: Task, connection: Connection) -> AuditResult:
                 Channel(connection), task.id, task.expect, task.overrides
             )
             built, parameters, settings, result = _audit(task, declared)
-            wanted = (
-                task.mutants and not built.is_formula
-            )  # without a mechanism there is none to break
-            if (
-                wanted and result.verdict not in REFUTATIONS
-            ):  # else every mutant is refuted as well
+            # An audit without a mechanism has no mutants.
+            wanted = task.mutants and not built.is_formula
+            # Otherwise every mutant would be refuted as well.
+            if wanted and result.verdict not in REFUTATIONS:
                 exact = next(
                     (
                         evidence
@@ -115,14 +113,17 @@ def judge(task: Task, connection: Connection) -> AuditResult:
                 )
                 try:
                     result = replace(result, mutation=built.mutation(settings, exact))
-                except Timeout as late:  # what was found before stands
+                except Timeout as late:
+                    # Earlier findings stand.
                     result = replace(
                         result,
                         summary=f"{result.summary}. Of its mutants nothing is known: {late}",
                     )
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
-    except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
+    except BaseException as error:
+        # A cancelled task, an exit, an interrupt that a mechanism raises: none is a
+        # finding.
         result = without_result(Verdict.ERROR, explained(_explain(task, error)))
     if result.claim is not None and declared is not None and not result.claim.source:
         result = replace(result, claim=replace(result.claim, source=declared.source))
@@ -211,7 +212,8 @@ def _audit(
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
     budget = Budget.read(task.budget)
-    if task.mutants:  # mutants have small faults, which need all calls
+    # Mutants have small faults, which need all calls.
+    if task.mutants:
         budget = replace(budget, is_limit=False)
     if budget.later and len(sizes) > 1:
         raise ConfigurationError(
@@ -442,7 +444,8 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
     try:
         with time_limit(task.timeout):
             declared = find(task)
-            for overrides in declared.sizes({}):  # ascending, as a run tries them
+            # A run tries the sizes in ascending order.
+            for overrides in declared.sizes({}):
                 built, parameters = declared.build(overrides)
                 found = traced(
                     built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed

@@ -71,9 +71,8 @@ def _sources(root: Path) -> set[str]:
 
     Hidden folders are skipped.
     """
-    folder = lru_cache(
-        os.path.realpath
-    )  # thousands of modules lie in a few hundred folders
+    # Thousands of modules are in a few hundred folders, so folders are cached.
+    folder = lru_cache(os.path.realpath)
     inside = os.path.join(root, "")
     found = set()
     for module in list(sys.modules.values()):

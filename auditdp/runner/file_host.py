@@ -58,10 +58,12 @@ def host(
     process, output = os.getpid(), folder / f"{os.getpid()}.host"
     threads = _threads()
     divert(output)
-    with leaving_with_the_run(limit + GRACE):  # the run ends it before, and says why
+    # The run ends the process before that, and reports why.
+    with leaving_with_the_run(limit + GRACE):
         collected = collected_from(path, Path.cwd(), overrides)
         if os.getpid() != process:
-            os._exit(1)  # the file forked, and this is its copy of the import
+            # The file forked, and this is its copy of the import.
+            os._exit(1)
     sys.stdout.flush()
     printed = printed_to(output)
     forkable = (
@@ -84,9 +86,11 @@ def judges(connection: Connection, folder: Path) -> None:
 
 
 def _serve(connection: Connection, folder: Path) -> NoReturn:
-    one_thread()  # what it looks for, forks need not look for
+    # The parent computes this once, so that forked processes need not.
+    one_thread()
     gc.collect()
-    gc.freeze()  # so that children share what is there
+    # Children then share the imported modules.
+    gc.freeze()
     try:
         _fork_for_all(connection, folder)
     finally:
@@ -95,9 +99,8 @@ def _serve(connection: Connection, folder: Path) -> NoReturn:
 
 def _fork_for_all(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
-    missing: set[str] = (
-        set()
-    )  # imported before the next audit is forked, if there is one
+    # Imported before the next audit is forked, if there is one.
+    missing: set[str] = set()
     limits = _limits()
     try:
         while True:
@@ -107,9 +110,8 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
             )
             if connection.poll():
                 work = pickle.loads(connection.recv_bytes())
-                if (
-                    work.kind in TALKING
-                ):  # whoever asks sends the end of a pipe after the work
+                # Whoever asks sends the end of a pipe after the work.
+                if work.kind in TALKING:
                     work = replace(
                         work,
                         arguments=(
@@ -117,9 +119,9 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                             *work.arguments,
                         ),
                     )
-                if (
-                    _limits() != limits
-                ):  # by an audit, and this process cannot raise them again: the run makes another
+                # By an audit, and this process cannot raise them again: the run makes
+                # another.
+                if _limits() != limits:
                     raise EOFError
                 _import(sorted(missing))
                 missing.clear()
@@ -129,7 +131,8 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                     running.remove(child)
                     connection.send_bytes(ANSWER.dump_json(answer))
                     missing.update(answer.libraries)
-    except (EOFError, OSError):  # the run has ended, one way or the other
+    except (EOFError, OSError):
+        # The run has ended, one way or the other.
         for child in running:
             child.end()
 
@@ -155,7 +158,8 @@ def _start(
     work: Work, connection: Connection, folder: Path, running: Sequence[Child]
 ) -> Child:
     with suppress(OSError):
-        folder.chmod(0o700)  # an audit may have closed it
+        # An audit may have closed it.
+        folder.chmod(0o700)
     receiver, sender = FORK.Pipe(duplex=False)
     output = folder / f"{os.getpid()}.{work.number}"
     process = FORK.Process(target=_forked, args=(connection, sender, work, output))
@@ -249,6 +253,7 @@ def _import(libraries: Sequence[str]) -> None:
     gpu = Path("/dev/nvidiactl").exists()
     for name in libraries:
         if gpu and name.startswith("torch"):
-            continue  # it may start the driver, which does not survive a fork
+            # The call may start the driver, which does not survive a fork.
+            continue
         with suppress(Exception):
             importlib.import_module(name)

@@ -129,9 +129,8 @@ class Imports:
             )
             for folder in folders:
                 parts = [part for part in item.name.split(".") if part]
-                first = (
-                    1 if item.folder is None else 0
-                )  # a relative import runs the package that it starts from
+                # A relative import runs the package that it starts from.
+                first = 1 if item.folder is None else 0
                 for names in [parts, *([*parts, name] for name in item.names)]:
                     found |= self._modules(folder, names, first)
         return frozenset(found)
@@ -269,9 +268,8 @@ class Reach:
                     (p, WHOLE)
                     for p in self.imports.module(parts, item.folder, beside=file.parent)
                 )
-                yield from (
-                    (place, each) for place in own
-                )  # a name that is not there may have been
+                # A name that is missing now may have existed before.
+                yield from ((place, each) for place in own)
 
     def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
         """Return the statements of a file by the names they bind, and the others.

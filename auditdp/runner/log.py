@@ -61,7 +61,8 @@ class Log:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self._is_there():
-                raise BlockingIOError  # another run has just put a new file there
+                # Another run has just put a new file there.
+                raise BlockingIOError
         except BlockingIOError:
             os.close(self._file)
             raise ConfigurationError(
@@ -159,7 +160,8 @@ class Log:
             shutil.copyfile(self.path, kept)
         except OSError as error:
             with suppress(OSError):
-                kept.unlink()  # a part of a log would be one more run to explain
+                # A part of a log would be one more run to explain.
+                kept.unlink()
             raise RecordingError(
                 f"cannot keep the unfinished run as {kept}: {error.strerror}; it is still in {self.path}: make room, or "
                 "give another --log"
@@ -216,17 +218,16 @@ class Log:
     def _line(self, content: dict[str, Any]) -> None:
         line = self._as_line(content, self._lines[-1] if self._lines else b"")
         whole = os.fstat(self._file).st_size
-        self._lines.append(
-            line
-        )  # first: an interrupt in the midst of writing must not lose it
+        # This comes first, so that an interrupt during writing does not lose the
+        # result.
+        self._lines.append(line)
         try:
             _write_all(self._file, line)
             os.fsync(self._file)
         except OSError as error:
             self._lines.pop()
-            os.ftruncate(
-                self._file, whole
-            )  # half a line would have to be explained to whoever reads it
+            # An incomplete line would have to be explained to its readers.
+            os.ftruncate(self._file, whole)
             raise RecordingError(
                 f"cannot write the run's log {self.path}: {error.strerror}; what was finished before is in it: make room, "
                 "then continue with --resume"

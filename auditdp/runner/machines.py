@@ -64,10 +64,11 @@ class Cluster:
             from distributed import Client
         except ImportError as error:
             raise MissingExtraError.of(error) or error from error
+        # The exceptions below report the errors that matter.
         for name in (
             "distributed",
             "distributed.client",
-        ):  # what matters is said by the exceptions below
+        ):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         where = {
             "scheduler_file"
@@ -267,7 +268,8 @@ def carry_out(order: bytes, root: str) -> bytes:
                 out, err = process.communicate(given, timeout=TICK)
                 break
             except subprocess.TimeoutExpired:
-                given = None  # it has been, or is being, sent
+                # The order was sent with the first call.
+                given = None
                 task = worker.state.tasks.get(key)
                 if task is None or task.state == "cancelled":
                     process.kill()
@@ -397,9 +399,8 @@ def merged(logs: Sequence[Path]) -> Reading:
                 )
     results = {name: result for name, result in results.items() if name not in twice}
     planned = [entry.audit for entry in first.alpha_ledger]
-    others = [
-        result for name, result in results.items() if name not in planned
-    ]  # files that could not be imported
+    # These are files that could not be imported.
+    others = [result for name, result in results.items() if name not in planned]
     whole = replace(
         first,
         results=others + [results[name] for name in planned if name in results],

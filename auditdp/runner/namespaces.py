@@ -143,16 +143,19 @@ def enter(folder: Path, *, network: bool) -> None:
     die_with_parent()
     if _has_no_reader(told):
         os._exit(1)
-    os.setsid()  # away from the terminal of the run
+    # The process leaves the terminal of the run.
+    os.setsid()
     _mount(folder)
     if not network:
         _open_loopback()
-    with suppress(OSError):  # kernels before 6.14 have one number for the whole machine
+    # Kernels before 6.14 have one number for the whole machine.
+    with suppress(OSError):
         Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     maker = _start_maker(asked, asking, network=network)
     working = os.fork()
-    asked.close()  # else who asks a process that has ended would wait without end
+    # Otherwise a request to an ended process would wait forever.
+    asked.close()
     if working != 0:
         asking.close()
         _wait_for(working, told)
@@ -195,7 +198,8 @@ def enter_own() -> None:
     for place in places:
         _checked("setns", place, 0)
         os.close(place)
-    os.chdir(here)  # entering other mounts leads to their root
+    # Entering other mounts changes the working folder to their root.
+    os.chdir(here)
     _give_up_capabilities(kept)
 
 
@@ -290,19 +294,19 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     """Answer each request with new namespaces; they last as long as a process in them."""
     wanted = Clone.MOUNTS | Clone.IPC | (0 if network else Clone.NETWORK)
     own = [kind for kind in KINDS if not network or kind != "net"]
-    _checked(
-        "unshare", wanted
-    )  # this process may come back to namespaces that it made, and to no others
+    # This process may come back to namespaces that it made, and to no others.
+    _checked("unshare", wanted)
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     back = _opened(own[1:])
     folders = for_audits()
     used: dict[Path, int] = {}
     while True:
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
+        # A process without namespaces reports that itself.
         with (
             socket.socket(fileno=asker) as door,
             suppress(OSError),
-        ):  # who gets none says so
+        ):
             folder = None
             if folders:
                 while not (
@@ -386,7 +390,8 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
     )
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with suppress(OSError):  # SIGKILL has no other
+        # SIGKILL has no other description.
+        with suppress(OSError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
@@ -462,9 +467,8 @@ def _open_loopback() -> None:
     import socket
 
     with socket.socket() as made:
-        fcntl.ioctl(
-            made, 0x8914, struct.pack("16sh14x", b"lo", 1)
-        )  # SIOCSIFFLAGS, IFF_UP
+        # This is SIOCSIFFLAGS with IFF_UP.
+        fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", 1))
 
 
 def _give_up_capabilities(kept: int) -> None:

@@ -108,9 +108,8 @@ class Task(Asked):
     @property
     def reproduce(self) -> str:
         """The command that repeats this audit, given the same data folder."""
-        name = (
-            f"./{self.id}" if self.id.startswith("-") else self.id
-        )  # else it would be an option
+        # Otherwise the name would be read as an option.
+        name = f"./{self.id}" if self.id.startswith("-") else self.id
         words = [
             "auditdp",
             "run",
@@ -204,9 +203,10 @@ class Plan:
     @property
     def ledger(self) -> list[LedgerEntry]:
         """The share of alpha that each audit may spend."""
+        # This import is slow, and collecting does not need it.
         from auditdp.record.results import (
             LedgerEntry,
-        )  # slow to load, and of no use to who only collects
+        )
 
         return [
             LedgerEntry(task.id, "verdict and lower bound", task.alpha)
@@ -340,9 +340,8 @@ def make_plan(
                 f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}"
             )
     for d in declared:
-        if (
-            d.unreadable and options.overrides
-        ):  # a value that cannot be read is refused before anything runs
+        # A value that cannot be read is refused before anything runs.
+        if d.unreadable and options.overrides:
             raise ConfigurationError(d.unreadable)
     return Plan(
         [options.task(d, share=options.alpha / len(declared)) for d in declared],

@@ -85,9 +85,10 @@ FOREIGN = "its process named audits that are not its own; an import must not cha
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
     """Return the type of the value of a kind of work."""
+    # This import is slow, and collecting does not need it.
     from auditdp.runner.run_record import (
         TracedAudit,
-    )  # slow to load, and of no use to who only collects
+    )
 
     shown = (
         dict[Literal["refused", "crashed"], str]
@@ -149,7 +150,8 @@ class _Host:
             self.process.kill()
             self.process.join(GRACE)
         if self.folder is not None:
-            remove(self.folder)  # which makes room for those that are left
+            # This makes room for the remaining results.
+            remove(self.folder)
 
 
 @dataclass
@@ -186,7 +188,8 @@ class _TwoProcesses:
     def answer(self) -> WorkAnswer | None:
         """The outcome of the audit; None if it has to run again."""
         judged, served = self.answers["run"], self.answers["serve"]
-        if judged is None:  # one that kills all that it can has ended both
+        # An audit that kills every process it can has ended both.
+        if judged is None:
             died = (
                 served.failed
                 if served is not None and served.failed
@@ -259,7 +262,9 @@ class Workers:
         for trial in self._judged.values():
             trial.pipe.close()
         remove(self._folder)
-        temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
+        # Multiprocessing removes the folder at the end, and prints an error if it is
+        # missing.
+        temporary_folder()
 
     @property
     def sources(self) -> set[Path]:
@@ -301,9 +306,8 @@ class Workers:
                 if found is None:
                     continue
                 del opened[label]
-                if _is_full(
-                    self._folder
-                ):  # closing its process makes room for the other files
+                # Closing its process makes room for the other files.
+                if _is_full(self._folder):
                     found = Collected(
                         failure=f"{label}: after its import there is no room in {self._folder}"
                     )
@@ -386,9 +390,8 @@ class Workers:
             self._judges = self._judges or self._open_judges()
             ours, theirs = CONTEXT.Pipe()
             self._judged[work.number] = _TwoProcesses(work, ours, alone)
-            _hand(
-                self._judges, replace(work, sandbox=UNCONFINED), ours
-            )  # nothing of a user runs there
+            # No code of a user runs there.
+            _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)
             work = replace(work, kind="serve")
         try:
             self._place(work, theirs, alone=alone)
@@ -568,9 +571,8 @@ def _size_of(source: Path, below: Path) -> int:
     Raises:
         ConfigurationError: If it may not be read.
     """
-    if (
-        len(source.parts) > MOST_PARTS
-    ):  # each is looked at, as a link may be any of them
+    # Every part of the path is checked, since each may be a link.
+    if len(source.parts) > MOST_PARTS:
         raise ConfigurationError(
             f"{str(source)[:80]}… cannot be read: it lies more than {MOST_PARTS} folders deep"
         )
@@ -591,16 +593,16 @@ def _is_full(folder: Path) -> bool:
     """Return True if the file system of a folder has no room for another file."""
     try:
         room = os.statvfs(folder)
-    except OSError:  # an audit may have removed it
+    except OSError:
+        # An audit may have removed it.
         return False
     return not room.f_bavail or (room.f_files > 0 and not room.f_favail)
 
 
 def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
     try:
-        parent.mkdir(
-            mode=0o700, parents=True, exist_ok=True
-        )  # an audit may have removed it
+        # An audit may have removed it.
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
         raise FullError(
@@ -614,10 +616,10 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
     host.since = time.monotonic()
     if not _has_room(host.connection):
         host.process.kill()
-        return  # which is seen when its answer is looked for
-    with suppress(
-        OSError
-    ):  # it may have died, which is seen when its answer is looked for
+        # A dead process is detected when its answer is read.
+        return
+    # A dead process is detected when its answer is read.
+    with suppress(OSError):
         host.connection.send_bytes(pickle.dumps(work))
         if pipe is not None:
             send_handle(host.connection, pipe.fileno(), host.process.pid)
@@ -659,7 +661,8 @@ class ResultRoom:
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the result if it belongs to the task, and to no other audit; else an ERROR."""
-    from auditdp.record.results import Verdict, result_of  # as in ``answer_of``
+    # This import is slow, as in ``answer_of``.
+    from auditdp.record.results import Verdict, result_of
 
     if answer.value is None:
         return failed(task, answer)
@@ -667,9 +670,8 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
         result = result_of(json_of(answer.value))
     except (TypeError, ValueError):
         return failed(task, replace(answer, failed=NO_ANSWER))
-    if (
-        answer.failed and result.verdict is Verdict.ERROR
-    ):  # it ended with the process of its mechanism
+    # It ended with the process of its mechanism.
+    if answer.failed and result.verdict is Verdict.ERROR:
         return failed(task, answer)
     if result.id != task.id:
         return failed(
@@ -747,7 +749,8 @@ def _spawned(
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
             if isinstance(error, FileNotFoundError | ConnectionRefusedError):
-                _end_forkserver()  # its socket is gone, with the folder
+                # Its socket was removed with the folder.
+                _end_forkserver()
             time.sleep(0.1)
         else:
             return process

@@ -113,7 +113,8 @@ def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
     found = hashlib.sha256(before)
     if path.is_file():
         with open_file(path, below=below) as file:
-            for _ in range(0, MOST_BYTES, BLOCK):  # a file may grow while it is read
+            # A file may grow while it is read.
+            for _ in range(0, MOST_BYTES, BLOCK):
                 content = file.read(BLOCK)
                 if not content:
                     break
@@ -227,15 +228,16 @@ def scan_log(path: Path) -> Reading:
     finished = digest = ""
     has_digests = edited = False
     size = 0
-    lines = whole[: whole.rfind(b"\n") + 1].split(
-        b"\n"
-    )  # what follows the last newline was cut short by a kill
+    # Text after the last newline was cut off when the process was killed.
+    lines = whole[: whole.rfind(b"\n") + 1].split(b"\n")
     for number, line in enumerate(lines[:-1], 1):
         own = DIGEST.fullmatch(line)
         following = chained(digest, own[1] if own else line)
         if (own or has_digests) and (own is None or own[2] != following.encode()):
             reason = f"line {number} of {path} is not what was written after the lines before it: the log was changed"
-            if not has_digests:  # nothing shows that what is before it, the header first, is as it was written
+            # Nothing shows that what is before it, the header first, is as it was
+            # written.
+            if not has_digests:
                 raise ConfigurationError(f"{reason}, and none of it counts; run again")
             problems.append(f"{reason}, and from there on it is left out")
             edited = True
@@ -268,7 +270,8 @@ def scan_log(path: Path) -> Reading:
             TypeError,
             AttributeError,
             ValueError,
-        ) as error:  # ValidationError is a ValueError
+            # ValidationError is a ValueError.
+        ) as error:
             if record is None:
                 raise ConfigurationError(
                     f"{path} is not the log of a run: line {number}: {_reason(error)}"

@@ -64,9 +64,8 @@ def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> Non
         for file in (path.rglob("audit_*.py") if path.is_dir() else [path])
     )
     many = len(list(islice(files, MANY))) == MANY
-    with suppress(
-        OSError
-    ):  # it is started again where it is needed, which says what is wrong
+    # The process is started again when it is needed, and that reports the error.
+    with suppress(OSError):
         start_forkserver((*needed, *NEEDED) if many and needed else needed)
 
 
@@ -80,13 +79,13 @@ def start_forkserver(needed: Sequence[str]) -> None:
         import resource
 
         space, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if 0 <= space < LEAST_SPACE:  # -1 is no limit
+        # A limit of -1 means that there is none.
+        if 0 <= space < LEAST_SPACE:
             raise OSError(
                 f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
             )
-    signal.signal(
-        signal.SIGPIPE, signal.SIG_IGN
-    )  # a process that died is seen when it is written to
+    # A process that died is seen when it is written to.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     forkserver.set_forkserver_preload([__name__, *needed])
     with environment(temporary_folder()), no_script():
         forkserver.ensure_running()
@@ -169,16 +168,19 @@ def settle(folder: str) -> None:
     if os.environ.get(SAFE) == "for auditdp":
         del os.environ[SAFE]
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # a pipe behind the run must end with the run
+    # A pipe behind the run must end with the run.
+    for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    if nothing > 2:  # else it took the place of a stream that was closed
+    # Otherwise it took the place of a closed stream.
+    if nothing > 2:
         os.close(nothing)
     atexit.register(_clean, folder, os.getpid())
 
 
 def _clean(folder: str, settled: int) -> None:
     if os.getpid() == settled:
-        with suppress(OSError):  # there are no more
+        # A batch has at most all nodes.
+        with suppress(OSError):
             _end_children(Path(f"/proc/self/task/{settled}/children"))
         shutil.rmtree(folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
@@ -197,7 +199,8 @@ if FOLDER in os.environ:
     import auditdp.runner.file_host  # noqa: F401 - with all that the import of audit files needs
     from auditdp.numerics.streams import one_thread
 
-    one_thread()  # what it looks for, forks need not look for
+    # The parent computes this once, so that forked processes need not.
+    one_thread()
 
 
 def open_host(

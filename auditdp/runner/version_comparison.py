@@ -129,7 +129,8 @@ class MorePairs:
         self._adjacency, self._pairs = adjacency, list(pairs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # while a copy is being made
+        # The attribute is missing while a copy is made.
+        if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._adjacency, name)
 
@@ -142,7 +143,8 @@ def compared(
     built: Audit, task: Task, other: OtherVersion, settings: Settings
 ) -> ComparedAudit:
     """Compare the mechanism of an audit with that of the other revision."""
-    assert task.against is not None  # else there is no other version
+    # Otherwise there is no other version.
+    assert task.against is not None
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
         return ComparedAudit(
@@ -221,7 +223,8 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
         and adjacency.relation is None
     ):
         for pair in listed:
-            with suppress(AdjacencyError):  # it does not differ in one record
+            # The inputs do not differ in one record.
+            with suppress(AdjacencyError):
                 found += [
                     replace(like, name="a pair like the given")
                     for like in Alike([pair]).corner_cases()
@@ -341,7 +344,8 @@ def _worse(
                     shown = tried.confirms(*place) or (
                         more and tried.is_own and tried.is_steady
                     )
-                    unconfirmed.add((place, more))  # on other pairs it is the same code
+                    # On other pairs the code is the same.
+                    unconfirmed.add((place, more))
                 if shown:
                     return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
     return ""

@@ -129,9 +129,8 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
         pairs, claim = arguments
         return traces_of(built.mechanism, pairs, claim, task)
     data, seed = arguments
-    if not is_seeded(
-        built.mechanism
-    ):  # else this process would draw what the one draws that it was forked from
+    # Otherwise this process would draw the same numbers as its parent.
+    if not is_seeded(built.mechanism):
         random.seed(seed)
         np.random.seed(seed % 2**32)  # noqa: NPY002  # of code that draws from the global state
         if "torch" in sys.modules:
@@ -144,7 +143,8 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
 
 def _built(task: Task) -> Audit:
     """Import the audit from the other tree, or from the working tree if it has none."""
-    assert task.against is not None  # else nobody asks
+    # Otherwise nobody requests it.
+    assert task.against is not None
     root, other = Path(task.root).resolve(), Path(task.against.folder).resolve()
     _forget(root)
     os.chdir(other)
@@ -204,9 +204,8 @@ def _forget(root: Path) -> None:
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__dict__", {}).get("__path__", ())
-        folders = (
-            path if isinstance(path, Iterable) else ()
-        )  # torch.classes makes an attribute of any name
+        # torch.classes makes an attribute of any name.
+        folders = path if isinstance(path, Iterable) else ()
         places = [Path(folder).resolve() for folder in folders]
         if name in own or (places and all(_is_own(place, root) for place in places)):
             del sys.modules[name]
