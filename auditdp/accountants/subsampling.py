@@ -157,25 +157,26 @@ class WithReplacementSubsampled(Analysis):
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
         each = 1 / arb(self.records)
-        # mass is P(Bin(m, 1/N) = times), by the ratio of consecutive probabilities.
-        if self.records == 1:
-            mass = odds = arb(0)
-        else:
-            mass, odds = (1 - each) ** self.batch, each / (1 - each)
-        drawn = left = 1 - mass
-        total = arb(0)
-        for times in range(1, self.batch + 1):
-            mass = mass * odds * (self.batch - times + 1) / times
-            if self.records == 1:
-                mass = arb(times == self.batch)
+        drawn = 1 - (1 - each) ** self.batch
+
+        def group_delta(times: int) -> arb:
+            """δ_k for k = ``times``."""
             group = arb(self.epsilon) * times
             revealed = arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()
-            revealed = revealed.min(arb(1))
-            total += mass * worst_delta(group, revealed, arb(epsilon), drawn)
+            return worst_delta(group, revealed.min(arb(1)), arb(epsilon), drawn)
+
+        if self.records == 1:
+            return group_delta(self.batch)
+        total, left = arb(0), drawn
+        # P(Bin(m, 1/N) = times), by the ratio of consecutive probabilities.
+        mass, odds = (1 - each) ** self.batch, each / (1 - each)
+        for times in range(1, self.batch + 1):
+            mass = mass * odds * (self.batch - times + 1) / times
+            total += mass * group_delta(times)
             left -= mass
-            # The remaining probability counts as revealing the input.
             if left < 1e-18:
                 break
+        # The remaining probability counts as revealing the input.
         return total + left.max(arb(0))
 
 
