@@ -183,7 +183,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
         return math.inf if self.everywhere else 1.0
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """The δ at 1, or 0 with ``everywhere``."""
         return 0.0 if self.everywhere else self._rounded_up(1.0)
 

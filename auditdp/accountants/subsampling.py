@@ -74,7 +74,7 @@ class Subsampled(Analysis):
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
         return double_above(lambda rational: rational(self.rate) * rational(self.delta))
 
@@ -150,7 +150,7 @@ class WithReplacementSubsampled(Analysis):
         return -math.expm1(self.batch * math.log1p(-1 / self.records))
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """δ at ε = ∞."""
         return self._rounded_up(math.inf) if self.delta else 0.0
 
