@@ -6,8 +6,8 @@ arXiv:1807.01647v2):
 
 - Theorem 8: each record by a coin with probability q, neighbours add or remove a
   record: δ(ε) = q δ₀(ε₀);
-- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record: δ(ε) = q
-  δ₀(ε₀);
+- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record:
+  δ(ε) = q δ₀(ε₀);
 - Theorem 10: m of N with replacement, q = 1 − (1 − 1/N)^m, neighbours replace a record:
   δ(ε) <= Σ_k P(Bin(m, 1/N) = k) δ_k(ε₀), with δ_k the curve for k records that differ.
 
