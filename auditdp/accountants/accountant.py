@@ -235,7 +235,7 @@ class Analysis(Description):
         return math.inf
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """δ from ``largest_loss`` on, below which no ε suffices."""
         return 0.0
 
@@ -247,7 +247,7 @@ class Analysis(Description):
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
-            return self.remaining_delta
+            return self.own_delta
         return self._rounded_up(epsilon)
 
     def _rounded_up(self, epsilon: float) -> float:

@@ -154,7 +154,7 @@ class GaussianCurve(GaussianNoise, Analysis):
 
 @dataclass(frozen=True)
 class ClassicGaussian(GaussianNoise, Analysis):
-    """(ε, δ)-DP of such releases by σ = Δ√(2k ln(1.25/δ))/ε, which is proved for ε < 1.
+    """(ε, δ)-DP of Gaussian noise with σ = Δ√(2k ln(1.25/δ))/ε, proved for ε < 1.
 
     k releases are one of sensitivity √kΔ. Below 1 the curve is an upper bound, and at ε
     = 1 by continuity, so that above 1 the δ of 1 holds as well. ``everywhere`` uses the
@@ -183,7 +183,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
         return math.inf if self.everywhere else 1.0
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """The δ at 1, or 0 with ``everywhere``."""
         return 0.0 if self.everywhere else self._rounded_up(1.0)
 

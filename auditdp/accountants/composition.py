@@ -90,7 +90,7 @@ class Composition(Description):
         return double_above(lambda rational: self.count * rational(self.epsilon))
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """1 − (1−δ)^k, rounded up, below which no ε suffices."""
         # The power of a fraction has k times its digits, which take long for large k.
         if self.count > 64:
@@ -196,7 +196,7 @@ class BasicComposition(Composition, Analysis):
     source = "Dwork & Roth (2014), Theorem 3.16"
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """kδ, rounded up, at most 1."""
         return min(
             1.0, double_above(lambda rational: self.count * rational(self.delta))
@@ -270,7 +270,7 @@ class AdvancedComposition(Composition, Analysis):
         return math.inf
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """kδ, rounded up, at most 1."""
         return self._rounded_up(math.inf)
 

@@ -89,9 +89,8 @@ class AccountantReply:
     @property
     def epsilon(self) -> float:
         """The number of an answer that counts."""
-        assert (
-            self.value is not None
-        )  # else the answer is a failure, and does not count
+        # Without a value it is a failure, and does not count.
+        assert self.value is not None
         return self.value
 
 

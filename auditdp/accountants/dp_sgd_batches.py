@@ -25,10 +25,9 @@ from auditdp.accountants.accountant import (
 from auditdp.accountants.additive_noise import GaussianCurve, GaussianNoise
 from auditdp.accountants.concentrated import RenyiCurve, dp_accounting
 from auditdp.accountants.dp_sgd_parameters import REPLACE, ZERO_OUT
-from auditdp.accountants.dp_sgd_poisson import SampledPair, deviations
+from auditdp.accountants.dp_sgd_poisson import SampledCurve, SampledLower, deviations
 from auditdp.accountants.loss_grid import (
     AttainedPair,
-    GridCurve,
     OnGrid,
     from_above,
 )
@@ -59,6 +58,7 @@ class FixedSize(Description):
     steps: int
     adjacency = REPLACE
     sampling = "fixed size without replacement"
+    sensitivity = 2.0
     words = (
         "DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.records:,} records "
         "with noise multiplier {self.noise_multiplier:.6g}"
@@ -74,24 +74,15 @@ class FixedSize(Description):
 
     def wider(self) -> tuple[Description, ...]:
         """Return the steps without sampling: a record moves each sum by 2C at most."""
-        return (GaussianNoise(self.noise_multiplier, 2.0, self.steps),)
+        return (GaussianNoise(self.noise_multiplier, self.sensitivity, self.steps),)
 
     @property
     def rate(self) -> float:
         """A batch's share of the records."""
         return self.batch / self.records
 
-    @property
-    def pair(self) -> SampledPair:
-        """The worst pair of a Poisson batch with half the noise."""
-        return SampledPair(self.noise_multiplier / 2, self.rate)
 
-    def loss_quantile(self, negligible: float) -> float:
-        """Return the loss of the pair with this tail probability."""
-        return self.pair.loss_quantile(negligible)
-
-
-class FixedSizeUpper(FixedSize, GridCurve):
+class FixedSizeUpper(FixedSize, SampledCurve):
     """The amplified curve, composed.
 
     With q = batch/N, write M(x) = (1−q) A + q B and M(x′) = (1−q) A + q B′, given
@@ -134,7 +125,7 @@ class FixedSizeUpper(FixedSize, GridCurve):
         return [from_above(first, second, -last, interval, rounding=off)]
 
 
-class FixedSizeLower(FixedSize, GridCurve):
+class FixedSizeLower(FixedSize, SampledLower):
     """The attained pair of a step, in both orders.
 
     All other gradients are −C while the record's changes from C to −C. Both orders are
@@ -148,14 +139,9 @@ class FixedSizeLower(FixedSize, GridCurve):
         is a lower bound.
     """
 
-    soundness = Soundness.LOWER
     source = (
         "an attained pair (Lebeda, Regehr, Kamath & Steinke 2024, arXiv:2405.20769)"
     )
-
-    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step in both orders."""
-        return self.pair.losses_below(negligible, interval)
 
 
 class FixedSizeRDP(FixedSize, RenyiCurve):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -44,20 +44,41 @@ from auditdp.errors import MissingExtraError, StoppedError
 from auditdp.mechanism.protocol import Array
 
 
-class SampledStep(Poisson, GridCurve):
-    """Steps whose worst pair is put on a grid."""
+class SampledCurve(GridCurve):
+    """The curve of steps on a sample, whose worst pair is put on a grid."""
+
+    noise_multiplier: float
+    sensitivity: ClassVar[float] = 1.0
+    """The largest move of a sum of clipped gradients, over the clipping norm."""
+    if TYPE_CHECKING:
+
+        @property
+        def rate(self) -> float:
+            """The probability of a record to be in a batch."""
+
+    @property
+    def pair(self) -> SampledPair:
+        """The worst pair of a step."""
+        return SampledPair(self.noise_multiplier / self.sensitivity, self.rate)
 
     def loss_quantile(self, negligible: float) -> float:
         """Return the loss of the record's removal; that of its addition is smaller."""
         return self.pair.loss_quantile(negligible)
 
-    @property
-    def pair(self) -> SampledPair:
-        """The worst pair of a step."""
-        return SampledPair(self.noise_multiplier, self.rate)
+
+class SampledLower(SampledCurve):
+    """The curve of the attained pair in both orders, rounded down."""
+
+    soundness = Soundness.LOWER
+
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
+        """Return the loss of a step when the record is removed, and when added."""
+        ends = self.pair.half_way(negligible, interval)
+        offset = interval / 2 - float(ends[0])
+        return in_both_orders(*self.pair.cells(ends), interval, offset)
 
 
-class PLDUpper(SampledStep):
+class PLDUpper(Poisson, SampledCurve):
     """The curve of the worst pair, rounded up.
 
     Note:
@@ -85,7 +106,7 @@ class PLDUpper(SampledStep):
         ]
 
 
-class PLDLower(SampledStep):
+class PLDLower(Poisson, SampledLower):
     """The curve of the worst pair, rounded down.
 
     Note:
@@ -94,12 +115,7 @@ class PLDLower(SampledStep):
         q = .01, 1,000 steps and δ = 1e-5. It also adds 1e-15 to δ, the wrong way.
     """
 
-    soundness = Soundness.LOWER
     source = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
-
-    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step when the record is removed, and when added."""
-        return self.pair.losses_below(negligible, interval)
 
 
 class RDP(Poisson, RenyiCurve):
@@ -240,12 +256,6 @@ class SampledPair(NamedTuple):
         if self.rate == 1:
             return np.full(len(ends), True)
         return ends > math.log1p(-self.rate)
-
-    def losses_below(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return lower bounds on the loss in both orders."""
-        ends = self.half_way(negligible, interval)
-        offset = interval / 2 - float(ends[0])
-        return in_both_orders(*self.cells(ends), interval, offset)
 
 
 class Opacus(Poisson):

@@ -229,9 +229,9 @@ class TopKBoundedRange(_Azuma):
 class TopKNonAdaptive(TopK, Analysis):
     """The worst loss of k independent selections of bounded range η.
 
-    The scores do not depend on earlier selections. A lower bound of the worst top-k
-    selection with η over all scores and numbers of candidates, hence of every analysis
-    of the kind above. A share of the candidates is raised and the rest lowered, so that
+    The scores do not depend on earlier selections. This is a lower bound of the worst
+    top-k selection with η over all scores and numbers of candidates, hence of every
+    analysis in this module. A share of the candidates is raised and the rest lowered, so that
     the loss of a draw is t with probability p = (e^−t − e^−η)/(1 − e^−η) under Q, and t
     − η otherwise. With ever more candidates of equal score, the shares no longer change
     while k of them are taken away, and the k draws become independent: for every t

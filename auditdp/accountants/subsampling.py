@@ -6,8 +6,8 @@ arXiv:1807.01647v2):
 
 - Theorem 8: each record by a coin with probability q, neighbours add or remove a
   record: δ(ε) = q δ₀(ε₀);
-- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record: δ(ε) = q
-  δ₀(ε₀);
+- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record:
+  δ(ε) = q δ₀(ε₀);
 - Theorem 10: m of N with replacement, q = 1 − (1 − 1/N)^m, neighbours replace a record:
   δ(ε) <= Σ_k P(Bin(m, 1/N) = k) δ_k(ε₀), with δ_k the curve for k records that differ.
 
@@ -74,7 +74,7 @@ class Subsampled(Analysis):
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
         return double_above(lambda rational: rational(self.rate) * rational(self.delta))
 
@@ -150,32 +150,33 @@ class WithReplacementSubsampled(Analysis):
         return -math.expm1(self.batch * math.log1p(-1 / self.records))
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """δ at ε = ∞."""
         return self._rounded_up(math.inf) if self.delta else 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
         each = 1 / arb(self.records)
-        # mass is P(Bin(m, 1/N) = times), by the ratio of consecutive probabilities.
-        if self.records == 1:
-            mass = odds = arb(0)
-        else:
-            mass, odds = (1 - each) ** self.batch, each / (1 - each)
-        drawn = left = 1 - mass
-        total = arb(0)
-        for times in range(1, self.batch + 1):
-            mass = mass * odds * (self.batch - times + 1) / times
-            if self.records == 1:
-                mass = arb(times == self.batch)
+        drawn = 1 - (1 - each) ** self.batch
+
+        def group_delta(times: int) -> arb:
+            """δ_k for k = ``times``."""
             group = arb(self.epsilon) * times
             revealed = arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()
-            revealed = revealed.min(arb(1))
-            total += mass * worst_delta(group, revealed, arb(epsilon), drawn)
+            return worst_delta(group, revealed.min(arb(1)), arb(epsilon), drawn)
+
+        if self.records == 1:
+            return group_delta(self.batch)
+        total, left = arb(0), drawn
+        # P(Bin(m, 1/N) = times), by the ratio of consecutive probabilities.
+        mass, odds = (1 - each) ** self.batch, each / (1 - each)
+        for times in range(1, self.batch + 1):
+            mass = mass * odds * (self.batch - times + 1) / times
+            total += mass * group_delta(times)
             left -= mass
-            # The remaining probability counts as revealing the input.
             if left < 1e-18:
                 break
+        # The remaining probability counts as revealing the input.
         return total + left.max(arb(0))
 
 

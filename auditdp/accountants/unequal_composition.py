@@ -148,7 +148,7 @@ class HeterogeneousComposition(Analysis):
         )
 
     @property
-    def remaining_delta(self) -> float:
+    def own_delta(self) -> float:
         """1 − ∏(1−δ_i), rounded up."""
         # One δ alone is the decimal that people write, and needs no rounding.
         if sum(map(bool, self.deltas)) <= 1:

@@ -142,7 +142,7 @@ def test_the_amplified_claim_is_never_violated(epsilon, rate, delta):
             cross_check(ApproxDP(level, rate * delta), [curve]).verdict
             is not Verdict.VIOLATED
         )
-        own = curve.remaining_delta
+        own = curve.own_delta
         assert Fraction(own) >= Fraction(rate) * Fraction(delta) or as_written(
             own
         ) == as_written(rate) * as_written(delta)

@@ -82,7 +82,7 @@ def test_repaired_parts_add_up_to_the_printed_budget(method):
     assert training.delta_at(second) <= other
     assert training.epsilon_at(other) > 0.95 * second
     whole = FixedSizeSubsampled(first + second, one + other, 0.5)
-    assert whole.remaining_delta <= 0.02
+    assert whole.own_delta <= 0.02
     assert amplified(first + second, 0.5) == pytest.approx(8.0, rel=1e-3)
     assert whole.epsilon_at(0.02) <= 8.0
 
