@@ -35,7 +35,7 @@ from auditdp.mechanism.protocol import (
 
 
 @dataclass(frozen=True)
-class Limits:
+class AdjacencyLimits:
     """Limits of this package, which bound the time of an audit and texts."""
 
     exhaustive_pairs: int = 20_000
@@ -98,7 +98,7 @@ class Limits:
     """Characters of each of the two parts in which inputs differ."""
 
 
-LIMITS = Limits()
+LIMITS = AdjacencyLimits()
 
 CONSTRUCTORS = {
     "float",

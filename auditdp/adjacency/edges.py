@@ -120,7 +120,7 @@ class Flips:
                 images = bits[:, present].sum(axis=1)
                 listed = set()
                 # Which pair represents an orbit depends on the order of this set.
-                for k in {*range(count)}.difference(present):
+                for k in set(range(count)) - set(present):
                     place = self.places[k]
                     larger.add(int((images + bits[:, k]).min()))
                     # A pair is a graph and an edge: the graph is the higher digit.
