@@ -100,6 +100,8 @@ class AdjacencyLimits:
 
 LIMITS = AdjacencyLimits()
 
+# The source of a pair may call these names and classes, and consist of these nodes. It
+# may be pasted, also if another process wrote it, so it must not run other code.
 CONSTRUCTORS = {
     "float",
     "set",
