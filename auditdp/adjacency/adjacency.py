@@ -35,8 +35,8 @@ from auditdp.mechanism.protocol import (
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of this package, which bound the time of an audit and texts."""
+class AdjacencyLimits:
+    """Limits of this package, which bound times and lengths of texts."""
 
     exhaustive_pairs: int = 20_000
     """Pairs that an adjacency enumerates."""
@@ -98,8 +98,10 @@ class Limits:
     """Characters of each of the two parts in which inputs differ."""
 
 
-LIMITS = Limits()
+LIMITS = AdjacencyLimits()
 
+# The source of a pair may call these names and classes, and consist of these nodes. It
+# may be pasted, also if another process wrote it, so it must not run other code.
 CONSTRUCTORS = {
     "float",
     "set",
@@ -307,10 +309,10 @@ def _changed_part(data: Any, neighbour: Any) -> str:
     Returns:
         The text, or '' if the inputs do not differ in one part.
     """
-    found = first_difference(data, neighbour)
-    if found is None:
+    part = first_difference(data, neighbour)
+    if part is None:
         return ""
-    where, first, second = found
+    where, first, second = part
     if _is_array(first) and _is_array(second):
         return _changed_row(np.asarray(first), np.asarray(second), where)
     if isinstance(first, str) and isinstance(second, str):
@@ -455,12 +457,12 @@ class GivenPairs:
 def different(pairs: Iterable[Pair]) -> list[Pair]:
     """Return the unordered pairs of two different inputs, each once."""
     # The first of several equal pairs is kept, in its own order.
-    found: dict[Any, Pair] = {}
+    distinct: dict[Any, Pair] = {}
     for pair in pairs:
         data, neighbour = identity_key(pair.data), identity_key(pair.neighbour)
-        if data != neighbour and (neighbour, data) not in found:
-            found.setdefault((data, neighbour), pair)
-    return list(found.values())
+        if data != neighbour and (neighbour, data) not in distinct:
+            distinct.setdefault((data, neighbour), pair)
+    return list(distinct.values())
 
 
 def places(count: int) -> list[tuple[int, str]]:
@@ -515,13 +517,13 @@ class Offers:
     @cached_property
     def corner_cases(self) -> Sequence[Pair] | None:
         """Pairs at which code tends to break, or None if the adjacency lists none."""
-        found = self._result("corner_cases")
-        are_pairs = isinstance(found, list | tuple) and all(
-            isinstance(pair, Pair) for pair in found
+        result = self._result("corner_cases")
+        are_pairs = isinstance(result, list | tuple) and all(
+            isinstance(pair, Pair) for pair in result
         )
-        if found is not None and not are_pairs:
-            raise self._refused("corner_cases() to return a list of Pair", found)
-        return found  # type: ignore[no-any-return]
+        if result is not None and not are_pairs:
+            raise self._refused("corner_cases() to return a list of Pair", result)
+        return result  # type: ignore[no-any-return]
 
     @property
     def lists_corner_cases(self) -> bool:
@@ -534,11 +536,11 @@ class Offers:
         return str(getattr(self.adjacency, "remedy", None) or "")
 
     def _strategy(self, name: str) -> st.SearchStrategy[Pair] | None:
-        found = self._result(name)
-        if found is not None and not isinstance(found, st.SearchStrategy):
+        result = self._result(name)
+        if result is not None and not isinstance(result, st.SearchStrategy):
             expected = f"{name}() to return a Hypothesis strategy of Pair"
-            raise self._refused(expected, found)
-        return found
+            raise self._refused(expected, result)
+        return result
 
     def _result(self, name: str) -> Any:
         method = self._method(name)
@@ -552,9 +554,9 @@ class Offers:
             raise self._refused(f"a method {name}()", method)
         return method
 
-    def _refused(self, expected: str, found: Any) -> AdjacencyError:
+    def _refused(self, expected: str, result: Any) -> AdjacencyError:
         return AdjacencyError(
-            f"{self.adjacency.name}: expected {expected}, got {brief(found)}; "
+            f"{self.adjacency.name}: expected {expected}, got {brief(result)}; "
             "correct or rename it"
         )
 

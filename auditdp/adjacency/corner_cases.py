@@ -86,10 +86,10 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
         infinite = [x for x in (low, high) if x in (math.inf, -math.inf)]
         tiny = [*TINY_NUMBERS, *(-x for x in TINY_NUMBERS)]
         special = [*infinite, 0.0, -0.0, *tiny, 0.5, 1e300, -1e300]
-    found = [start, last, *special, start + step, last - step, middle, *near]
+    candidates = [start, last, *special, start + step, last - step, middle, *near]
     if not whole:
-        found = [float(x) for x in found]
-    inside = [x for x in found if lowest <= x <= highest]
+        candidates = [float(x) for x in candidates]
+    inside = [x for x in candidates if lowest <= x <= highest]
     return list({repr(x): x for x in inside}.values())
 
 
@@ -106,13 +106,13 @@ def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
     >>> values(st.lists(st.integers(0, 9), max_size=3))[:5]
     [[], [0, 9, 1], [0, 0, 0], [9, 9, 9], [0]]
     """
-    found = list(_structured(_part_of(strategy)))
-    if not found:
+    special = list(_structured(_part_of(strategy)))
+    if not special:
         # The second value of a strategy without structure is nearly as simple as the
         # first, so the last of some values stands for the other end.
         first = first_values(strategy, 4)
-        found = [*first[:1], *first[:0:-1]]
-    return _distinct(found)
+        special = [*first[:1], *first[:0:-1]]
+    return _distinct(special)
 
 
 def _structured(part: StrategyPart) -> Iterable[Any]:
@@ -120,13 +120,13 @@ def _structured(part: StrategyPart) -> Iterable[Any]:
     match part:
         case Tuples(parts=parts):
             return _crossed(map(values, parts), tuple)
-        # A class may refuse some combinations of its arguments, which are left out.
         case FixedKeys(fields=fields):
             return _crossed(
                 map(values, fields.values()),
                 lambda row: dict(zip(fields, row, strict=True)),
             )
         case Built(target=target, arguments=arguments, named=named):
+            # A class may refuse some combinations of its arguments, which are left out.
             count = len(arguments)
             return _crossed(
                 map(values, [*arguments, *named.values()]),
@@ -218,18 +218,18 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
     """Return elements that all differ, and of which no two have a key in common."""
-    kept: list[Any] = []
+    chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:
         names = set(enumerate(key(element) for key in (identity_key, *keys)))
         if not names & used:
-            kept.append(element)
+            chosen.append(element)
             used |= names
-    return kept
+    return chosen
 
 
-def _distinct(found: Iterable[Any]) -> list[Any]:
-    return list({identity_key(value): value for value in found}.values())
+def _distinct(elements: Iterable[Any]) -> list[Any]:
+    return list({identity_key(value): value for value in elements}.values())
 
 
 def leaf_values(part: StrategyPart) -> list[Any]:
@@ -242,10 +242,10 @@ def leaf_values(part: StrategyPart) -> list[Any]:
         case Integers(low=low, high=high):
             return numbers(low, high, whole=True)
         case Floats(low=low, high=high, smallest=smallest, allow_nan=allow_nan):
-            found = numbers(low, high, whole=False)
-            found = [x for x in found if x == 0 or abs(x) >= smallest]
+            special = numbers(low, high, whole=False)
+            special = [x for x in special if x == 0 or abs(x) >= smallest]
             # The two ends stay in front.
-            return [*found[:2], *[math.nan] * allow_nan, *found[2:]]
+            return [*special[:2], *[math.nan] * allow_nan, *special[2:]]
         case Booleans():
             return [False, True]
         case ListedValues(elements=elements):
@@ -305,10 +305,10 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         case Mapped(inner=inner, function=function):
             return with_extremes(inner).map(function)
         case Filtered(inner=inner, conditions=conditions):
-            kept = with_extremes(inner)
+            filtered = with_extremes(inner)
             for condition in conditions:
-                kept = kept.filter(condition)
-            return kept
+                filtered = filtered.filter(condition)
+            return filtered
         case Lists(element=element, least=least, most=most, keys=keys):
             strategy = st.lists(
                 with_extremes(element),
@@ -316,16 +316,16 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 max_size=None if most == math.inf else int(most),
                 unique_by=tuple(keys) or None,
             )
-            found = values(strategy)
-            if found:
-                return st.one_of(strategy, st.sampled_from(found))
+            special_values = values(strategy)
+            if special_values:
+                return st.one_of(strategy, st.sampled_from(special_values))
             return strategy
         case part:
-            found = leaf_values(part)
-            if not found:
+            special_values = leaf_values(part)
+            if not special_values:
                 return strategy
-            special, both_ends = st.sampled_from(found), st.sampled_from(found[:2])
-            return st.one_of(strategy, special, both_ends)
+            special = st.sampled_from(special_values)
+            return st.one_of(strategy, special, st.sampled_from(special_values[:2]))
 
 
 def _all_with_extremes(fields: Any) -> dict[Any, st.SearchStrategy[Any]]:
@@ -338,14 +338,14 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
     Raises:
         AdjacencyError: If the strategy generates nothing.
     """
-    found = values(strategy)
-    if len(found) < 2:
-        found += first_values(strategy, 4)[::-1]
-    if not found:
+    special = values(strategy)
+    if len(special) < 2:
+        special += first_values(strategy, 4)[::-1]
+    if not special:
         raise AdjacencyError(
             f"expected a strategy that generates something, got {strategy!r}"
         )
-    return found[0], found[1]
+    return special[0], special[1]
 
 
 @dataclass(frozen=True)
@@ -398,9 +398,9 @@ class Domain:
 
         The sum is as near to the total as the domain allows.
         """
-        found: list[float] = []
+        terms: list[float] = []
         # Every number leaves room for the smallest sum of the numbers after it.
         for remaining in reversed(range(count)):
-            found.append(self.at_most(total - remaining * self.low))
-            total -= found[-1]
-        return found
+            terms.append(self.at_most(total - remaining * self.low))
+            total -= terms[-1]
+        return terms

@@ -183,8 +183,8 @@ class _StableText:
         if not source:
             self.opaque.add(f"the source of {code.__qualname__}")
         if isinstance(code, FunctionType):
-            read = {**inspect.getclosurevars(code).nonlocals, **_globals(code)}
-            yield from map(self.of, (code.__defaults__, code.__kwdefaults__, read))
+            variables = {**inspect.getclosurevars(code).nonlocals, **_globals(code)}
+            yield from map(self.of, (code.__defaults__, code.__kwdefaults__, variables))
 
 
 def _rounded(array: Any) -> Any:
@@ -222,13 +222,13 @@ def _source(code: Any) -> str:
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""
     names = list(compiled.co_varnames[: compiled.co_argcount])
-    found = []
+    sources = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda) and node.lineno == compiled.co_firstlineno:
             arguments = (*node.args.posonlyargs, *node.args.args)
             if [each.arg for each in arguments] == names:
-                found.append(ast.unparse(node))
-    return "\n".join(found)
+                sources.append(ast.unparse(node))
+    return "\n".join(sources)
 
 
 def _globals(function: FunctionType) -> dict[str, Any]:

@@ -22,7 +22,7 @@ Place = tuple[int, int]
 
 def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
     """Return both inputs of a pair, after a check that they are bits of a shape."""
-    found = []
+    arrays = []
     for which, data in sides(pair):
         array = np.asarray(data)
         if array.shape != shape:
@@ -33,8 +33,8 @@ def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
             raise AdjacencyError(
                 f"{name}: {which} holds values other than 0 and 1: {brief(array)}"
             )
-        found.append(array.astype(np.int8))
-    return found
+        arrays.append(array.astype(np.int8))
+    return arrays
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Flips:
             ]
         )
         bits = np.int64(1) << moved
-        found, graphs = [], {0}
+        pairs, graphs = [], {0}
         for size in range(count):
             larger = set()
             for graph in sorted(graphs):
@@ -120,7 +120,7 @@ class Flips:
                 images = bits[:, present].sum(axis=1)
                 listed = set()
                 # Which pair represents an orbit depends on the order of this set.
-                for k in {*range(count)}.difference(present):
+                for k in set(range(count)) - set(present):
                     place = self.places[k]
                     larger.add(int((images + bits[:, k]).min()))
                     # A pair is a graph and an edge: the graph is the higher digit.
@@ -128,9 +128,9 @@ class Flips:
                     if place in self.changing and orbit not in listed:
                         listed.add(orbit)
                         name = f"{size + 1} | {size} {ones}"
-                        found.append(self.pair(rest, place, name))
+                        pairs.append(self.pair(rest, place, name))
             graphs = larger
-        return found
+        return pairs
 
     def _flipped(self, ones: Sequence[Place], flipped: Place) -> Pair:
         """Return the matrix with some ones, and the one with a place flipped."""
@@ -238,7 +238,7 @@ class NeighbourList:
         return st.builds(_flip, lists, st.integers(0, bits - 1))
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of every degree with equal probability."""
+        """Return pairs of every degree, where random lists have middle degrees."""
         bits = self.nodes - 1
 
         def build(degree: int, start: int, flipped: int) -> Pair:
@@ -427,12 +427,12 @@ class Edges:
         centre, leaf = first[0], last[1]
         star = [(centre, k) for k in range(self.nodes) if k not in (centre, leaf)]
         clique = [edge for edge in flips.places if edge != last]
-        found = [flips.pair([], first, "empty graph + 1 edge")]
+        listed = [flips.pair([], first, "empty graph + 1 edge")]
         if self.nodes > 3:
-            found.append(flips.pair(star, (centre, leaf), "star ± 1 leaf"))
+            listed.append(flips.pair(star, (centre, leaf), "star ± 1 leaf"))
         if self.nodes > 2:
-            found.append(flips.pair(clique, last, "clique - 1 edge"))
-        return found
+            listed.append(flips.pair(clique, last, "clique - 1 edge"))
+        return listed
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every pair of graphs that differ in one edge, or None if too many.

@@ -69,12 +69,12 @@ class GraphData:
     Attributes:
         records: The records of the nodes.
         arcs: The edges, without edges to itself if every node has one.
-        made: Returns a graph of the original type with other records and edges.
+        build: Returns a graph of the original type with other records and edges.
     """
 
     records: Tabular
     arcs: Arcs
-    made: Callable[[Floats, Arcs], Any]
+    build: Callable[[Floats, Arcs], Any]
 
 
 class _Change(NamedTuple):
@@ -186,17 +186,17 @@ class AlikeGraph(GivenPairs):
     def readings(self) -> dict[str, _Change]:
         """The changes that explain how the first pair differs, the narrowest first."""
         rows, others = self._both_rows
-        found = {}
+        changes = {}
         if rows.shape == others.shape:
-            found = self._of_same_nodes()
+            changes = self._of_same_nodes()
         elif rows.shape == (len(others) + 1, *others.shape[1:]):
-            found = self._of_added_node()
-        if not found:
+            changes = self._of_added_node()
+        if not changes:
             raise AdjacencyError(
                 "AlikeGraph: the graphs do not differ in one node or one edge: "
                 f"{self.given[0]}"
             )
-        return found
+        return changes
 
     def _of_added_node(self) -> dict[str, _Change]:
         rows, others = self._both_rows
@@ -243,15 +243,15 @@ class AlikeGraph(GivenPairs):
             f"and of the features {RECORD_REPLACED}": RECORD_REPLACED,
         }
         if unlike:
-            made = self._sides[0].records.made
-            names = Alike([Pair(made(rows), made(others))]).readings
+            build = self._sides[0].records.build
+            names = Alike([Pair(build(rows), build(others))]).readings
             of_records = {f"and of the features {name}": name for name in names}
-        found = {}
+        readings = {}
         for kind, places, is_possible in kinds:
             for text, name in of_records.items():
                 if is_possible and places:
-                    found[f"{kind}, {text}"] = _Change(kind, places[0], name)
-        return found
+                    readings[f"{kind}, {text}"] = _Change(kind, places[0], name)
+        return readings
 
     @cached_property
     def _nodes(self) -> Alike:
@@ -262,8 +262,8 @@ class AlikeGraph(GivenPairs):
         if is_same or len(rows) > len(others):
             # Without a change of records, any record may be the node's.
             others, change = np.delete(rows, self._change.node, axis=0), None
-        made = self._sides[0].records.made
-        return Alike([Pair(made(rows), made(others))], change)
+        build = self._sides[0].records.build
+        return Alike([Pair(build(rows), build(others))], change)
 
     def _degrees(self, edges: Iterable[Edge]) -> Counter[tuple[str, int]]:
         """Return the number of edges of each node, from it, to it and in all.
@@ -282,11 +282,11 @@ class AlikeGraph(GivenPairs):
     @cached_property
     def _max_degrees(self) -> Counter[str]:
         """The largest degree of a node of the given graphs, of each kind."""
-        found: Counter[str] = Counter()
+        largest: Counter[str] = Counter()
         for edges in self._edges:
             for (kind, _), degree in self._degrees(edges).items():
-                found[kind] = max(found[kind], degree)
-        return found
+                largest[kind] = max(largest[kind], degree)
+        return largest
 
     def _grown(self, edges: Edges, wanted: Iterable[Edge]) -> Edges:
         """Return edges, and those of the wanted ones that the largest degrees allow."""
@@ -337,7 +337,7 @@ class AlikeGraph(GivenPairs):
         given = self._edges[0]
         others = [other for other in self._by_length if other != node]
         rest, half = _without(given, node), len(others) // 2
-        found = []
+        shapes = []
         # A star moves the sums of its leaves; a tree, in which each leaf has one other
         # edge, also those at a distance of two.
         for way in self._directions or [1]:
@@ -345,13 +345,13 @@ class AlikeGraph(GivenPairs):
             count = min([half, *self._max_degrees.values()])
             outer = [(a, b)[::way] for a, b in zip(others, others[half:], strict=False)]
             tree = [*star[:count], *outer[:count]]
-            found += [
+            shapes += [
                 ("a hub whose neighbours have one other", self._grown(NO_EDGES, tree)),
                 ("a hub", self._grown(NO_EDGES, star)),
                 ("a hub, and edges as given", self._grown(rest, star)),
             ]
-        found += [("edges as given", given), ("edges as given, and none", rest)]
-        return [self._shape(name, node, edges) for name, edges in found]
+        shapes += [("edges as given", given), ("edges as given, and none", rest)]
+        return [self._shape(name, node, edges) for name, edges in shapes]
 
     def _shape(self, name: str, node: int, edges: Edges) -> _Shape:
         """Return the shape whose larger graph has some edges."""
@@ -378,19 +378,19 @@ class AlikeGraph(GivenPairs):
         # The other end has the next longest, the most different or the shortest record.
         targets = (order[:2][-1], unlike, order[-1])
         ends = [given, *((longest, target) for target in targets)]
-        found = []
+        shapes = []
         for a, b in dict.fromkeys(edge[::way] for edge in ends for way in (1, -1)):
             if self._change.records is not None and a != self._change.node:
                 continue
             star, other_star = ([(end, other) for other in order] for end in (a, b))
             both = [*chain(*zip(star, other_star, strict=True))]
-            found += [
+            shapes += [
                 self._with_edge("edges as given", self._edges[0], (a, b)),
                 self._with_edge("one edge", NO_EDGES, (a, b)),
                 self._with_edge("an edge of a hub", NO_EDGES, (a, b), star),
                 self._with_edge("an edge of two hubs", NO_EDGES, (a, b), both),
             ]
-        return found
+        return shapes
 
     def _with_edge(
         self, name: str, base: Edges, edge: Edge, around: Iterable[Edge] = ()
@@ -425,7 +425,7 @@ class AlikeGraph(GivenPairs):
         if self._comes_both_ways:
             edges |= {(b, a) for a, b in edges if a != b}
         arcs = np.array(sorted(edges), np.int64).reshape(-1, 2).T
-        return self._sides[0].made(rows, arcs)
+        return self._sides[0].build(rows, arcs)
 
     def _pair(self, rows: Floats, shape: _Shape) -> Pair:
         """Return the pair of a shape, in which the node has or changes its record."""
@@ -459,10 +459,10 @@ class AlikeGraph(GivenPairs):
         roles = [] if self._has_given_records else self._roles
         cases = [*product(enumerate(self._shapes), enumerate(roles))]
         cases.sort(key=lambda case: case[0][0] + case[1][0])
-        found = [self._pair_of_roles(shape, role) for (_, shape), (_, role) in cases]
+        by_role = [self._pair_of_roles(shape, role) for (_, shape), (_, role) in cases]
         given_rows = self._both_rows[0]
         return different(
-            [*found, *(self._pair(given_rows, shape) for shape in self._shapes)]
+            [*by_role, *(self._pair(given_rows, shape) for shape in self._shapes)]
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
@@ -480,14 +480,14 @@ class AlikeGraph(GivenPairs):
                 records = [*self._nodes.candidates, self._nodes.shortest]
                 others = st.sampled_from([*records, self._nodes.quiet])
                 roles = st.tuples(st.sampled_from(records), others, others)
-                made = self._pair_of_roles(shape, draw(roles))
+                pair = self._pair_of_roles(shape, draw(roles))
             else:
                 if self._change.edges == EDGE_ADDED:
                     edge = draw(nodes), draw(nodes)
                     shape = self._with_edge(shape.name, shape.others, edge)
-                made = self._pair(rows, shape)
-            if different([made]):
-                return made
+                pair = self._pair(rows, shape)
+            if different([pair]):
+                return pair
             return st.reject()
 
         return pairs()
@@ -519,10 +519,10 @@ def graph_of(data: Any) -> GraphData | None:
         if not (isinstance(data, tuple) and data):
             return None
         name_of_edges = [*fields][-1]
-    read = _arcs(fields[name_of_edges])
-    if read is None:
+    parsed = _arcs(fields[name_of_edges])
+    if parsed is None:
         return None
-    arcs, as_given = read
+    arcs, as_given = parsed
     tables: dict[Any, Tabular] = {}
     for name, value in fields.items():
         if name != name_of_edges:
@@ -547,16 +547,16 @@ def graph_of(data: Any) -> GraphData | None:
     is_loop = arcs[0] == arcs[1]
     has_loops = len(set(arcs[0, is_loop].tolist())) == nodes
 
-    def made(rows: Floats, others: Arcs) -> Any:
+    def build(rows: Floats, others: Arcs) -> Any:
         if has_loops:
             loops = np.tile(np.arange(len(rows)), (2, 1))
             others = np.concatenate([others, loops], axis=1)
-        values = records.made(rows) | {name_of_edges: as_given(others)}
+        values = records.build(rows) | {name_of_edges: as_given(others)}
         if "num_nodes" in fields or hasattr(data, "num_nodes"):
             values["num_nodes"] = len(rows)
         return _replaced(data, values)
 
-    return GraphData(records, arcs[:, ~is_loop] if has_loops else arcs, made)
+    return GraphData(records, arcs[:, ~is_loop] if has_loops else arcs, build)
 
 
 def may_be_edges(data: Any) -> bool:
@@ -565,10 +565,10 @@ def may_be_edges(data: Any) -> bool:
     They are different pairs of different numbers, and some numbers occur in both
     places.
     """
-    read = _arcs(data.T if isinstance(data, np.ndarray) else data)
-    if read is None:
+    parsed = _arcs(data.T if isinstance(data, np.ndarray) else data)
+    if parsed is None:
         return False
-    (sources, targets), pairs = read[0].tolist(), _edges_of(read[0])
+    (sources, targets), pairs = parsed[0].tolist(), _edges_of(parsed[0])
     is_simple = len(pairs) == len(sources) and all(a != b for a, b in pairs)
     return is_simple and not set(sources).isdisjoint(targets)
 

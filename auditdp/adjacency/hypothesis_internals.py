@@ -160,8 +160,8 @@ def knows_choices() -> bool:
     """Return True if ``_drawn_by_choices`` works with this version of Hypothesis."""
     strategy = st.integers(0, 999)
     with suppress(Exception):
-        kept = _drawn_by_choices(strategy, Random(0), (7,))
-        return kept == (7, (7,)) != _drawn_by_choices(strategy, Random(0), (7,), 0)
+        replayed = _drawn_by_choices(strategy, Random(0), (7,))
+        return replayed == (7, (7,)) != _drawn_by_choices(strategy, Random(0), (7,), 0)
     return False
 
 

@@ -178,24 +178,24 @@ class Nodes:
                 (star, rest[1:], "two hubs share all leaves | one hub"),
                 (star, (0,), "star ± 1 leaf"),
             ]
-        found = [
+        listed = [
             self._pair(edges, last, neighbours, absent, rest, name)
             for edges, neighbours, name in cases
         ]
         if self.nodes > 2 and not self._is_removed:
             hubs = [(1 + j % 2, j) for j in range(3, self.nodes)]
             name = "leaf of one hub | of another"
-            found.append(self._pair(hubs, 0, {1}, {2}, range(self.nodes), name))
-        return found
+            listed.append(self._pair(hubs, 0, {1}, {2}, range(self.nodes), name))
+        return listed
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None if there are too many."""
         most = LIMITS.removed_ids if self._is_removed else LIMITS.replaced_ids
         if self.nodes > most:
             return None
-        found = self._removed() if self._is_removed else self._replaced()
+        pairs = self._removed() if self._is_removed else self._replaced()
         return sorted(
-            found, key=lambda pair: int(pair.data.sum() + pair.neighbour.sum())
+            pairs, key=lambda pair: int(pair.data.sum() + pair.neighbour.sum())
         )
 
     def _replaced(self) -> Iterator[Pair]:

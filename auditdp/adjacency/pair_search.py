@@ -86,25 +86,25 @@ def _drawn(
     draw: Callable[[], tuple[Value, tuple[Any, ...]] | None],
 ) -> Drawn[Value] | None:
     try:
-        found = draw()
+        result = draw()
     except Exception:
         # A function that a user maps over a strategy may raise any exception.
         return None
-    if found is None:
+    if result is None:
         return None
-    return Drawn(*found)
+    return Drawn(*result)
 
 
 def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
     """Return the first ``count`` distinct values of a strategy, the simplest first."""
-    found: dict[Any, Value] = {}
+    distinct: dict[Any, Value] = {}
 
     def visit(value: Value) -> bool:
-        found.setdefault(identity_key(value), value)
+        distinct.setdefault(identity_key(value), value)
         return False
 
     walk(strategy, visit, examples=2 * count, visits=2 * count, seed=0)
-    return list(found.values())[:count]
+    return list(distinct.values())[:count]
 
 
 def aim(score: float) -> None:
@@ -205,7 +205,7 @@ def maximise(
     Raises:
         AuditError: The first that ``score`` raised, if no value at all has a score.
     """
-    found: dict[Any, tuple[float, Value]] = {}
+    scores: dict[Any, tuple[float, Value]] = {}
     refused: list[AuditError] = []
 
     def visit(value: Value) -> bool:
@@ -215,14 +215,14 @@ def maximise(
             refused.append(error)
             return False
         if scored > -math.inf:
-            found.setdefault(key(value), (scored, value))
+            scores.setdefault(key(value), (scored, value))
             aim(scored)
         return False
 
     walk(strategy, visit, examples=examples, visits=examples, seed=seed)
-    if refused and not found:
+    if refused and not scores:
         raise refused[0]
-    return sorted(found.values(), key=lambda entry: -entry[0])
+    return sorted(scores.values(), key=lambda entry: -entry[0])
 
 
 def smallest(

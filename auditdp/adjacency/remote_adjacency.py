@@ -25,7 +25,7 @@ from auditdp.mechanism.calls.remote_mechanism import (
 MOST_PROMISED = 16.0
 """Largest accepted promise of a found pair.
 
-A promise is the expected growth per call, relative to the best listed pair.
+A promise is the expected gain of a call, relative to the listed pair that differs most.
 """
 MOST_COUNTED = 1 << 20
 """Number of enumerated pairs beyond which they are not counted further."""
@@ -87,9 +87,9 @@ class TraceElsewhere:
 
         The representation of outputs has to be fixed before.
         """
-        found = shaped(_TRACE, self._ask("reads", self.calls.number))
-        self.proposed = promised(self.calls.mechanism.channel, found.pairs)
-        return found.reads
+        trace = shaped(_TRACE, self._ask("reads", self.calls.number))
+        self.proposed = promised(self.calls.mechanism.channel, trace.pairs)
+        return trace.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
         """Return the record of the trace; see ``evidence.trace_records.game_trace``."""
@@ -143,8 +143,8 @@ class AdjacencyElsewhere:
         Raises:
             AdjacencyError: If one of them is no pair of neighbours, or there are none.
         """
-        found = shaped(_PAIRS, self._channel.ask("pairs")[0])
-        return [_pair(self._channel, held) for held in found]
+        held_pairs = shaped(_PAIRS, self._channel.ask("pairs")[0])
+        return [_pair(self._channel, held) for held in held_pairs]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return a placeholder for every pair, or None if there are too many."""
@@ -161,8 +161,8 @@ class AdjacencyElsewhere:
         self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool
     ) -> TraceElsewhere:
         """Trace the code on the played pairs, and with ``search`` on others."""
-        found = shaped(_TRACE, self._ask("trace", calls, played, most, seed, search))
-        return TraceElsewhere(calls, promised(self._channel, found.pairs))
+        trace = shaped(_TRACE, self._ask("trace", calls, played, most, seed, search))
+        return TraceElsewhere(calls, promised(self._channel, trace.pairs))
 
     def proposed(
         self, calls: Any, played: Sequence[Pair], most: int, *, first: int
@@ -173,8 +173,8 @@ class AdjacencyElsewhere:
             The pairs, each with its promise, and the number of pairs that were tried.
         """
         reply = self._ask("propose", calls, calls.number, played, first, most)
-        found, tried = shaped(_PROPOSED, reply)
-        return promised(self._channel, found), tried
+        held_pairs, tried = shaped(_PROPOSED, reply)
+        return promised(self._channel, held_pairs), tried
 
     def smaller(
         self, calls: Any, pair: Pair, refuted_at: int, alpha: float

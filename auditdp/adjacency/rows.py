@@ -37,7 +37,7 @@ Corner = tuple[list[Any], int, Any]
 """Rows, the place of the row that changes, and the row that may replace it."""
 
 TABLES = ("pandas", "polars")
-"""Libraries of tables, which are imported when one is made."""
+"""Libraries of tables, which are imported on their first use."""
 CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", *TABLES)
 
 
@@ -257,7 +257,7 @@ class Rows:
         last = min(max(self._fewest, 3), self.most) - 1
         alone = [low] * (self._fewest - 1)
         changed = self._changing(high, low)
-        found = [
+        listed = [
             self._pair([*alone, changed], len(alone), high, "fewest"),
             self._pair([high] * (last + 1), last, low, "duplicates"),
             self._pair([low] * last + [changed], last, high, "unlike the others"),
@@ -268,8 +268,8 @@ class Rows:
             if self._is_added:
                 rows[place] = high
             other = high if differ(rows[place], high) else low
-            found.append(self._pair(rows, place, other, f"{name} of {count}"))
-        return different(found)
+            listed.append(self._pair(rows, place, other, f"{name} of {count}"))
+        return different(listed)
 
     def _changing(self, added: Any, replaced: Any) -> Any:
         """Return the first row if the change is an addition, else the second."""
@@ -286,14 +286,14 @@ class Rows:
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
-        found = []
+        pairs = []
         for corner in chain.from_iterable(zip_longest(*self._corner_kinds())):
             if corner is not None:
                 rows, place, other = corner
                 # Some rows may not fit into the type of an array.
                 with suppress(AdjacencyError):
-                    found.append(self._pair(rows, place, other, "corner case"))
-        return different(found)
+                    pairs.append(self._pair(rows, place, other, "corner case"))
+        return different(pairs)
 
     def _corner_kinds(self) -> Iterator[Iterator[Corner]]:
         domain = Domain.of(self.row)
@@ -440,7 +440,7 @@ class Rows:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             size = draw(sizes)
-            # Half of the collections may have duplicates.
+            # Some collections repeat few drawn rows; others draw most of their rows.
             fewest = 1 if draw(either) else min(size, LIMITS.drawn_rows)
             several, any_place = parts(size, fewest)
             drawn = draw(several)

@@ -32,5 +32,5 @@ def __getattr__(name: str) -> Any:
     home: Any = hypothesis.strategies
     if name in ("assume", "reject"):
         home = hypothesis
-    found = globals()[name] = getattr(home, name)
-    return found
+    member = globals()[name] = getattr(home, name)
+    return member

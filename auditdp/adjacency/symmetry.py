@@ -48,7 +48,7 @@ RECORD_REPLACED = "one record replaced"
 OTHERS_UNCHANGED = "{} of {} parts of {}, the others unchanged"
 
 FREE = np.zeros(1, bool)
-"""Value of ``_Change.stays`` for a record that any other may replace."""
+"""Value of ``_Change.unchanged`` for a record that any other may replace."""
 
 
 class _Change(NamedTuple):
@@ -56,7 +56,8 @@ class _Change(NamedTuple):
 
     Attributes:
         place: The place of the record.
-        stays: Bools, one per part of the record: whether it is the same in both inputs.
+        unchanged: Bools, one per part of the record: whether it is the same in both
+            inputs.
         absent: The row that stands for an absent record, or None if the record is
             removed or replaced.
         zeros: Bools, one per number of the record: whether both inputs have the number
@@ -64,7 +65,7 @@ class _Change(NamedTuple):
     """
 
     place: int
-    stays: Any = FREE
+    unchanged: Any = FREE
     absent: Floats | None = None
     zeros: Any = FREE
 
@@ -114,17 +115,17 @@ class Alike(GivenPairs):
         """Both inputs of the first pair; an empty one takes its form from the other."""
         both = self.given[0].data, self.given[0].neighbour
         try:
-            made = [None if _is_empty(data) else tabular(data) for data in both]
+            tables = [None if _is_empty(data) else tabular(data) for data in both]
         except AdjacencyError as error:
             try:
-                made = [*by_number(*both)]
+                tables = [*by_number(*both)]
             except AdjacencyError:
                 raise error from None
-        like = made[0] or made[1]
+        like = tables[0] or tables[1]
         if like is None:
             raise AdjacencyError(f"Alike: both inputs are empty: {self.given[0]}")
         empty = replace(like, rows=like.rows[:0])
-        return made[0] or empty, made[1] or empty
+        return tables[0] or empty, tables[1] or empty
 
     @property
     def _form(self) -> Tabular:
@@ -154,8 +155,8 @@ class Alike(GivenPairs):
         self, place: int, first: Floats, second: Floats
     ) -> dict[str, _Change]:
         """Return the readings of a replaced record: absent, changed in parts, any."""
-        found: dict[str, _Change] = {}
-        stays = self._form.stays(first, second)
+        changes: dict[str, _Change] = {}
+        unchanged = self._form.unchanged(first, second)
         equal = same_entries(first, second)
         # Features alone may be put to 0, so that a label which is the same in both
         # inputs belongs to no absent record.
@@ -170,14 +171,14 @@ class Alike(GivenPairs):
             zeros = equal & ~labels
             if zeros.any():
                 narrow = OTHERS_UNCHANGED.format((~equal).sum(), len(equal), name)
-                found[narrow] = _Change(place, labels, absent[0], zeros)
-            found[name] = _Change(place, labels, absent[0])
-        elif stays.any():
-            count = (~stays).sum()
-            narrow = OTHERS_UNCHANGED.format(count, len(stays), RECORD_REPLACED)
-            found[narrow] = _Change(place, stays)
-        found[RECORD_REPLACED] = _Change(place)
-        return found
+                changes[narrow] = _Change(place, labels, absent[0], zeros)
+            changes[name] = _Change(place, labels, absent[0])
+        elif unchanged.any():
+            count = (~unchanged).sum()
+            narrow = OTHERS_UNCHANGED.format(count, len(unchanged), RECORD_REPLACED)
+            changes[narrow] = _Change(place, unchanged)
+        changes[RECORD_REPLACED] = _Change(place)
+        return changes
 
     @cached_property
     def _rows(self) -> Floats:
@@ -257,23 +258,23 @@ class Alike(GivenPairs):
         has_ranges = columns > 1 or not self._labels.all()
         # Single labels have no ranges, so the records of the data are all there are.
         count = LIMITS.long_records if has_ranges else LIMITS.known_records
-        found = [*self._by_length[:count], self._by_length[-1]]
-        if self._stays_by_record:
+        rows_to_try = [*self._by_length[:count], self._by_length[-1]]
+        if self._keeps_parts_of_record:
             # Few records of the data have parts in common with another one.
-            found += [side.rows[self._change.place] for side in self._sides]
+            rows_to_try += [side.rows[self._change.place] for side in self._sides]
         if 1 < columns <= LIMITS.regression_columns:
             # The last number of a record, such as its label, may follow from the
             # others. The record with the largest residual moves a model most.
             others = np.column_stack([rows[:, :-1], np.ones(len(rows))])
             fit = np.linalg.lstsq(others, rows[:, -1], rcond=None)[0]
-            found.append(rows[int(np.argmax(np.abs(others @ fit - rows[:, -1])))])
-            found += [np.append(longest[:-1], end) for end in (low[-1], high[-1])]
-        found += [np.where(is_high, high, low) for is_high in self._corners()]
-        found.append(np.where(self._labels, longest, -longest))
+            rows_to_try.append(rows[int(np.argmax(np.abs(others @ fit - rows[:, -1])))])
+            rows_to_try += [np.append(longest[:-1], end) for end in (low[-1], high[-1])]
+        rows_to_try += [np.where(is_high, high, low) for is_high in self._corners()]
+        rows_to_try.append(np.where(self._labels, longest, -longest))
         if self.wider > 1:
-            found.append(np.where(self._labels, longest, self.wider * longest))
+            rows_to_try.append(np.where(self._labels, longest, self.wider * longest))
         distinct: dict[bytes, Floats] = {}
-        for each in found:
+        for each in rows_to_try:
             row = self._within(each)
             if row is not None and self._is_changed(row):
                 distinct[row.tobytes()] = row
@@ -281,14 +282,14 @@ class Alike(GivenPairs):
 
     def _is_changed(self, row: Floats) -> bool:
         """Return True if another record, with the same parts, can replace a record."""
-        if not self._stays_by_record:
+        if not self._keeps_parts_of_record:
             return True
-        return not np.array_equal(self.opposite(row, self._change.stays), row)
+        return not np.array_equal(self.opposite(row, self._change.unchanged), row)
 
     @property
-    def _stays_by_record(self) -> bool:
+    def _keeps_parts_of_record(self) -> bool:
         """True if parts of records that are no columns are the same in both inputs."""
-        return bool(self._change.stays.any()) and not self._form.is_in_columns
+        return bool(self._change.unchanged.any()) and not self._form.is_in_columns
 
     def _corners(self) -> list[Any]:
         """Return corners of the ranges: for each, bools that are true for a high end.
@@ -333,16 +334,16 @@ class Alike(GivenPairs):
             copies(self.opposite(row)),
         ]
 
-    def _against(self, row: Floats, stays: Any = FREE) -> Floats:
+    def _against(self, row: Floats, unchanged: Any = FREE) -> Floats:
         """Return a record with the opposite last number, or else its opposite.
 
-        The last number is no label then, may change, and stays within its range.
+        The last number is no label then, may change, and remains within its range.
         """
-        if not self._labels[-1] and not stays[-1]:
+        if not self._labels[-1] and not unchanged[-1]:
             turned = self._within(np.append(row[:-1], -row[-1]))
             if turned is not None:
-                return np.where(stays, row, turned)
-        return self.opposite(row, stays)
+                return np.where(unchanged, row, turned)
+        return self.opposite(row, unchanged)
 
     @property
     def shortest(self) -> Floats:
@@ -362,50 +363,54 @@ class Alike(GivenPairs):
             return zeros
         return self.shortest
 
-    def opposite(self, row: Floats, stays: Any = FREE) -> Floats:
+    def opposite(self, row: Floats, unchanged: Any = FREE) -> Floats:
         """Return the negated record, or else the record of the data farthest from it.
 
         Args:
             row: The record.
-            stays: Bools, one per part of the record: whether the part stays the same.
+            unchanged: Bools, one per part of the record: whether the part must be the
+                same in both inputs.
         """
         rows = self._rows
         if self._form.is_in_columns:
-            turned = self._within(np.where(self._labels | stays, row, -row))
+            turned = self._within(np.where(self._labels | unchanged, row, -row))
             if turned is not None and not np.array_equal(turned, row):
-                return np.where(stays, row, turned)
+                return np.where(unchanged, row, turned)
             # Parts of other records replace those that may change.
-            mixed = np.where(stays, row, rows)
+            mixed = np.where(unchanged, row, rows)
             rows = mixed[self._has_length(mixed)]
-        elif stays.any():
-            rows = rows[[self._keeps(row, other, stays) for other in rows]]
+        elif unchanged.any():
+            rows = rows[[self._keeps(row, other, unchanged) for other in rows]]
         rows = np.concatenate([row[None], rows])
         farthest: Floats = rows[np.argmax(np.linalg.norm(rows - row, axis=1))]
         return farthest
 
-    def _keeps(self, row: Floats, other: Floats, stays: Any) -> bool:
+    def _keeps(self, row: Floats, other: Floats, unchanged: Any) -> bool:
         """Return True if two records have all parts in common that have to stay."""
-        same = self._form.stays(row, other)
-        return len(same) == len(stays) and bool((same | ~stays).all())
+        same = self._form.unchanged(row, other)
+        return len(same) == len(unchanged) and bool((same | ~unchanged).all())
 
     def _pair(
         self, row: Floats, rest: Floats, place: int, turn: int, name: str = ""
     ) -> Pair:
         """Return the pair in which a record is changed among others; see ``both``."""
-        made = self._form.made
+        build = self._form.build
         first, second = self.both(row, turn)
         neighbour = rest
         if self.reading != RECORD_ADDED:
             neighbour = np.insert(rest, place, second, axis=0)
-        return Pair(made(np.insert(rest, place, first, axis=0)), made(neighbour), name)
+        data = np.insert(rest, place, first, axis=0)
+        return Pair(build(data), build(neighbour), name)
 
     def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
         """Return a record, and the one that replaces it, which differs by turns."""
-        _, stays, absent, zeros = self._change
+        _, unchanged, absent, zeros = self._change
         if absent is not None:
             row = np.where(zeros, absent, row)
-            return row, np.where(stays, row, absent)
-        return row, self._against(row, stays) if turn % 2 else self.opposite(row, stays)
+            return row, np.where(unchanged, row, absent)
+        if turn % 2:
+            return row, self._against(row, unchanged)
+        return row, self.opposite(row, unchanged)
 
     def corner_cases(self) -> list[Pair]:
         """Return records to change among the given records, and among other ones."""
@@ -441,9 +446,9 @@ class Alike(GivenPairs):
             if row is None or not self._is_changed(row):
                 row = draw(st.sampled_from(self.candidates))
             turn, rest = draw(st.sampled_from([*enumerate(self._rests(row))]))
-            made = self._pair(row, rest, draw(st.integers(0, size - 1)), turn)
-            if different([made]):
-                return made
+            pair = self._pair(row, rest, draw(st.integers(0, size - 1)), turn)
+            if different([pair]):
+                return pair
             return st.reject()
 
         return pairs()

@@ -259,16 +259,16 @@ class Fields:
 
     def _keys(self, which: str, data: Any) -> Record:
         """Return the identity keys of the fields of an input, after a check of it."""
-        found: Any = {}
+        fields: Any = {}
         if isinstance(data, dict):
-            found = data
+            fields = data
         elif all(hasattr(data, name) for name in self.fields):
-            found = {name: getattr(data, name) for name in self.fields}
-        if not isinstance(data, self.into) or found.keys() != self.fields.keys():
+            fields = {name: getattr(data, name) for name in self.fields}
+        if not isinstance(data, self.into) or fields.keys() != self.fields.keys():
             raise AdjacencyError(
                 f"{self.name}: {which} is not such a record: {brief(data)}"
             )
-        return {name: identity_key(value) for name, value in found.items()}
+        return {name: identity_key(value) for name, value in fields.items()}
 
     def _pair(self, base: Record, changes: Record, name: str = "") -> Pair:
         return Pair(self.into(**base | changes), self.into(**base), name)
@@ -284,10 +284,10 @@ class Fields:
     def pairs(self) -> list[Pair]:
         """Return changes of fields from end to end: one, or all of them."""
         low, high = self._ends
-        found = [self._pair(low, {name: high[name]}, name) for name in self.fields]
+        single = [self._pair(low, {name: high[name]}, name) for name in self.fields]
         if self.change == "one":
-            return different(found[: LIMITS.listed_fields])
-        return different([self._pair(low, high, "all fields"), found[0]])
+            return different(single[: LIMITS.listed_fields])
+        return different([self._pair(low, high, "all fields"), single[0]])
 
     def exhaustive(self) -> None:
         """Return None, because the values of a strategy cannot be counted."""
@@ -303,12 +303,12 @@ class Fields:
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         low, high = self._ends
-        found, crossed, single = [], [], []
+        whole_range, crossed, single = [], [], []
         for name, field in self.fields.items():
             text = f"corner case: {name}"
             to_high = {name: high[name]}
             # All other fields are high here, and low in the listed pairs.
-            found.append(self._pair(high | {name: low[name]}, to_high, text))
+            whole_range.append(self._pair(high | {name: low[name]}, to_high, text))
             for other, field_of_other in self.fields.items():
                 if other == name:
                     continue
@@ -325,7 +325,7 @@ class Fields:
                     single.append(self._pair(base | {name: before}, change, text))
         crossed = crossed[: LIMITS.crossed_fields]
         interleaved = chain.from_iterable(zip_longest(crossed, single))
-        return different([*found, *filter(None, interleaved)])
+        return different([*whole_range, *filter(None, interleaved)])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return two records of any values; the simplest have simple values."""

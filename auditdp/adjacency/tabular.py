@@ -34,9 +34,9 @@ class Tabular:
     """The columns of each array of the data, such as features and labels."""
     whole: Any
     """Bools, one per column: whether its type is an integer type."""
-    made: Callable[[Floats], Any]
+    build: Callable[[Floats], Any]
     """Returns data of the original type whose records are given as such rows."""
-    stays: Callable[[Floats, Floats], Any] = same_entries
+    unchanged: Callable[[Floats, Floats], Any] = same_entries
     """Returns bools, one per part of a record: whether two records have it in common.
 
     The parts are the columns, unless a row holds the index of a record.
@@ -45,7 +45,7 @@ class Tabular:
     @property
     def is_in_columns(self) -> bool:
         """True if the columns are the parts of a record."""
-        return self.stays is same_entries
+        return self.unchanged is same_entries
 
 
 def tabular(data: Any) -> Tabular:
@@ -116,7 +116,7 @@ def by_number(*inputs: Any) -> list[Tabular]:
     if all(_is_in_parts(data) and len(data) == len(first) for data in inputs):
         records = [[*zip(*_sequences(data), strict=True)] for data in inputs]
         return [
-            replace(each, made=partial(_in_parts, inputs, each.made))
+            replace(each, build=partial(_in_parts, inputs, each.build))
             for each in by_number(*records)
         ]
     are_sequences = all(isinstance(data, list | tuple | np.ndarray) for data in inputs)
@@ -140,18 +140,18 @@ def by_number(*inputs: Any) -> list[Tabular]:
     def record_at(row: Floats) -> Any:
         return lengths[keys[int(row[0]) - start]][1]
 
-    def made(rows: Floats) -> Any:
+    def build(rows: Floats) -> Any:
         return _like(inputs, [*map(record_at, rows)])
 
-    def stays(first: Floats, second: Floats) -> Any:
+    def unchanged(first: Floats, second: Floats) -> Any:
         return np.array(_same_parts(record_at(first), record_at(second)))
 
-    found = []
+    tables = []
     for data in inputs:
         places = [index[identity_key(record)] for record in data]
         rows = np.array(places, float).reshape(-1, 1)
-        found.append(Tabular(rows, [slice(0, 1)], np.array([True]), made, stays))
-    return found
+        tables.append(Tabular(rows, [slice(0, 1)], np.array([True]), build, unchanged))
+    return tables
 
 
 def _same_parts(first: Any, second: Any) -> list[bool]:
@@ -227,11 +227,11 @@ def with_attributes(like: Any, **values: Any) -> Any:
         change = partial(dataclasses.replace, like)
     if names:
         return change(**{name: values[name] for name in values if name in names})
-    made = copy.copy(like)
+    copied = copy.copy(like)
     for name, value in values.items():
         if hasattr(like, name):
-            setattr(made, name, value)
-    return made
+            setattr(copied, name, value)
+    return copied
 
 
 def _sequences(data: Any) -> list[Any]:
@@ -253,10 +253,10 @@ def _is_in_parts(data: Any) -> bool:
 
 
 def _in_parts(
-    inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats
+    inputs: Sequence[Any], build: Callable[[Floats], Any], rows: Floats
 ) -> Any:
     """Return records as inputs have them, in tuples or dicts of their parts."""
-    records = made(rows)
+    records = build(rows)
     parts = []
     for k, sequences in enumerate(zip(*map(_sequences, inputs), strict=True)):
         parts.append(_like(sequences, [record[k] for record in records]))
@@ -298,13 +298,13 @@ def _joined(parts: list[Tabular], together: Callable[[Any], Any]) -> Tabular:
     ends = np.cumsum([0, *(part.rows.shape[1] for part in parts)]).tolist()
     slices = [slice(start, end) for start, end in pairwise(ends)]
 
-    def made(rows: Floats) -> Any:
+    def build(rows: Floats) -> Any:
         tables = zip(parts, slices, strict=True)
-        return together([part.made(rows[:, columns]) for part, columns in tables])
+        return together([part.build(rows[:, columns]) for part, columns in tables])
 
     rows = np.concatenate([part.rows for part in parts], axis=1)
     whole = np.concatenate([part.whole for part in parts])
-    return Tabular(rows, slices, whole, made)
+    return Tabular(rows, slices, whole, build)
 
 
 def _of_array(data: Any) -> Tabular:
@@ -314,14 +314,14 @@ def _of_array(data: Any) -> Tabular:
     columns = math.prod(array.shape[1:])
     rows = array.reshape(len(array), columns).astype(float)
 
-    def made(rows: Floats) -> Any:
-        found = rows.reshape(-1, *array.shape[1:]).astype(array.dtype)
+    def build(rows: Floats) -> Any:
+        array_of_rows = rows.reshape(-1, *array.shape[1:]).astype(array.dtype)
         if array is data:
-            return found
-        return data.new_tensor(found)
+            return array_of_rows
+        return data.new_tensor(array_of_rows)
 
     whole = np.full(columns, array.dtype.kind in "biu")
-    return Tabular(rows, [slice(0, columns)], whole, made)
+    return Tabular(rows, [slice(0, columns)], whole, build)
 
 
 def _of_sequence(data: Any) -> Tabular:
@@ -344,7 +344,7 @@ def _of_sequence(data: Any) -> Tabular:
             return remade(first, values)
         return values[0]
 
-    def made(rows: Floats) -> Any:
+    def build(rows: Floats) -> Any:
         return remade(data, [*map(record, rows)])
 
-    return Tabular(rows, [slice(0, rows.shape[1])], whole, made)
+    return Tabular(rows, [slice(0, rows.shape[1])], whole, build)

@@ -92,17 +92,17 @@ class AnyValues:
 
     def pairs(self) -> list[Pair]:
         """Return the pair of the first and last value, and some others."""
-        found = self._all()
+        others = self._all()
         # The pair of both ends is the last of those with the first value.
-        ends = found.pop(len(self._by_key) - 2)
-        return [ends, *found][: LIMITS.listed_pairs]
+        ends = others.pop(len(self._by_key) - 2)
+        return [ends, *others][: LIMITS.listed_pairs]
 
     def corner_cases(self) -> list[Pair]:
         """Return numbers at which code breaks, each with the one before, or an end."""
+        # Other values than numbers have no order, and no limits at which code breaks.
         numbers = [x for x in self.values if isinstance(x, int | float | np.number)]
         if not 3 <= len(numbers) == len(self.values):
             return []
-        # Other values than numbers have no order, and no limits at which code breaks.
         numbers.sort()
         ends = numbers[0], numbers[-1]
         places = sorted({numbers.index(x) for x in at_limits(numbers)})

@@ -69,13 +69,13 @@ class _VectorsOfLengths:
 
     def _vectors(self, pair: Pair) -> list[Vector]:
         """Return both inputs of a pair as float64, after a check of their lengths."""
-        found = [self._vector(which, data) for which, data in sides(pair)]
-        if len(found[0]) != len(found[1]):
+        vectors = [self._vector(which, data) for which, data in sides(pair)]
+        if len(vectors[0]) != len(vectors[1]):
             raise AdjacencyError(
-                f"{self.name}: the vectors have {len(found[0])} and {len(found[1])} "
-                f"{self._entries}, expected equally many"
+                f"{self.name}: the vectors have {len(vectors[0])} and "
+                f"{len(vectors[1])} {self._entries}, expected equally many"
             )
-        return found
+        return vectors
 
     def _vector(self, which: str, data: Any) -> Vector:
         array = np.asarray(data)
@@ -227,16 +227,16 @@ class QueryAnswers(_VectorsOfLengths):
                 ("all above", 2, 2, k),
                 ("all below", 0, 0, k),
             ]
-        found = []
+        listed = []
         for name, first, rest, count in patterns:
             answers = [first] * count + [rest] * (k - count)
             if max(answers) <= self._highest:
-                found.append(self._pair([1] * k, answers, name))
+                listed.append(self._pair([1] * k, answers, name))
         if self.change == "all" and k > 1:
             swapped = [0] * half + [1] * (k - half)
             answers = [1 - answer for answer in swapped]
-            found.append(self._pair(answers, swapped, "halves swapped"))
-        return found
+            listed.append(self._pair(answers, swapped, "halves swapped"))
+        return listed
 
     def corner_cases(self) -> list[Pair]:
         """Return steps of every answer, and steps from values at which code breaks.
@@ -262,14 +262,14 @@ class QueryAnswers(_VectorsOfLengths):
             for limit in domain.limits(k):
                 below = domain.summing(limit - 1, k)
                 bases += [(below[::-1], 0), (below, k - 1)]
-        found = []
+        pairs = []
         for base, place in bases:
             # A step up from the largest count would leave the domain.
             if base[place] < self._highest:
                 moved = [*base]
                 moved[place] += 1
-                found.append(self._pair(moved, base, "corner case"))
-        return different(found)
+                pairs.append(self._pair(moved, base, "corner case"))
+        return different(pairs)
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair of count vectors of the full length.
@@ -467,25 +467,25 @@ class Box(_VectorsOfLengths):
         # vectors strictly inside the box and near its ends are tried first.
         inner_steps = (GRID_STEPS - 2, GRID_STEPS - 3, 2)
         inside = [self._at([step] * self.dimension) for step in inner_steps]
-        found = list(permutations(inside, 2))
+        pairs = list(permutations(inside, 2))
         values = numbers(self.low, self.high, whole=False)
         for size in dict.fromkeys((self._shortest, self.dimension)):
             low = np.full(size, float(self.low))
             for before, value in zip([float(self.high), *values], values, strict=False):
                 constant = np.full(size, value)
-                found += [(constant, low), (constant, np.full(size, before))]
+                pairs += [(constant, low), (constant, np.full(size, before))]
                 if size > 1:
                     for place, _ in places(size):
                         single = low.copy()
                         single[place] = value
-                        found.append((single, low))
+                        pairs.append((single, low))
             domain = Domain(self.low, self.high)
             for limit in domain.limits(size):
                 below = np.array(domain.summing(limit - 1, size))
                 above = below.copy()
                 above[-1] = min(below[-1] + 2, self.high)
-                found.append((above, below))
-        return different(Pair(a, b, "corner case") for a, b in found if (a != b).any())
+                pairs.append((above, below))
+        return different(Pair(a, b, "corner case") for a, b in pairs if (a != b).any())
 
     def exhaustive(self) -> None:
         """Return None, because the box is a continuum."""

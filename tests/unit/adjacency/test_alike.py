@@ -33,7 +33,7 @@ def made(adjacency):
 )
 def test_data_is_made_of_its_rows_again(data):
     read = tabular(data)
-    again = read.made(read.rows)
+    again = read.build(read.rows)
     assert type(again) is type(data)
     assert repr(again) == repr(data)
 
