@@ -434,7 +434,7 @@ def bias(
         low: Smallest mean of the hypothesis.
         high: Largest mean of the hypothesis.
         alpha: The level that the stakes are sized for; the wealth is valid at every
-        level.
+            level.
         limits: The declared limits of all values, if any.
     """
     both = _sides(values, low, high, alpha / 2, limits)
