@@ -285,7 +285,7 @@ def _declared(
 def _judge(
     promise: Promise, samples: Sequence[Sample], alpha: float
 ) -> tuple[Flags, Flags]:
-    """Return the inputs where the promise is refuted, and those where it is shown."""
+    """Return flags of inputs: the promise is refuted there, and is proved there."""
     refuting, showing = [], []
     level = alpha / len(samples)
     for s in samples:
