@@ -285,7 +285,7 @@ def _declared(
 def _judge(
     promise: Promise, samples: Sequence[Sample], alpha: float
 ) -> tuple[Flags, Flags]:
-    """Return the inputs where the promise is refuted, and those where it is shown."""
+    """Return flags of inputs: the promise is refuted there, and is proved there."""
     refuting, showing = [], []
     level = alpha / len(samples)
     for s in samples:
@@ -434,7 +434,7 @@ def bias(
         low: Smallest mean of the hypothesis.
         high: Largest mean of the hypothesis.
         alpha: The level that the stakes are sized for; the wealth is valid at every
-        level.
+            level.
         limits: The declared limits of all values, if any.
     """
     both = _sides(values, low, high, alpha / 2, limits)

@@ -1,4 +1,4 @@
-"""Exact evidence: epsilon and the curve δ(ε) of known laws, in ball arithmetic.
+"""Exact evidence: epsilon and the curve δ(ε) of stated laws, in ball arithmetic.
 
 Balls are rounded outwards. The claim is about a *model*: the law that the mechanism
 states. Whether the code draws from it is tested by the game and by goodness-of-fit

@@ -359,7 +359,7 @@ def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
 
 
 def _loses(trace: Trace, traced: PairTrace, moved: Moved) -> bool:
-    """Return True if a release alone loses more than the claim, as the output shows."""
+    """Return True if a release alone, which is output, loses more than the claim."""
     claim = traced.claim
     return (
         claim is not None

@@ -34,7 +34,7 @@ from auditdp.mechanism.protocol import (
 from auditdp.numerics.streams import position
 
 PROBES = 8
-"""Number of calls on the first input that decide how outputs are represented.
+"""Number of calls on each of two inputs that decide how outputs are represented.
 
 Each further input is called once.
 """
@@ -74,7 +74,7 @@ class Calls:
         like: Rows of the calls that decided how outputs are represented, if decided.
         labels: A label of each number of a row; none before the decision.
         raising: Whether exceptions are outputs; then every output has a call of its
-        own.
+            own.
         raised: Number of calls that raised, by the type of the exception.
         drew: Whether the deciding calls drew from the generator.
         shown: Side outputs of the deciding calls.

@@ -125,7 +125,7 @@ class Channel:
 
         Raises:
             LostError: If there is no answer, or one of another type than ``ANSWERS``
-            has.
+                has.
             AuditError: The error of the harness that was raised there.
             ForeignError: The exception of the audit's code that was raised there.
         """
@@ -239,7 +239,7 @@ def answer(
         connection: The end of this process.
         path: The audit's file, whose lines errors name.
         answers: Returns plain data and arrays of numbers for a method and its
-        arguments.
+            arguments.
         explained: Adds to an error message what this process has to do with it.
     """
     # The judging process may end at any time.

@@ -180,7 +180,7 @@ class MechanismElsewhere:
     Attributes:
         number: 0 for the mechanism that is audited, then those of its controls.
         plays: The kinds of evidence that are gathered here; all others are gathered
-        there.
+            there.
         held: The properties of the mechanism.
     """
 
