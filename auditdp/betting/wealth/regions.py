@@ -103,6 +103,7 @@ class Region:
         odds = np.concatenate([pair.log_odds for pair in pairs])
         factors, thresholds = self._linear
         e0, e1 = factors[:, np.searchsorted(thresholds, odds)]
+        # The sums over the atoms of all pairs are made in one pass.
         first = np.cumsum([0, *(len(pair.p) for pair in pairs[:-1])])
         price = np.add.reduceat(p * e0 + q * e1, first) / 2
         return np.asarray(np.log(price) + ROUNDING)
@@ -274,6 +275,7 @@ def _factors(
         from_end = np.cumsum(totals.reshape(count, size)[:, ::-1], axis=1)
         return np.asarray(from_end[:, ::-1][:, 1:])
 
+    # Each exceeded cap contributes its own ln q and ln(1-q).
     log_q, log_1q = log_cap(levels)
     rights, wrongs = summed(right), summed(wrong)
     gained = summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q
