@@ -191,7 +191,7 @@ class Classifier:
     def __init__(self, estimator: Any, *, max_calls: int = 50_000) -> None:
         self.estimator = estimator
         self.max_calls = max_calls
-        # The first fit is on 32 calls, with both coins among them.
+        # The first fit is on at least 32 calls, with both coins among them.
         self._next = 32
         self._is_fitted = False
 

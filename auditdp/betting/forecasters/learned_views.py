@@ -30,8 +30,8 @@ class Learner(View):
     """A view that is learned from earlier calls, and has values once it has been.
 
     Attributes:
-        start: Calls after which it is trained first; it is trained again whenever they
-            have doubled.
+        start: Calls after which it is trained first; it is trained again whenever views
+            are cut into cells again.
         blind: Whether it ignores the coins.
         max_rows: Largest number of rows that it is trained on.
     """
