@@ -94,7 +94,6 @@ class Curves:
         up = self._beyond & (self._rounded > 0)
         down = self._beyond & (self._rounded < 0)
         return BatchResult(
-            own=gained[:, self._grid.claim],
             leaders=led,
             at_anchors=gained,
             right=ones[:, up].sum(axis=1) + zeros[:, down].sum(axis=1),

@@ -171,7 +171,7 @@ class Wealth:
         batch = self._bets.settle(
             forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)
         )
-        self.log_by_way += batch.own
+        self.log_by_way += batch.at_anchors[:, self._grid.claim]
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         self.log_led[self.calls >= self._starts] += batch.leaders
         self.calls += calls

@@ -153,7 +153,7 @@ class Planner:
             ranks = np.atleast_2d(leaders)
         cells = cache(lambda forecaster: line.law(forecaster).cells())
         expected = _Expected(cells, cache(lambda k: self.top(cells(k))))
-        leading, untried = self._leading(ranks, expected, claim, first)
+        leading, untried = self._leading(ranks, expected, first)
         laws, last = self._posts_of(leading, expected, first, crossed)
         regions = self._nearest(laws)
         for post, region in regions.items():
@@ -180,7 +180,7 @@ class Planner:
         return bisect_left(range(len(self._grid)), True, key=is_allowed) - 1
 
     def _leading(
-        self, ranks: NDArray[np.intp], expected: _Expected, claim: int, first: int
+        self, ranks: NDArray[np.intp], expected: _Expected, first: int
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Choose the leader at every anchor.
 
@@ -193,7 +193,7 @@ class Planner:
             rank.
         """
         eager = []
-        for place in dict.fromkeys((claim, first)):
+        for place in dict.fromkeys((self._grid.claim, first)):
             bounds = self.at(self._level(place)).lines
             for k in ranks[: LIMITS.eager_ranks, place].tolist():
                 if excess(*expected.cells(k), bounds) > NEGLIGIBLE:

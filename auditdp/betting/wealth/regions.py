@@ -236,7 +236,6 @@ class Caps:
                 who = np.zeros(len(parts[0]), np.intp)
                 (led[own],), _, _ = _factors(who, 1, *parts, values[own])
         return BatchResult(
-            own=gained[:, claim, None],
             leaders=led,
             at_anchors=gained[..., None],
             right=right[:, claim],
