@@ -46,7 +46,7 @@ def _two_arms(
     """Counts of an event on the boundary of the claim: P(A) = F(Q(A)), Q(A) = q."""
 
     def check(repeats: int, rng: Rng) -> int:
-        first = rng.binomial(ARM, float(curve.most(q, level)), repeats)
+        first = rng.binomial(ARM, float(curve.largest_p(q, level)), repeats)
         second = rng.binomial(ARM, q, repeats)
         return sum(
             refutes(Counts(int(x), ARM, int(y), ARM), curve, level)

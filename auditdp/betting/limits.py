@@ -1,4 +1,8 @@
-"""The caps on time and memory of the game. None of them affects its validity."""
+"""Caps on time and memory of the game, and tolerances of its arithmetic.
+
+A change of a cap changes the bets that are made, and so the numbers of a game, but never
+its validity.
+"""
 
 from dataclasses import dataclass
 

@@ -56,6 +56,7 @@ class PairTable:
         A call counts with the square of its age's share, so that losses of learning
         fade.
         """
+        # An average over the calls so far would keep the losses of learning for good.
         if self.recent is not None:
             log_factors = log_factors + self.recent * (1 - size / self.calls) ** 2
         self.recent = log_factors
@@ -107,6 +108,7 @@ class PairTable:
                 raise
             except (Exception, SystemExit) as error:
                 self.players[place] = Abstaining.after(error, player)
+                # The player that abstains from now on gives the result instead.
                 answers.append(ask(self.players[place], *own))
         return answers
 
@@ -156,11 +158,14 @@ class PairTable:
                 raise ValueError("the growth that it expects is NaN")
             return growth
 
+        # The promise of a search fades while the pair is played without gaining.
         promise = 1 + (self.promise - 1) * (1 - worn)
         draws = self.of_players(drawn, self._split(self.score(anchor)))
         first, last = self.players[0], self.players[-1]
         if len(draws) == 1:
             return draws[0] * promise
+        # Forecasters with a law are the first of the players, or the last if the law
+        # was derived from the code.
         if isinstance(last, Single) and last.foretells:
             return draws[-1] if believed else max(draws[:-1]) * promise
         if isinstance(first, Single):
@@ -242,10 +247,14 @@ def next_pair(
         rng: Draws.
     """
     calls = [table.calls for table in tables]
-    fewest, most = int(np.argmin(calls)), int(np.argmax(calls))
+    # Every pair keeps a chance, whatever its gains were so far.
+    least_played, most_played = int(np.argmin(calls)), int(np.argmax(calls))
     shared = min(wealth.calls, math.sqrt(wealth.calls * ALLOCATION.neglect_from))
-    if len(calls) == 1 or calls[fewest] * ALLOCATION.neglect * len(calls) <= shared:
-        return fewest
+    if (
+        len(calls) == 1
+        or calls[least_played] * ALLOCATION.neglect * len(calls) <= shared
+    ):
+        return least_played
 
     def gaining(level: int) -> int | None:
         anchor = wealth.anchor(level)
@@ -256,7 +265,7 @@ def next_pair(
 
     def drawn(level: int) -> Floats:
         draws = _plausible(tables, wealth, level, wealth.calls + remaining, rng)
-        draws[most] *= ALLOCATION.favour
+        draws[most_played] *= ALLOCATION.favour
         return draws
 
     open_level = wealth.open_level(wealth.alpha)
@@ -265,6 +274,8 @@ def next_pair(
         if best is not None:
             return best
         draws = drawn(wealth.position)
+        # If no plausible gain refutes the claim within the remaining calls, the batch
+        # goes to the bound.
         needed = math.log(1 / wealth.alpha) - min(wealth.log_wealth, 0.0)
         if np.max(draws) * remaining > needed:
             if batch % 2:

@@ -82,6 +82,7 @@ class _Levels:
         if not calls:
             return math.inf
         needed = math.log(1 / alpha) - math.log(share)
+        # The price of learning two atoms; the docstring above has the source.
         if not white_box:
             needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
 
@@ -136,6 +137,7 @@ def calls_to_find(
             return tail <= fault.size
         return alone <= fault.size
 
+    # Double the calls until the fault is found, then bisect the last doubling.
     high = 1
     while not is_found(high):
         high *= 2
@@ -172,9 +174,11 @@ def detectable_rarely(
         surely = events * mean - quantile * deviation * math.sqrt(events)
         return bool(surely >= needed + math.log(events) + TRUSTED_OCCURRENCES * mean)
 
+    # Occurrences of a rare output that pay for the test and for learning its cell.
     events = 1.0
     while events <= calls and not is_enough(events):
         events *= 1.02
+    # Enough occurrences come with probability .9 if their mean is this much higher.
     occurrences = events + quantile * math.sqrt(events)
     tail = 2 * occurrences / (calls * (1 + math.exp(-2 * claim.level)))
     alone = TRUSTED_OCCURRENCES + needed / math.log1p(math.exp(-claim.level))

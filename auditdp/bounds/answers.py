@@ -138,7 +138,7 @@ def scanned(sets: thresholds.Sets, question: Question, runs: str) -> Bound:
         runs: The assumption about the runs that the scores are from.
     """
     answer = thresholds.scan(sets, question.alpha, question.claim)
-    statistic = thresholds.telling(sets, answer.lower)
+    statistic = thresholds.describe_best(sets, answer.lower)
     assumptions = [COIN, BLIND, runs]
     return certified(
         question, answer, "scan", int(sets.canaries), statistic, assumptions
@@ -243,6 +243,7 @@ def guessed(
         method: 'binomial', 'one-run' or 'one-run-curve'.
         assumptions: The assumptions about the guesses.
     """
+    # A union bound over the numbers of guesses.
     shared = question._replace(alpha=question.alpha / len(pairs))
     answers = [
         one_run.from_right_guesses(method, right, number, canaries, shared)
@@ -278,6 +279,7 @@ def observed(
     answers, parts = [], []
     for number in numbers:
         first = thresholds.guesses_in(number, guess)
+        # The rows with the highest scores are guessed in, those with the lowest out.
         rows = np.r_[:first, len(labels) - (number - first) : len(labels)]
         right = thresholds.right_guesses(labels, number, guess)
         answers.append(

@@ -201,6 +201,7 @@ def from_labelled_guesses(
     data.check_binary("guesses", guessed[made])
     _, truth = data.scores_and_labels(np.nan_to_num(guessed), labels)
     if design == "arms":
+        # A row without a guess is outside the event.
         counts = one_event.event_counts(np.nan_to_num(guessed), truth, 1.0)
         bound = from_counts(*counts, **options)
         return replace(bound, assumptions=[GUESSED_IN, RUNS])
@@ -379,6 +380,7 @@ def from_outputs(
         raise ConfigurationError(
             f"first has {arrays[0].shape[1]} numbers per output and second {arrays[1].shape[1]}; give both the same"
         )
+    # Both records become one, with a label for the input of each row.
     outputs = np.concatenate(arrays)
     labels = np.repeat(np.array([1, 0], np.int8), [len(array) for array in arrays])
     if method == "dkw":

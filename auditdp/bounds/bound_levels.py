@@ -76,6 +76,7 @@ def highest_chain(
     levels = np.geomspace(LOWEST_LEVEL, HIGHEST_LEVEL, 1 + steps)
     if claim is not None:
         levels = np.unique(np.append(levels, claim))
+    # Skip the levels that the monotone bound rejects, then test one after the other.
     rejected = bisect.bisect_right(levels, alpha, key=lambda level: easy(float(level)))
     while rejected < len(levels) and p_value(float(levels[rejected]), alpha) <= alpha:
         rejected += 1

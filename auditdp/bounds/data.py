@@ -106,6 +106,7 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
         raise ConfigurationError(
             f"{name}: expected numbers, all rows of one shape: {error}"
         ) from error
+    # A row that is left out may depend on its label, so gaps are refused.
     known = np.isfinite(array) | (gaps & np.isnan(array))
     if not known.all():
         bad = int(np.argwhere(~known)[0, 0])
@@ -281,6 +282,7 @@ def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None
     """
     values = {name.strip(): column(columns, name.strip(), path) for name in names}
     for name in filter(COUNT.fullmatch, values):
+        # Outputs repeat; the values of a histogram do not.
         others = [each.tolist() for other, each in values.items() if other != name]
         rows = [repr(row) for row in zip(*others, strict=False)]
         counts = values[name][~np.isnan(values[name])]

@@ -1,7 +1,7 @@
 """Tests of one event, and its choice on a part of the outputs.
 
-The exact unconditional test of two binomial counts against the claim that P(A) <=
-F(Q(A)).
+First, the exact unconditional test of two binomial counts against the claim that
+P(A) <= F(Q(A)).
 
 **Statistic.** With kl⁺ the binomial divergence kl(a‖p) where the data lie on the wrong
 side of the null and 0 elsewhere,
@@ -29,10 +29,10 @@ sup over C <= α) <= P(q not in C) + P(p(q) <= α - γ) <= α.
 grouped, and each cell has every y that any of its members has: this enlarges the event
 whose probability is bounded.
 
-**Closed form.** T <= T₁ + T₂, the two terms at the true (p, q), and by Chernoff P(T_i
->= s) <= e^-s each; so P(T >= t) <= (1 + t) e^-t. It falls with t, hence grows with the
-level, whose nulls are nested. As it bounds the p-value of every q, min(closed form, sup
-over C) + γ is valid as well.
+**Closed form.** T <= T₁ + T₂, the two terms at the true (p, q), and by Chernoff
+P(T_i >= s) <= e^-s each; so P(T >= t) <= (1 + t) e^-t. It falls with t, hence grows
+with the level, whose nulls are nested. As it bounds the p-value of every q, min(closed
+form, sup over C) + γ is valid as well.
 
 Source: Barnard (1947), "Significance tests for 2x2 tables", for the unconditional test;
 the statistic for a general trade-off curve and the interval bound are proved above.
@@ -150,10 +150,10 @@ def _divergence(
     """Return T, elementwise, by golden-section search: its terms are convex in q."""
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
-    low, high = c, np.maximum(c, curve.least(a, level))
+    low, high = c, np.maximum(c, curve.smallest_q(a, level))
 
     def total(q: Floats) -> Floats:
-        p = np.minimum(curve.most(q, level), a)
+        p = np.minimum(curve.largest_p(q, level), a)
         return counts.n_first * _kl(a, p) + counts.n_second * _kl(c, q)
 
     ratio = (np.sqrt(5) - 1) / 2
@@ -171,7 +171,7 @@ def _divergence(
             np.where(is_left, at_new, at_right),
             np.where(is_left, at_left, at_new),
         )
-    return np.where(a > curve.most(c, level), np.minimum(at_left, at_right), 0.0)
+    return np.where(a > curve.largest_p(c, level), np.minimum(at_left, at_right), 0.0)
 
 
 class _Region:
@@ -189,7 +189,7 @@ class _Region:
         self.counts, self.curve, self.level = counts, curve, level
         at = counts.second, counts.n_second, GAMMA / 2
         self.range = float(lower_limit(*at)), float(upper_limit(*at))
-        p_low, p_high = (curve.most(q, level) for q in self.range)
+        p_low, p_high = (curve.largest_p(q, level) for q in self.range)
         lowest = max(0, int(binom.ppf(ROUNDING, counts.n_first, p_low)) - 1)
         highest = int(binom.isf(ROUNDING, counts.n_first, p_high))
         highest = max(0, min(counts.n_first, highest))
@@ -204,6 +204,7 @@ class _Region:
             inside = _divergence(counts, curve, level, self.edges, second) >= threshold
             inside |= middle < 0
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        # The event has to be closed under raising x.
         self.tops = np.maximum.accumulate(low)
 
     def probability(self, p: Floats, q: Floats) -> Floats:
@@ -230,8 +231,8 @@ class _Region:
             # rounding.
             low = np.sin(left) ** 2 * (1 - ROUNDING)
             high = np.minimum(1.0, np.sin(right) ** 2 * (1 + ROUNDING))
-            upper = self.probability(self.curve.most(high, self.level), low)
-            lower = self.probability(self.curve.most(low, self.level), high)
+            upper = self.probability(self.curve.largest_p(high, self.level), low)
+            lower = self.probability(self.curve.largest_p(low, self.level), high)
             certain = max(enough, float(np.max(lower)))
             # Only an interval whose bound exceeds what is certain can raise the
             # supremum.
@@ -278,6 +279,7 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
         curve: The family of claims.
         alpha: The error probability.
     """
+    # Between two scores of the first input, the bound is largest at the upper one.
     thresholds = np.unique(first)
     p, q = (
         1 - np.searchsorted(np.sort(scores), thresholds) / len(scores)

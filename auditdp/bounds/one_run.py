@@ -139,6 +139,7 @@ def one_run_p_value(
         return float(bdtrc(correct - 1, guesses, q))
     from scipy.stats import binom  # slow to load: only where it is needed
 
+    # Points of the hull, in logarithms, since tails of many guesses underflow.
     logs = binom.logpmf(np.arange(guesses + 1), guesses, q)
     tails = np.logaddexp.accumulate(logs[::-1])[::-1][: correct + 1]
     costs = np.arange(correct + 1) * np.exp(logs[: correct + 1] - tails)
@@ -234,9 +235,12 @@ def curve_refuted(
         alpha: The error probabilities, shape () or (k,).
     """
     level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
+    # The state (R, H) after all mass of the p-value at v right guesses.
     right, wrong = alpha * correct / canaries, alpha * (guesses - correct) / canaries
     for c in range(correct - 1, -1, -1):
-        missing = np.maximum(0.0, curve.least(np.minimum(1.0, right), level) - wrong)
+        missing = np.maximum(
+            0.0, curve.smallest_q(np.minimum(1.0, right), level) - wrong
+        )
         right, wrong = right + c / (guesses - c) * missing, wrong + missing
     return np.asarray(right + wrong > guesses / canaries * (1 + ROUNDING))
 
@@ -309,6 +313,7 @@ def check_fit(labels: Labels, propensities: Floats) -> None:
 
 def _at_least(right: int, probabilities: Floats) -> float:
     """Return P(sum of independent Bernoulli variables >= right)."""
+    # After each variable, law[k] is the probability of k successes so far.
     law = np.zeros(len(probabilities) + 1)
     law[0] = 1.0
     for count, p in enumerate(probabilities, start=1):

@@ -40,13 +40,13 @@ class EpsilonDelta:
                 f"expected delta in [0, 1), got {self.delta!r}; 0 is pure epsilon-DP"
             )
 
-    def most(self, q: Any, level: Any) -> Floats:
+    def largest_p(self, q: Any, level: Any) -> Floats:
         """Return F(q) = min(1, e^epsilon q + delta, 1 - (1 - delta - q)/e^epsilon)."""
         grown = self.delta + np.exp(level) * q
         complement = 1 - (1 - self.delta - q) * np.exp(-np.asarray(level, dtype=float))
         return np.asarray(np.minimum(1.0, np.minimum(grown, complement)))
 
-    def least(self, p: Any, level: Any) -> Floats:
+    def smallest_q(self, p: Any, level: Any) -> Floats:
         """Return max(0, (p - delta)/e^epsilon, 1 - delta - e^epsilon (1 - p))."""
         shrunk = (p - self.delta) * np.exp(-np.asarray(level, dtype=float))
         complement = 1 - self.delta - np.exp(level) * (1 - np.asarray(p))
@@ -70,11 +70,11 @@ class Gaussian:
     delta: ClassVar[float] = 0.0
     parameter: ClassVar[str] = "mu"
 
-    def most(self, q: Any, level: Any) -> Floats:
+    def largest_p(self, q: Any, level: Any) -> Floats:
         """Return F(q) = Φ(Φ⁻¹(q) + mu)."""
         return np.asarray(ndtr(ndtri(q) + level))
 
-    def least(self, p: Any, level: Any) -> Floats:
+    def smallest_q(self, p: Any, level: Any) -> Floats:
         """Return F⁻¹(p) = Φ(Φ⁻¹(p) - mu)."""
         return np.asarray(ndtr(ndtri(p) - level))
 
@@ -108,11 +108,11 @@ class OfClaim:
         """The delta at which an accountant's epsilon is quoted; 0 if there is none."""
         return self.claim.quoted if isinstance(self.claim, AccountedDP) else 0.0
 
-    def most(self, q: Any, level: Any) -> Floats:
+    def largest_p(self, q: Any, level: Any) -> Floats:
         """Return F(q)."""
         return self._interpolated(q, level, 0)
 
-    def least(self, p: Any, level: Any) -> Floats:
+    def smallest_q(self, p: Any, level: Any) -> Floats:
         """Return the smallest q with F(q) >= p."""
         return self._interpolated(p, level, 1)
 
@@ -120,7 +120,7 @@ class OfClaim:
         """Return the infimum of the levels that allow P(A) = p and Q(A) = q."""
 
         def lowest(p: float, q: float) -> float:
-            level = highest_rejected(lambda each: self.most(q, each) < p, parts=2)
+            level = highest_rejected(lambda each: self.largest_p(q, each) < p, parts=2)
             return level if level < HIGHEST_LEVEL else math.inf
 
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
@@ -133,6 +133,7 @@ class OfClaim:
         corners = self._stacked(levels.tobytes())
         known, sought = corners[axis], corners[1 - axis]
         rows, value = np.arange(len(known)), at.ravel()
+        # The segment of F that contains each value.
         end = np.clip((known < value[:, None]).sum(axis=1), 1, known.shape[1] - 1)
         low, high = known[rows, end - 1], known[rows, end]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,6 +148,8 @@ class OfClaim:
 
         Both have shape (levels, corners); the last corner is repeated to fill a row.
         """
+        # One test evaluates F at the same levels for many values, and each level of a
+        # family stands for many.
         corners_at = cache(self._corners)
 
         def stacked(levels: bytes) -> list[Floats]:
@@ -187,10 +190,10 @@ Attributes:
     parameter: The name of the level: 'epsilon', 'mu' or 'rho'.
     delta: The delta that goes with an epsilon, else 0.
 
-``most(q, level)`` is F(q), the largest P(A) that the level allows if Q(A) = q;
-``least(p, level)`` the smallest q with F(q) >= p; and ``level(p, q)`` the infimum of
-the levels that allow P(A) = p and Q(A) = q: these probabilities refute all levels below
-it.
+``largest_p(q, level)`` is F(q), the largest P(A) that the level allows if Q(A) = q;
+``smallest_q(p, level)`` the smallest q with F(q) >= p; and ``level(p, q)`` the infimum
+of the levels that allow P(A) = p and Q(A) = q: these probabilities refute all levels
+below it.
 """
 
 

@@ -3,13 +3,13 @@
 First, a bound on the scores of one training ASSUMING that they are Gaussian: larger
 than a bound without this assumption, and never a verdict.
 
-Assumption: the scores are independent, N(a, s²) of canaries that are out and N(a + μs,
-s²) of those that are in. Then any canary is distinguished as N(0, 1) from N(μ, 1) is,
+Assumption: the scores are independent, N(a, s²) of canaries that are out and
+N(a + μs, s²) of those that are in. Then any canary is distinguished as N(0, 1) from N(μ, 1) is,
 so that no smaller level of the claim than theirs holds. The guarantee of the bound is
-exact under the assumption: with n₁ and n₀ canaries of either kind, (mean₁ −
-mean₀)/(s_pooled √(1/n₁ + 1/n₀)) is noncentral t with n₁ + n₀ − 2 degrees of freedom and
-noncentrality μ/√(1/n₁ + 1/n₀), and the bound is the largest μ that this refutes at
-alpha.
+exact under the assumption: with n₁ and n₀ canaries of either kind,
+(mean₁ − mean₀)/(s_pooled √(1/n₁ + 1/n₀)) is noncentral t with n₁ + n₀ − 2 degrees of
+freedom and noncentrality μ/√(1/n₁ + 1/n₀), and the bound is the largest μ that this
+refutes at alpha.
 
 Three tests check the assumption: third and fourth moments of the residuals (D'Agostino
 & Pearson 1973), the ratio of both variances, and the correlation of each residual with
@@ -162,6 +162,7 @@ def _against(residuals: Floats, labels: Labels) -> dict[str, float]:
     freedom = len(sides[0]) - 1, len(sides[1]) - 1
     first, second = (float(np.var(side, ddof=1)) for side in sides)
     tail = min(fdtr(*freedom, first / second), fdtrc(*freedom, first / second))
+    # Under independence this is standard normal for many canaries.
     scaled = residuals / np.std(residuals)
     following = float(np.dot(scaled[1:], scaled[:-1])) / math.sqrt(len(scaled))
     return {
@@ -221,6 +222,7 @@ def played(
         question: The family of claims, the error probability and the claim.
         seed: Seed of the order of the outputs and of the coins.
     """
+    # Two streams, so that the coins do not depend on the lengths of the records.
     order, coins = (
         np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2)
     )

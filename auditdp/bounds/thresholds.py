@@ -91,6 +91,7 @@ def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
         # size.
         last = np.searchsorted(side[0], wanted, side="right")
         totals += np.pad(side, ((0, 0), (1, 0)))[:, last]
+    # Several wanted sizes may give the same set; empty sets have no guess.
     _, first = np.unique(totals[0], return_index=True)
     first = first[totals[0, first] > 0]
     return Sets(totals[0, first], totals[1, first], len(scores))
@@ -101,6 +102,7 @@ def descending(scores: Floats, rng: np.random.Generator) -> Integers:
 
     The order in which rows were given may depend on the labels, so it is not used.
     """
+    # A stable sort keeps equal scores in the order of the permutation.
     shuffled = rng.permutation(len(scores))
     return np.asarray(shuffled[np.argsort(-scores[shuffled], kind="stable")])
 
@@ -138,7 +140,7 @@ def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
     return Answer(lower, None if claim is None else p_value(sets, claim))
 
 
-def telling(sets: Sets, epsilon: float) -> str:
+def describe_best(sets: Sets, epsilon: float) -> str:
     """Return a sentence on the set with the largest statistic at this epsilon."""
     best = int(np.argmax(_divergence(sets.right, sets.sizes, float(expit(epsilon)))))
     return f"{sets.right[best]} of {sets.sizes[best]} guesses right in the most telling of {len(sets.sizes)} sets"

@@ -394,7 +394,7 @@ def counts(case: Case) -> None:
     numbers = [int(case.pick((10, 60, 200))) for _ in range(2)]
     first, second = (
         int(case.rng.binomial(n, float(p)))
-        for n, p in zip(numbers, (curve.most(q, level), q), strict=True)
+        for n, p in zip(numbers, (curve.largest_p(q, level), q), strict=True)
     )
     method = case.pick(("exact", "clopper-pearson"))
     case.told = f"{first} of {numbers[0]} and {second} of {numbers[1]}, {method}, {parameter} {level!r}, δ = {delta}"

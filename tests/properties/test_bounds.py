@@ -19,33 +19,33 @@ SHARES = st.floats(0.001, 0.999)
 
 @given(CURVES, LEVELS, SHARES)
 def test_least_is_the_inverse_of_most(curve, level, p):
-    q = float(curve.least(p, level))
+    q = float(curve.smallest_q(p, level))
     assert 0 <= q <= p + 1e-12
-    assert curve.most(q, level) >= p - 1e-9
+    assert curve.largest_p(q, level) >= p - 1e-9
     if q > 1e-6:
-        assert curve.most(q - 1e-6, level) < p
+        assert curve.largest_p(q - 1e-6, level) < p
 
 
 @given(CURVES, LEVELS, SHARES, SHARES)
 def test_the_level_is_where_the_claim_begins_to_allow_both(curve, more, p, q):
     level = float(curve.level(p, q))
-    assert p <= curve.most(q, level + 1e-6 + more) + 1e-9
+    assert p <= curve.largest_p(q, level + 1e-6 + more) + 1e-9
     if level > 1e-3:
-        assert p > curve.most(q, level - 1e-3)
+        assert p > curve.largest_p(q, level - 1e-3)
 
 
 @given(CURVES, LEVELS, LEVELS, SHARES, SHARES)
 def test_claims_are_nested_and_curves_concave_and_symmetric(curve, level, more, a, b):
     low, high = sorted((a, b))
-    assert curve.most(low, level) <= curve.most(high, level) + 1e-12
-    assert curve.most(a, level) <= curve.most(a, level + more) + 1e-12
+    assert curve.largest_p(low, level) <= curve.largest_p(high, level) + 1e-12
+    assert curve.largest_p(a, level) <= curve.largest_p(a, level + more) + 1e-12
     assert (
-        curve.most((a + b) / 2, level)
-        >= (curve.most(a, level) + curve.most(b, level)) / 2 - 1e-12
+        curve.largest_p((a + b) / 2, level)
+        >= (curve.largest_p(a, level) + curve.largest_p(b, level)) / 2 - 1e-12
     )
     # Exchanging the inputs and taking the complement gives the same curve: F(1 - F(q)) = 1 - q where F(q) < 1.
-    if curve.most(a, level) < 1 - 1e-6 and a > curve.delta:
-        assert curve.most(1 - curve.most(a, level), level) >= 1 - a - 1e-6
+    if curve.largest_p(a, level) < 1 - 1e-6 and a > curve.delta:
+        assert curve.largest_p(1 - curve.largest_p(a, level), level) >= 1 - a - 1e-6
 
 
 COUNTS = st.tuples(st.integers(1, 39), st.integers(1, 39))

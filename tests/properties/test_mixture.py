@@ -204,7 +204,7 @@ def _known_levels(monkeypatch):
 
     def init(self, claim, grid):
         made(self, claim, grid)
-        self._known, self._fixed = known.setdefault(
+        self._level_plans, self._fixed_regions = known.setdefault(
             (str(claim), tuple(grid.values)), ({}, {})
         )
 

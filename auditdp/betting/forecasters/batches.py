@@ -72,6 +72,7 @@ class Memory:
         """Add the outputs of a batch, under coin 1 and under coin 0."""
         self.calls += len(ones) + len(zeros)
         if not self.full:
+            # The mechanism may reuse its arrays.
             self._ones.append(ones.copy())
             self._zeros.append(zeros.copy())
 
@@ -81,11 +82,11 @@ class Memory:
         if not self._ones:
             return False
         chunks = self._ones + self._zeros
-        most = LIMITS.memory_vectors
+        max_rows = LIMITS.memory_vectors
         if math.prod(chunks[0].shape[1:]) <= 1:
-            most = LIMITS.memory_numbers
+            max_rows = LIMITS.memory_numbers
         is_large = sum(chunk.nbytes for chunk in chunks) >= LIMITS.memory_bytes
-        return is_large or sum(map(len, chunks)) >= most
+        return is_large or sum(map(len, chunks)) >= max_rows
 
     @property
     def ones(self) -> Array:

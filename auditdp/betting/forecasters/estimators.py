@@ -2,9 +2,9 @@
 
 - ``Free``: the odds of each cell from its own counts. *Plain*: ln((n₁ + ½)/(n₀ + ½)),
   the estimate of Krichevsky & Trofimov (1981). *Cautious*: the odds nearest to 0 within
-  one standard error, so that an unsure cell does not bet. *Certain*: ln((n₁ + 1/50)/(n₀
-  + 1/50)) while one of the counts is 0, and else nothing: for outputs that one of the
-  inputs cannot give.
+  one standard error, so that an unsure cell does not bet. *Certain*:
+  ln((n₁ + 1/50)/(n₀ + 1/50)) while one of the counts is 0, and else nothing: for
+  outputs that one of the inputs cannot give.
 - ``Quarters``: the odds of each quarter of the line; the two inputs are taken for
   mirror images, as they are under symmetric noise, which halves the number of odds to
   learn.
@@ -76,6 +76,7 @@ class CellCounts:
             for start, partition in zip(self.starts, partitions, strict=True)
             if partition.unnamed is not None
         ]
+        # Quarters are numbered through, so that all partitions are counted at once.
         first = np.cumsum([0, *(each.quarters[-1] + 1 for each in partitions)])
         self.quarters = np.concatenate(
             [
@@ -98,7 +99,7 @@ class CellCounts:
 
     def of_tails(self) -> tuple[Floats, Floats]:
         """Return the counts of coin 0 and of coin 1 in the tail around every cell."""
-        sums = np.pad(np.cumsum(self.counts, axis=1), ((0, 0), (1, 0)))
+        sums = np.concatenate([np.zeros((2, 1)), self.counts.cumsum(axis=1)], axis=1)
         up_to = sums[:, self._inner + 1]
         below = up_to - sums[:, self._before + 1]
         zeros, ones = np.where(self._is_lower, below, sums[:, self._last + 1] - up_to)
@@ -169,6 +170,7 @@ class Quarters(Free):
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Free``."""
+        # The mirror image exchanges the coins and the ends of the line.
         zeros, ones = _grouped(counts.counts, counts.quarters)
         opposite = counts.opposite
         odds = self.of_counts(ones + zeros[opposite], zeros + ones[opposite])
@@ -201,6 +203,7 @@ class Nested(Free):
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Free``."""
         zeros, ones = counts.of_tails()
+        # The tail gives the cell a prior of a few calls.
         share = (ones + 0.5) / (ones + zeros + 1)
         own_zeros, own_ones = counts.counts
         return plain(own_ones + NESTED * share, own_zeros + NESTED * (1 - share), 0.0)
@@ -237,6 +240,7 @@ class Shaped:
         cells = counts.slices[partition]
         shapes, own = counts.shapes[self.shapes, cells], counts.counts[:, cells]
         (weights,), (curvature,) = self._fit(shapes, own, [0], [shapes.shape[1]])
+        # A draw from the normal approximation of the posterior of the weights.
         noise = rng.standard_normal(len(weights))
         weights = weights + np.linalg.solve(np.linalg.cholesky(curvature).T, noise)
         total = own.sum(axis=0)

@@ -191,6 +191,7 @@ class ViewPlayer(Player):
             self._batch = None
         if memory.calls < self._next_cut or memory.full:
             return
+        # Cells need both coins.
         if not (len(memory.ones) and len(memory.zeros)):
             return
         factor = LIMITS.late_cut_growth
@@ -199,6 +200,7 @@ class ViewPlayer(Player):
         self._next_cut = math.ceil(factor * memory.calls)
         sides = self._rows(memory.zeros), self._rows(memory.ones)
         distinct = _distinct(*sides)
+        # A frozen view keeps its cells and counts; all others are learned and cut anew.
         cut: dict[int, tuple[Partition, Floats]] = {}
         if self._counts is not None:
             for k, part in zip(self._partitions, self._counts.slices, strict=True):
@@ -241,6 +243,8 @@ class ViewPlayer(Player):
         """
         if self._counts is None:
             return math.inf
+        # Many free odds would look plausible by chance alone, so few parameters are
+        # drawn.
         chosen: Sequence[int] = range(len(self._partitions))
         estimator: Estimator = QUARTERS
         if self._counts.counts[:, self._counts.slices[0]].sum() >= 10_000:

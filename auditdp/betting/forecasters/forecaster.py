@@ -128,6 +128,7 @@ class LikelihoodRatio:
         ones, zeros = (
             np.asarray(side, dtype=float) for side in self._log_probs(outputs)
         )
+        # An output that neither law lists is left to the other forecasters.
         is_listed = (ones > self._unlisted) | (zeros > self._unlisted)
         self.unlisted += int(np.count_nonzero(~is_listed))
         return _log_ratio(ones, zeros)
@@ -184,14 +185,14 @@ class Classifier:
 
     Args:
         estimator: A classifier with ``fit`` and ``predict_proba``.
-        least: Number of calls, with both coins, before the first fit.
-        most: Largest number of calls in a fit.
+        max_calls: Largest number of calls in a fit.
     """
 
-    def __init__(self, estimator: Any, *, least: int = 32, most: int = 50_000) -> None:
+    def __init__(self, estimator: Any, *, max_calls: int = 50_000) -> None:
         self.estimator = estimator
-        self.most = most
-        self._next = least
+        self.max_calls = max_calls
+        # The first fit is on at least 32 calls, with both coins among them.
+        self._next = 32
         self._is_fitted = False
 
     @property
@@ -206,7 +207,7 @@ class Classifier:
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Refit if the data have doubled since the last fit."""
         if len(outputs) >= self._next and 0 < labels.sum() < len(labels):
-            step = -(-len(outputs) // self.most)
+            step = -(-len(outputs) // self.max_calls)
             self.estimator.fit(_features(outputs[::step]), labels[::step])
             self._next, self._is_fitted = 2 * len(outputs), True
         return self
@@ -262,6 +263,7 @@ class Single(Player):
         count = LIMITS.recent_calls
         recent = self._recent[-LIMITS.recent_batches :]
         self._recent = [*recent, (odds[:count], labels[:count])]
+        # Large batches are counted by rounded log-odds, which costs little growth.
         if len(odds) <= count:
             return [Forecasts.of_calls(odds, labels, expected)]
         return [_counted(odds, labels, expected)]
@@ -312,6 +314,8 @@ class Single(Player):
             gains = _gains(odds, epsilon)
             noise = rng.standard_normal() * gains.std() / np.sqrt(len(gains))
             return float(gains.mean() + noise)
+        # A forecaster that learns is judged by its bets, since its odds may be
+        # overfitted.
         beyond = np.abs(odds) > epsilon
         right = int((beyond & ((odds > 0) == (labels == 1))).sum())
         bets = int(beyond.sum())

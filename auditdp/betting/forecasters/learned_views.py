@@ -30,15 +30,15 @@ class Learner(View):
     """A view that is learned from earlier calls, and has values once it has been.
 
     Attributes:
-        start: Calls after which it is trained first; it is trained again whenever they
-            have doubled.
+        start: Calls after which it is trained first; it is trained again whenever views
+            are cut into cells again.
         blind: Whether it ignores the coins.
-        most: Largest number of rows that it is trained on.
+        max_rows: Largest number of rows that it is trained on.
     """
 
     start: int
     blind: bool = False
-    most: int = 1 << 16
+    max_rows: int = 1 << 16
 
     def __init__(self) -> None:
         self.values = _not_learned
@@ -56,6 +56,7 @@ class Learner(View):
         if self.blind:
             self.values = self._fit(sides)
             return super().learn(sides)
+        # Cross-fitting: no row is counted by a view that was trained on it.
         first, second = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
         self.values = self._fit(first)
         values = super().learn(second)
@@ -69,7 +70,7 @@ class Learner(View):
         return zeros, ones
 
     def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
-        rows = [side[: self.most // 2] for side in sides]
+        rows = [side[: self.max_rows // 2] for side in sides]
         labels = np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
         return self.fit(np.concatenate(rows), labels)
 
@@ -192,10 +193,11 @@ class Interaction(Learner):
     name = "interaction"
     start = 32
     weight = 2.0
-    most = 1 << 14
+    max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Find the pair whose product differs most, in standard errors."""
+        # Standard errors of all products of two coordinates, by matrix products.
         scaled = _scaled(rows)
         x = scaled(rows, slice(None))
         variance = np.square(x).T @ np.square(x) / len(x) - np.square(x.T @ x / len(x))
@@ -215,7 +217,7 @@ class Smallest(Learner):
 
     name = "smallest of the scaled"
     start = 1024
-    most = 1 << 14
+    max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Find the sign of every coordinate."""
@@ -239,6 +241,8 @@ class Linear(Learner):
         ]
         ends = [np.quantile(x, (0.01, 0.99)) if len(x) else (0, 0) for x in columns]
         low, high = np.array(ends, dtype=np.float64).T
+        # A column with gaps gets an indicator of them, so that 0 is not taken for a
+        # value.
         nothing = np.clip(0.0, low, high)
         gappy = [j for j, x in enumerate(columns) if len(x) < len(rows)]
 
@@ -273,7 +277,7 @@ class Additive(Learner):
 
     name = "additive"
     start = 1024
-    most = 1 << 19
+    max_rows = 1 << 19
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Fit a ridge logistic regression on indicators of the cells of columns."""
@@ -286,6 +290,7 @@ class Additive(Learner):
         edges = [
             np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns
         ]
+        # One sparse row per output, with a 1 in the cell of every column.
         offsets = np.cumsum([0, *(len(e) + 1 for e in edges)])
         cells = np.stack(
             [
@@ -322,7 +327,7 @@ class Trees(Learner):
     name = "trees"
     start = 8192
     heavy = True
-    most = 1 << 15
+    max_rows = 1 << 15
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Fit scikit-learn's histogram gradient boosting with few, shallow trees."""

@@ -65,6 +65,7 @@ class Partition:
         if len(finite) < len(values):
             self.edges = np.append(self.edges, np.inf)
         self.size = len(self.edges) + 1
+        # A quarter is made of whole cells, so its edges are rounded to those of cells.
         coarse = np.unique(_quantiles(finite, np.arange(1, 4) / 4))
         self.quarters = np.append(np.searchsorted(coarse, self.edges), len(coarse))
         counts = self.count(values)
@@ -89,7 +90,8 @@ class Partition:
         """Return the number of values in each cell."""
         # Sorting all values is faster than a search for each of them.
         up_to = np.sort(values).searchsorted(self.edges, side="right")
-        return np.diff(up_to, prepend=0, append=len(values))
+        ends = np.concatenate([[0], up_to, [len(values)]])
+        return np.asarray(ends[1:] - ends[:-1])
 
 
 class Names(Partition):

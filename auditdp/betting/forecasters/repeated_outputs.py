@@ -114,6 +114,7 @@ class Repeating(Player):
             if number.frozen:
                 forecasts.append(Forecasts.abstaining(1))
                 continue
+            # Values of one coin alone are bet on, one way or the other, and no others.
             odds = number.log_odds * np.array([[1.0, -1.0, 0.0]])
             forecasts.append(Forecasts(odds, *cells, (odds, number.counts.copy())))
         return forecasts
@@ -145,6 +146,7 @@ class Repeating(Player):
             number.counts = number.counts + cells.sum(axis=0)
             number.add(one, 1)
             number.add(zero, 2)
+            # A number that repeats often has few values, and cells learn these better.
             is_tried = LIMITS.repeating_trial <= number.total <= LIMITS.repeating_values
             if is_tried and len(number.coins) < MOSTLY_DISTINCT * number.total:
                 number.frozen = True

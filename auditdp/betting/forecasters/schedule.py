@@ -73,6 +73,7 @@ class Schedule:
         needed_lead, others = 0.0, self.part
         if not is_early:
             needed_lead, others = self.behind, self.late_part
+        # A heavy view has to earn its time against the best of all others.
         lead = (log_wealth - log_wealth[~self._heavy].max(axis=0)).max(axis=1)
         too_heavy = self._heavy & ((gap > 0) | (lead < needed_lead))
         place = np.argsort(np.argsort(gap, kind="stable"), kind="stable")
@@ -164,6 +165,7 @@ class DistinctOutputs:
 
     def count(self, rows: Array) -> Floats:
         """Return the counts of rows in the cells of all views."""
+        # Most rows are counted by their fingerprint alone; only new ones are viewed.
         prints = fingerprint(rows)
         *known, others = self._names.count(prints)
         new = rows[self._names.index(prints) == len(known)] if others else rows[:0]

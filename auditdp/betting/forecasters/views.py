@@ -299,6 +299,7 @@ def fingerprint(rows: Array) -> Floats:
         return np.asarray(rows.astype(np.float64) @ weights.astype(np.float64))
     # A double would round large integers.
     kind = np.float64 if rows.dtype.kind == "f" else np.int64
+    # A multiplicative hash of each number, with its own odd factor per column.
     bits = np.ascontiguousarray(rows, dtype=kind).view(np.uint64)
     odd = 2 * random.integers(1 << 62, size=width, dtype=np.uint64) + np.uint64(1)
     mixed = (bits ^ (bits >> np.uint64(29))) * odd

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from auditdp.betting.limits import LIMITS
 from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import BatchResult, Grid
-from auditdp.betting.wealth.plans import HARD, BettingPlan, Planner
+from auditdp.betting.wealth.plans import BettingPlan, Planner
 from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair
 from auditdp.numerics.arrays import Floats
@@ -45,10 +45,8 @@ class Curves:
         plans: The bets on each pair until its plan is renewed.
     """
 
-    shares = (
-        LEARNED_SHARE,
-        *[(1 - LEARNED_SHARE) / (1 + len(HARD))] * (1 + len(HARD)),
-    )
+    _ready = 1 + len(Planner.hard)
+    shares = (LEARNED_SHARE, *[(1 - LEARNED_SHARE) / _ready] * _ready)
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
@@ -76,6 +74,7 @@ class Curves:
             plan = self.plans[pair] = self._planner.plan(line, leaders, before, crossed)
         self._calls[pair] = before + calls
 
+        # Leaders bet on exact log-odds, all others on rounded ones, which are counted.
         led = np.zeros(len(self._grid))
         for post in plan.posts:
             odds, ones, zeros = line.of(post.leader)
@@ -95,7 +94,6 @@ class Curves:
         up = self._beyond & (self._rounded > 0)
         down = self._beyond & (self._rounded < 0)
         return BatchResult(
-            own=gained[:, self._grid.claim],
             leaders=led,
             at_anchors=gained,
             right=ones[:, up].sum(axis=1) + zeros[:, down].sum(axis=1),

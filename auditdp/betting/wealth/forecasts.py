@@ -44,6 +44,7 @@ class Law:
         )
         order = np.argsort(odds, kind="stable")
         odds, weights = odds[order], weights[order]
+        # Position of each cell by probability and by log-odds, both from 0 to 1.
         below = (np.cumsum(weights) - weights / 2) / weights.sum()
         width = max(odds[-1] - odds[0], 1e-300)
         along = np.minimum((odds - odds[0]) / width, 1 - NEGLIGIBLE)

@@ -108,8 +108,6 @@ class BatchResult:
     """Log factors of one batch.
 
     Attributes:
-        own: Each forecaster's against the claim, by each way of betting, shape
-            (forecasters, ways).
         leaders: Those of the leaders against every level, shape (levels,).
         at_anchors: Each forecaster's, had it bet there, at every anchor by each way,
             shape (forecasters, anchors, ways).
@@ -118,7 +116,6 @@ class BatchResult:
         wrong: Calls on which they were on the other side.
     """
 
-    own: Floats
     leaders: Floats
     at_anchors: Floats
     right: Floats

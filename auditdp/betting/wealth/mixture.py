@@ -171,7 +171,7 @@ class Wealth:
         batch = self._bets.settle(
             forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)
         )
-        self.log_by_way += batch.own
+        self.log_by_way += batch.at_anchors[:, self._grid.claim]
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         self.log_led[self.calls >= self._starts] += batch.leaders
         self.calls += calls
@@ -182,6 +182,7 @@ class Wealth:
         """Average all wealth at each level, and keep the highest wealth so far."""
         wealth = _log_sum_exp(self.log_led + self._log_starts[:, None])
         claim, below = self.position, np.s_[: self.position]
+        # Only against the claim itself do forecasters bet beside their leaders.
         own = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
         wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, own)
         wealth[below] = np.logaddexp(

@@ -169,6 +169,7 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
         slack_change = (step @ across) * inverse
         dual_change = force * inverse / dual - 1 - slack_change
         law_change = _law(step, 0.0) / law
+        # No step may reach a bound: laws and slacks stay positive.
         lowest = np.minimum(law_change.min(axis=(1, 2)), slack_change.min(axis=(1, 2)))
         length = _length(lowest, live)
         dual_length = _length(dual_change.min(axis=(1, 2)), live)
@@ -176,6 +177,7 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
         slack = slack * (1 + length[:, None, None] * slack_change)
         dual = dual * (1 + dual_length[:, None, None] * dual_change)
         gap = (slack * dual).sum(axis=(1, 2))
+        # The gap counts as that of a solution only after a full step.
         full = np.minimum(length, dual_length) > SOLVER.full_step
         live &= ~(full & (gap < SOLVER.tolerance)) & np.isfinite(gap)
         if not live.any():

@@ -33,8 +33,6 @@ STRETCH = 1.3
 Doubled, games take 5.2 % fewer calls on the benchmark's rows and 2.0 % more on other
 shapes (the ablation).
 """
-HARD = (0.5, 0.1)
-"""Fractions of the wealth that hard bets risk."""
 UNTRIED = 0.25
 """Fraction of the stake that a leader bets before it has gained its rank.
 
@@ -109,22 +107,27 @@ class Planner:
     Args:
         claim: The claim.
         grid: The levels.
+
+    Attributes:
+        hard: Fractions of the wealth that hard bets risk.
     """
+
+    hard = (0.5, 0.1)
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._claim, self._grid = claim, grid
-        self._known: dict[int, LevelPlan] = {}
-        self._fixed: dict[int, list[tuple[Region, float]]] = {}
+        self._level_plans: dict[int, LevelPlan] = {}
+        self._fixed_regions: dict[int, list[tuple[Region, float]]] = {}
 
     def at(self, level: int) -> LevelPlan:
         """Return the claim at a level."""
-        if level not in self._known:
+        if level not in self._level_plans:
             statements = self._claim.at(float(self._grid.values[level])).statements()
             step = -(-len(statements) // LIMITS.curve_lines)
-            self._known[level] = LevelPlan(
+            self._level_plans[level] = LevelPlan(
                 DominatingPair.of(statements), lines(statements[::step])
             )
-        return self._known[level]
+        return self._level_plans[level]
 
     def plan(
         self,
@@ -150,7 +153,7 @@ class Planner:
             ranks = np.atleast_2d(leaders)
         cells = cache(lambda forecaster: line.law(forecaster).cells())
         expected = _Expected(cells, cache(lambda k: self.top(cells(k))))
-        leading, untried = self._leading(ranks, expected, claim, first)
+        leading, untried = self._leading(ranks, expected, first)
         laws, last = self._posts_of(leading, expected, first, crossed)
         regions = self._nearest(laws)
         for post, region in regions.items():
@@ -177,7 +180,7 @@ class Planner:
         return bisect_left(range(len(self._grid)), True, key=is_allowed) - 1
 
     def _leading(
-        self, ranks: NDArray[np.intp], expected: _Expected, claim: int, first: int
+        self, ranks: NDArray[np.intp], expected: _Expected, first: int
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Choose the leader at every anchor.
 
@@ -190,7 +193,7 @@ class Planner:
             rank.
         """
         eager = []
-        for place in dict.fromkeys((claim, first)):
+        for place in dict.fromkeys((self._grid.claim, first)):
             bounds = self.at(self._level(place)).lines
             for k in ranks[: LIMITS.eager_ranks, place].tolist():
                 if excess(*expected.cells(k), bounds) > NEGLIGIBLE:
@@ -198,6 +201,7 @@ class Planner:
                     break
         leading = np.full(len(self._grid.anchors), -1)
         untried = np.zeros(len(leading), bool)
+        # The first in rank leads if it expects a gain there, else an eager one.
         for place in range(first, len(leading)):
             best = int(ranks[0, place])
             for k in (best, *eager):
@@ -268,6 +272,7 @@ class Planner:
         for k, post in enumerate(posts):
             start = max(posts[k - 1] + 1 - crossed, 0) if k else 0
             near = slice(start, posts[min(k + 1, len(posts) - 1)] + 1 - crossed)
+            # Each level compares the post below with the post above.
             price = regions[post].prices(
                 [self.at(level).pair for level in open_levels[near].tolist()]
             )
@@ -300,7 +305,7 @@ class Planner:
 
     def _ready(self, level: int) -> list[tuple[Region, float]]:
         """Return the regions at a level that need no learning, with ln S of each."""
-        if level not in self._fixed:
+        if level not in self._fixed_regions:
             at = self.at(level)
             weights = (at.pair.p + at.pair.q) / 2
             zeros, ones = Law(STRETCH * at.pair.log_odds, weights).cells()
@@ -308,9 +313,11 @@ class Planner:
             claim = self._claim.at(float(self._grid.values[level]))
             # Hard bets are on log-odds beyond the largest ε of the curve.
             epsilon = max(epsilon for epsilon, _ in claim.tangents())
-            regions += map(partial(_hard, epsilon), HARD)
-            self._fixed[level] = [(region, region.price(at.pair)) for region in regions]
-        return self._fixed[level]
+            regions += map(partial(_hard, epsilon), self.hard)
+            self._fixed_regions[level] = [
+                (region, region.price(at.pair)) for region in regions
+            ]
+        return self._fixed_regions[level]
 
 
 def _expected(region: Region, law: Cells) -> float:

@@ -103,6 +103,7 @@ class Region:
         odds = np.concatenate([pair.log_odds for pair in pairs])
         factors, thresholds = self._linear
         e0, e1 = factors[:, np.searchsorted(thresholds, odds)]
+        # The sums over the atoms of all pairs are made in one pass.
         first = np.cumsum([0, *(len(pair.p) for pair in pairs[:-1])])
         price = np.add.reduceat(p * e0 + q * e1, first) / 2
         return np.asarray(np.log(price) + ROUNDING)
@@ -235,7 +236,6 @@ class Caps:
                 who = np.zeros(len(parts[0]), np.intp)
                 (led[own],), _, _ = _factors(who, 1, *parts, values[own])
         return BatchResult(
-            own=gained[:, claim, None],
             leaders=led,
             at_anchors=gained[..., None],
             right=right[:, claim],
@@ -274,6 +274,7 @@ def _factors(
         from_end = np.cumsum(totals.reshape(count, size)[:, ::-1], axis=1)
         return np.asarray(from_end[:, ::-1][:, 1:])
 
+    # Each exceeded cap contributes its own ln q and ln(1-q).
     log_q, log_1q = log_cap(levels)
     rights, wrongs = summed(right), summed(wrong)
     gained = summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q

@@ -85,13 +85,13 @@ def nearest_divergence(n, m, curve, level, a, c):
     """The least n KL(a, F(q)) + m KL(c, q) over the boundary p = F(q); 0 where the shares themselves keep the claim."""
 
     def total(q):
-        p = min(float(curve.most(np.array(q), level)), a)
+        p = min(float(curve.largest_p(np.array(q), level)), a)
         first = xlogy(a, a / p) + xlogy(1 - a, (1 - a) / (1 - p) if a < 1 else 1.0)
         return n * first + m * (
             xlogy(c, c / q) + xlogy(1 - c, (1 - c) / (1 - q) if c < 1 else 1.0)
         )
 
-    if a <= curve.most(np.array(c), level):
+    if a <= curve.largest_p(np.array(c), level):
         return 0.0
     return minimize_scalar(
         total,
@@ -110,7 +110,7 @@ def test_the_exact_p_value_is_the_largest_over_the_boundary(curve):
         first / n, second / m
     )
     q = np.linspace(0, 1, 4001)
-    p = curve.most(q, level)
+    p = curve.largest_p(q, level)
     laws = (
         binom.pmf(np.arange(n + 1)[:, None], n, p)[:, None, :]
         * binom.pmf(np.arange(m + 1)[:, None], m, q)[None]
@@ -137,7 +137,7 @@ def test_the_exact_test_has_its_size_at_every_value_of_the_nuisance(curve):
     )
     assert np.all(np.diff(refuted.astype(int), axis=0) >= 0)
     assert np.all(np.diff(refuted.astype(int), axis=1) <= 0)
-    first = binom.pmf(np.arange(n + 1)[:, None], n, curve.most(q, level))
+    first = binom.pmf(np.arange(n + 1)[:, None], n, curve.largest_p(q, level))
     second = binom.pmf(np.arange(n + 1)[:, None], n, q)
     size = np.einsum("ij,ik,jk->k", refuted.astype(float), first, second)
     assert 0.02 < size.max() <= alpha
@@ -148,7 +148,7 @@ def test_the_statistic_is_the_smallest_divergence_from_the_null(curve):
     """Against a grid of 200,001 boundary points; 0 where the estimate itself meets the claim."""
     level, counts = 0.8, Counts(30, 40, 9, 50)
     q = np.linspace(1e-9, 1 - 1e-9, 200_001)
-    p = np.clip(curve.most(q, level), 1e-300, 1 - 1e-15)
+    p = np.clip(curve.largest_p(q, level), 1e-300, 1 - 1e-15)
     a, c = 0.75, 0.18
     divergence = 40 * (a * np.log(a / p) + (1 - a) * np.log((1 - a) / (1 - p)))
     divergence += 50 * (c * np.log(c / q) + (1 - c) * np.log((1 - c) / (1 - q)))

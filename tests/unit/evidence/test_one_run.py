@@ -183,7 +183,7 @@ def test_the_curve_of_points_of_a_gaussian_is_just_above_the_gaussian():
     """It is made of some of the (ε, δ) statements of μ = 1, so it allows a little more, and nothing less."""
     claim = gaussian_curve()
     curve = OfClaim(claim)
-    most = curve.most(POINTS, claim.level)
+    most = curve.largest_p(POINTS, claim.level)
     exact = ndtr(1.0 + np.array([-np.inf, *map(_quantile, POINTS[1:-1]), np.inf]))
     assert np.all(most >= exact - 1e-12)
     assert np.all(most <= exact + 1e-4)
@@ -201,7 +201,7 @@ def _quantile(probability):
 def test_a_curve_of_a_claim_is_concave_grows_with_the_level_and_has_its_inverse(claim):
     curve, grid = OfClaim(claim), np.linspace(0, 1, 201)
     low, at, high = (
-        curve.most(grid, level)
+        curve.largest_p(grid, level)
         for level in (claim.level / 2, claim.level, 2 * claim.level)
     )
     assert np.all(low <= at + 1e-12)
@@ -209,17 +209,19 @@ def test_a_curve_of_a_claim_is_concave_grows_with_the_level_and_has_its_inverse(
     assert np.all(np.diff(at) >= -1e-12)
     assert np.all(np.diff(at, 2) <= 1e-9)
     assert np.all(at >= grid - 1e-12)
-    back = curve.least(at, claim.level)
+    back = curve.smallest_q(at, claim.level)
     assert np.all(back <= grid + 1e-9)  # the smallest with as much
-    assert np.allclose(curve.most(back, claim.level), at, atol=1e-9)
+    assert np.allclose(curve.largest_p(back, claim.level), at, atol=1e-9)
 
 
 def test_a_level_between_two_members_of_a_family_stands_for_the_upper_one():
     claim = gaussian_curve()
     curve, members = OfClaim(claim), [*claim.members]
     between = (members[3] + members[4]) / 2
-    assert np.array_equal(curve.most(POINTS, between), curve.most(POINTS, members[4]))
-    assert np.all(curve.most(POINTS[1:], members[-1] + 1) == 1)
+    assert np.array_equal(
+        curve.largest_p(POINTS, between), curve.largest_p(POINTS, members[4])
+    )
+    assert np.all(curve.largest_p(POINTS[1:], members[-1] + 1) == 1)
     assert curve.level(0.5, 0.5) == 0
     assert (
         members[3] - 1e-9
@@ -229,4 +231,4 @@ def test_a_level_between_two_members_of_a_family_stands_for_the_upper_one():
 
 
 def _just_allowed(curve, level):
-    return float(curve.most(0.2, level)), 0.2
+    return float(curve.largest_p(0.2, level)), 0.2

@@ -187,7 +187,7 @@ def test_a_classifier_needs_both_coins():
 def test_a_classifier_is_fitted_on_every_third_call_where_there_are_three_times_as_many_as_it_takes():
     outputs, labels = shifted(100, width=2)
     recording = Recording()
-    Classifier(recording, most=40).fit(outputs, labels)
+    Classifier(recording, max_calls=40).fit(outputs, labels)
     assert recording.fits == [((34, 2), int(labels[::3].sum()))]
 
 

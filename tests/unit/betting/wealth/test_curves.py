@@ -106,7 +106,6 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
         assert found.at_anchors == pytest.approx(won, abs=1e-9)
         claimed = int(np.searchsorted(wealth.anchors, wealth.position))
         assert plan.places[0] == claimed
-        assert found.own == pytest.approx(won[:, claimed], abs=1e-9)
     assert np.abs(found.leaders).max() > 0.1
 
 
@@ -171,7 +170,7 @@ def test_within_a_plan_batches_may_be_split(claim):
         settle(parts, odds[:, a:b], coins[a:b], law, leaders)
         for a, b in ((0, 1), (1, 20), (20, 30))
     ]
-    for name in ("own", "leaders", "at_anchors"):
+    for name in ("leaders", "at_anchors"):
         assert sum(getattr(piece, name) for piece in pieces) == pytest.approx(
             getattr(together, name), abs=1e-9
         )
@@ -227,7 +226,7 @@ def test_levels_that_are_crossed_need_no_bets(claim):
         crossed=len(wealth.levels),
         pair=1,
     )
-    assert np.isfinite(everything.own).all()
+    assert np.isfinite(everything.at_anchors).all()
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -237,7 +236,6 @@ def test_forecasters_that_abstain_throughout_win_and_lose_nothing(claim):
     for who in (None, leaders, leaders + 1):
         found = bets.settle([Forecasts.abstaining(2)], who, calls=7, pair=0, crossed=0)
         for part in (
-            found.own,
             found.leaders,
             found.at_anchors,
             found.right,
