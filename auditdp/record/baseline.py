@@ -81,6 +81,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    # The error of TOML on these markers would not name the merge.
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
@@ -110,6 +111,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
             f"{path}: audit = {audits!r}; expected tables such as {example}"
         )
     entries = {}
+    # The message of each error names the table.
     for name, table in audits.items():
         where = f"{path}, [audit.{_text(name)}]"
         if not isinstance(table, dict):
@@ -131,6 +133,7 @@ def write_baseline(entries: Iterable[Entry]) -> str:
 
 
 def _block(entry: Entry) -> str:
+    # The fields of an entry are the keys of the file.
     defaults = {field.name: field.default for field in fields(Entry)}
     lines = [f"[audit.{_text(entry.id)}]"]
     for key in KEYS:
@@ -157,6 +160,7 @@ def _value(key: str, value: Any) -> str:
         return f"{value:_}"
     if isinstance(value, str):
         return _text(value)
+    # Longer lists have a line for each item, for a diff.
     if len(value) == 1:
         return f"[{_text(value[0])}]"
     return "[\n" + "".join(f"  {_text(item)},\n" for item in value) + "]"
@@ -189,6 +193,7 @@ def _entry(name: str, table: dict[str, Any], where: str) -> Entry:
     declared = DECLARABLE.get(entry.expect)
     if entry.expect != "holds" and declared is None:
         raise _refused(where, "expect", entry.expect, ["holds", *DECLARABLE])
+    # A finding that is neither declared nor accepted must not become known silently.
     undeclared = entry.verdict in REFUTATIONS and entry.verdict is not declared
     if undeclared and entry.accepted is None:
         raise ConfigurationError(
@@ -208,14 +213,15 @@ def _refused(
 def _read(key: str, value: Any, where: str) -> Any:
     """Return the value of an entry's field from that in the file."""
     expected = TYPES.get(key, str)
-    shown = f"{where}: {key} = {value!r}"
+    given = f"{where}: {key} = {value!r}"
+    # In Python a boolean is an integer.
     is_of_type = isinstance(value, expected) and not isinstance(value, bool)
     if is_of_type and expected is list:
         is_of_type = all(isinstance(item, str) for item in value)
     if not is_of_type:
-        raise ConfigurationError(f"{shown}; expected {EXPECTED[expected]}")
+        raise ConfigurationError(f"{given}; expected {EXPECTED[expected]}")
     if key in NUMBERS:
-        return _numbers(NUMBERS[key], value, shown)
+        return _numbers(NUMBERS[key], value, given)
     if key == "verdict" and value not in VERDICTS:
         raise _refused(where, key, value, VERDICTS)
     if key == "verdict":
@@ -223,11 +229,13 @@ def _read(key: str, value: Any, where: str) -> Any:
     if key == "accepted":
         return _accepted(value, f"{where}.accepted")
     if key == "calls" and value < 0:
-        raise ConfigurationError(f"{shown}; expected a number >= 0")
-    return tuple(value) if expected is list else value
+        raise ConfigurationError(f"{given}; expected a number >= 0")
+    if expected is list:
+        return tuple(value)
+    return value
 
 
-def _numbers(amount: int | None, text: str, shown: str) -> Any:
+def _numbers(amount: int | None, text: str, given: str) -> Any:
     """Return one number, or the tuple of several."""
     try:
         numbers = tuple(map(float, text.split()))
@@ -235,8 +243,10 @@ def _numbers(amount: int | None, text: str, shown: str) -> Any:
         numbers = ()
     if not numbers or amount not in (None, len(numbers)):
         needed = {None: "numbers", 1: "a number", 2: "two numbers"}[amount]
-        raise ConfigurationError(f'{shown}; expected {needed} as a text, such as "0.8"')
-    return numbers[0] if amount == 1 else numbers
+        raise ConfigurationError(f'{given}; expected {needed} as a text, such as "0.8"')
+    if amount == 1:
+        return numbers[0]
+    return numbers
 
 
 def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
@@ -288,18 +298,21 @@ def updated(
                 f"{', '.join(findings) or 'none'}"
             )
     results = {result.id: result for result in record.results}
-    asked = covered(record)
+    is_covered = covered(record)
+    # Entries that the run was not to audit stay; others without a result are gone.
     entries = {
         name: entry
         for name, entry in known.items()
-        if name not in results and not asked(name)
+        if name not in results and not is_covered(name)
     }
     for name, result in results.items():
         old = known.get(name)
         accepted = accept.get(name)
         if accepted is None and old is not None and old.verdict is result.verdict:
             accepted = old.accepted
-        entry = entry_of(result, accepted if result.is_finding else None)
+        if not result.is_finding:
+            accepted = None
+        entry = entry_of(result, accepted)
         if old is not None and old.same(entry):
             entry = _as_written(old, entry)
         entries[name] = entry
@@ -315,14 +328,14 @@ def updated(
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
     """Return a new entry with the digits of the old one, as far as both agree."""
-    kept = ["claim", "adjacency"]
+    agreed = ["claim", "adjacency"]
     if old.numbers:
-        kept.append("numbers")
+        agreed.append("numbers")
     if not drift(old, entry):
         # A bound that only one of the runs has is a change, and not one of digits.
         bounds = ("at_least", "at_most", "counted", "told_apart")
         for name in bounds:
             if None not in (getattr(old, name), getattr(entry, name)):
-                kept.append(name)
-    values: dict[str, Any] = {name: getattr(old, name) for name in kept}
+                agreed.append(name)
+    values: dict[str, Any] = {name: getattr(old, name) for name in agreed}
     return replace(entry, **values)

@@ -60,7 +60,7 @@ class Details(Row):
     scatter: Scatter | None = None
     """A plot that the audit's ``figure`` makes."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
-    """What is not known here, by its key."""
+    """Fields that this version does not have, by key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object, with the plot and unknown fields last."""
@@ -485,8 +485,12 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     if not isinstance(given, Mapping):
         raise ValueError(f"{where} as a mapping, got {given!r:.80}")
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
+    # A field of another version is kept, and not an error.
     for name, value in given.items():
-        (known if name in names else more)[str(name)] = value
-    return TypeAdapter(record).validate_python({**known, "more": more})
+        if name in names:
+            fields[name] = value
+        else:
+            more[str(name)] = value
+    return TypeAdapter(record).validate_python({**fields, "more": more})

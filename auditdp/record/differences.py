@@ -15,11 +15,11 @@ from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
-SEEN = 1.5
+EXPECTED_POWER = 1.5
 """Loss that an audit should detect, as a multiple of the claim."""
-BLIND = 2.0
+BLIND_POWER = 2.0
 """Multiple of the claim beyond which a new audit is reported as weak."""
-FELL = 1.5
+POWER_GROWTH = 1.5
 """Growth of the detectable loss that counts as weaker.
 
 Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred
@@ -123,6 +123,7 @@ def of_versions(record: RunRecord) -> Iterator[Difference]:
 
 
 def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
+    # Nothing else is known of an audit that crashed.
     if result.verdict is Verdict.ERROR:
         yield Kind.CRASHED, result.summary
         return
@@ -143,7 +144,9 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
 
 
 def _findings(entry: Entry | None, result: AuditResult, today: date) -> Found:
-    accepted = None if entry is None else entry.accepted
+    accepted = None
+    if entry is not None:
+        accepted = entry.accepted
     if not result.is_finding:
         if accepted is not None and result.verdict is not Verdict.SKIPPED:
             yield (
@@ -170,6 +173,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         yield Kind.CHANGED, text
     if not now.claim or not entry.claim or entry.same(now):
         return  # a skipped audit states no claim
+    # The digests differ and the texts do not, so no text can show the change.
     if entry.adjacency == now.adjacency and not entry.same_neighbours(now):
         yield (
             Kind.CHANGED,
@@ -178,6 +182,7 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         )
         return
     then, new = (f"{each.claim} ({each.adjacency})" for each in (entry, now))
+    # Equal texts hide a change in later digits.
     if then == new:
         then, new = (
             f"{each.claim}, in full {' '.join(map(repr, each.numbers))},"
@@ -204,7 +209,9 @@ def _uncompared(
             yield Difference(name, Kind.NOT_COMPARED, text, result)
     if undigested:
         first, *rest = undigested
-        others = f" and of {count(len(rest), 'other audit')}" if rest else ""
+        others = ""
+        if rest:
+            others = f" and of {count(len(rest), 'other audit')}"
         yield Difference(
             first.id,
             Kind.NOT_COMPARED,
@@ -217,12 +224,14 @@ def _uncompared(
 
 def _strength(entry: Entry, result: AuditResult) -> Found:
     now = entry_of(result)
+    # A skipped audit has no strength to compare.
     if now.verdict is Verdict.SKIPPED:
         if entry.verdict is not Verdict.SKIPPED:
             text = f"{entry.verdict} in the baseline, not run now: {result.summary}"
             yield Kind.SKIPPED, text
         return
     changes = [*_changes(entry, now, result), *_sight(entry, result)]
+    # Weaker changes are listed one by one; others are summed up.
     weaker = [text for kind, text in changes if kind is Kind.WEAKER]
     chance = [text for kind, text in changes if kind is Kind.CHANCE]
     stronger = [text for kind, text in changes if kind is Kind.STRONGER]
@@ -239,7 +248,9 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
 def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
     """Yield the changes of an audit's strength, each weaker, stronger or by chance."""
     # With a small budget, chance decides the verdict and the refuted controls.
-    may_vary = Kind.CHANCE if result.is_undecided else Kind.WEAKER
+    may_vary = Kind.WEAKER
+    if result.is_undecided:
+        may_vary = Kind.CHANCE
     verdicts = (entry.verdict, now.verdict)
     if entry.verdict is not now.verdict and STRENGTH.keys() >= {*verdicts}:
         kind = may_vary
@@ -250,7 +261,9 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
         yield kind, f"{entry.verdict} in the baseline, {now.verdict} now"
     for name in sorted({*entry.evidence} - {*now.evidence}):
         by_data = name in result.asked and kind_of(name).by_data
-        kind = Kind.CHANCE if by_data else Kind.WEAKER
+        kind = Kind.WEAKER
+        if by_data:
+            kind = Kind.CHANCE
         yield kind, f"evidence {name!r} is no longer gathered"
     for name in now.evidence:
         if name not in entry.evidence:
@@ -263,15 +276,19 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
     # ended, and not how strong it is.
     decided = {*verdicts} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
-        kind = Kind.WEAKER if now.calls < entry.calls else Kind.STRONGER
+        kind = Kind.STRONGER
+        if now.calls < entry.calls:
+            kind = Kind.WEAKER
         yield kind, f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
     """Yield the reason if an audit detects less than its entry, or is new and blind."""
     power = result.power
-    then = BLIND if entry is None else entry.sees
-    if power is None or then is None or power <= max(then, 1.0) * FELL:
+    then: float | None = BLIND_POWER
+    if entry is not None:
+        then = entry.sees
+    if power is None or then is None or power <= max(then, 1.0) * POWER_GROWTH:
         return
     now = f"one of {outwards(power, up=True, digits=2)} times"
     if power == math.inf:
@@ -281,8 +298,8 @@ def _sight(entry: Entry | None, result: AuditResult) -> Found:
     else:
         text = f"a loss of {then:g} times the claim was seen in the baseline, only {now} now"
     remedy = (
-        f"give it more calls, as --budget level:{SEEN:g} counts them, or "
-        f"Audit(find='level:{SEEN:g}')"
+        f"give it more calls, as --budget level:{EXPECTED_POWER:g} counts them, or "
+        f"Audit(find='level:{EXPECTED_POWER:g}')"
     )
     if result.has_same_outputs:
         remedy = (
@@ -316,6 +333,7 @@ def drift(entry: Entry, now: Entry) -> str:
     """
     then_low, then_high = entry.at_least, entry.at_most
     low, high = now.at_least, now.at_most
+    # Two certified intervals without a common point cannot both be right.
     if low is not None and then_high is not None and low > then_high:
         return f"at most {then_high:g} in the baseline, at least {low:g} now"
     if high is not None and then_low is not None and high < then_low:
@@ -366,6 +384,7 @@ def _without_result(
             continue
         kind = Kind.GONE
         text = "there is no such audit any more"
+        # A new audit of an equal claim may be the old one under another name.
         same = [other.id for other in new if entry.same(other)]
         if len(same) == 1:
             text += f"; perhaps it is {same[0]} now"

@@ -57,17 +57,23 @@ class Verdict(StrEnum):
     """The outcome of an audit, of one piece of evidence, or of a control."""
 
     VIOLATED = "VIOLATED"
-    """The claim is false: a counterexample and, for statistical evidence, a stated error probability."""
+    """The claim is false.
+
+    There is a counterexample and, for statistical evidence, a stated error probability.
+    """
     MISCALIBRATED = "MISCALIBRATED"
-    """Two neighbours need more than the noise is calibrated to: the argument for the claim fails; the claim may hold."""
+    """Two neighbours need more than the noise is calibrated to.
+
+    The argument for the claim fails; the claim may hold.
+    """
     CERTIFIED = "CERTIFIED"
     """The claim is proved for the stated model and scope."""
     NOT_REFUTED = "NOT_REFUTED"
-    """No violation was seen; comes with the smallest epsilon that would have been."""
+    """No violation was found; the result has the smallest epsilon that would have been."""
     EQUIVALENT = "EQUIVALENT"
-    """An estimate is within the stated margin of what is promised."""
+    """An estimate is within the stated margin of its promised value."""
     INCONCLUSIVE = "INCONCLUSIVE"
-    """The evidence decides nothing: a control survived, or the code is not what the stated law says."""
+    """The evidence decides nothing: a control survived, or the code has another law."""
     ERROR = "ERROR"
     """The audit crashed or timed out; nothing was found out."""
     SKIPPED = "SKIPPED"
@@ -331,6 +337,7 @@ class AuditResult:
         games = self._games
         if not games or games[0].detectable_epsilon is None or not claimed:
             return None
+        # No loss is detectable in equal outputs, whatever the calls are.
         if games[0].same_outputs:
             return math.inf
         return float(games[0].detectable_epsilon) / float(claimed)
@@ -364,13 +371,17 @@ class AuditResult:
         return [control.name for control in self.controls if control.survived]
 
     @property
+    def declared(self) -> Verdict | None:
+        """The verdict of the declared fault, or None if the claim is declared to hold."""
+        return DECLARABLE.get(self.expected)
+
+    @property
     def as_expected(self) -> bool:
         """True if the audit found the fault that it declares, and no other."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
-        declared = DECLARABLE.get(self.expected)
-        if declared is not None:
-            return self.verdict is declared
+        if self.declared is not None:
+            return self.verdict is self.declared
         return self.verdict not in REFUTATIONS
 
     @property
@@ -382,7 +393,10 @@ class AuditResult:
         """
         if self.verdict is Verdict.VIOLATED:
             return []
-        dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
+        # A refuted calibration does not hide that the claim was refuted, too.
+        dropped: tuple[Verdict, ...] = REFUTATIONS
+        if self.verdict in REFUTATIONS:
+            dropped = ()
         return [
             each
             for each in self.evidence
@@ -395,12 +409,13 @@ class AuditResult:
         # A refuted claim whose refutation was not confirmed has another verdict.
         dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
         dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
-        return bool(dropped - {DECLARABLE.get(self.expected)})
+        return bool(dropped - {self.declared})
 
     @property
     def contradiction(self) -> str:
         """A sentence on the first contradiction in the result, empty without one."""
         verdicts = {each.verdict for each in self.evidence}
+        # These verdicts rest on no evidence.
         is_open = self.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
         head = f"{self.id} is {self.verdict}"
@@ -431,9 +446,10 @@ class AuditResult:
         pending = {Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE}
         if self.expected == "violation":
             pending |= {Verdict.MISCALIBRATED}
-        if self.verdict not in {*pending, DECLARABLE.get(self.expected)}:
+        if self.verdict not in {*pending, self.declared}:
             return False
         survivors = [control for control in self.controls if control.survived]
+        # More calls help only evidence that samples the mechanism.
         blind = chain.from_iterable(control.blind for control in survivors)
         return all(kind_of(kind).sampled for kind in blind)
 
@@ -464,6 +480,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON data; an infinite number is the string "inf"."""
+        # JSON has no infinities, so the mode decides how they are written.
         content: dict[str, Any] = RESULT.dump_python(self, mode="json")
         return content
 
@@ -491,6 +508,7 @@ class AuditResult:
                 "an audit by canaries, or of an accountant's curve, has no history; "
                 "use plot()"
             )
+        # The last bound holds until the end of the game.
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
         drawn: Axes = _drawn(
             "html.notebook:plot_levels",
@@ -594,6 +612,7 @@ class RunRecord:
         A planned audit has a share of alpha.
         """
         finished = {result.id for result in self.results}
+        # Shares of alpha are assigned before the run.
         planned = dict.fromkeys(entry.audit for entry in self.alpha_ledger)
         return [name for name in planned if name not in finished]
 
@@ -618,6 +637,7 @@ class RunRecord:
     def contradiction(self) -> str:
         """A sentence on the first contradiction in the record, empty without one."""
         names = Counter(result.id for result in self.results)
+        # Reports and baselines find results by their ids.
         repeated = [name for name, results in names.items() if results > 1]
         if repeated:
             return f"two results of {repeated[0]}"
@@ -625,8 +645,8 @@ class RunRecord:
         # The shares are sums of doubles, so their total may exceed 1 by rounding.
         if alpha > 1 + 1e-9:
             return f"shares of alpha that sum to {alpha:g}"
-        found = (result.contradiction for result in self.results)
-        return next(filter(None, found), "")
+        contradictions = (result.contradiction for result in self.results)
+        return next(filter(None, contradictions), "")
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""

@@ -49,6 +49,7 @@ def conclude(
 ) -> tuple[Verdict, str]:
     """Draw one verdict and its summary; a surviving control makes it INCONCLUSIVE."""
     verdict, summary = _concluded(evidence)
+    # An audit that misses a broken twin could miss any fault of the mechanism.
     surviving = [control.name for control in controls if control.survived]
     if not surviving:
         return verdict, summary
@@ -65,12 +66,14 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
         assert about_claim is not None  # there is some evidence
         return about_claim
     calibration = refuted[0]
+    # An audit may ask for evidence of sensitivity alone.
     if about_claim is None:
         return Verdict.MISCALIBRATED, (
             f"{calibration.statement}. Nothing else was asked for: whether a claim that "
             "rests on this calibration holds all the same was not audited"
         )
     verdict, summary = about_claim
+    # A violated claim outranks its refuted calibration.
     if verdict is Verdict.VIOLATED:
         return verdict, f"{summary}; {calibration.kind}: {calibration.statement}"
     if verdict is Verdict.CERTIFIED:
@@ -119,6 +122,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
     """Return the verdict of evidence that refutes, with its contradictions."""
     certificates = _with_verdict(evidence, Verdict.CERTIFIED)
+    # Code that breaks a certified claim does not follow its law.
     laws = [each for each in certificates if each.known.subject is Subject.LAW]
     violated = _with_verdict(evidence, Verdict.VIOLATED)
     # A proof of the law and a refuted model contradict each other, and neither is the
@@ -188,11 +192,12 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     lower, upper = game.epsilon_lower, law.epsilon_upper
     if lower is None or upper is None or lower <= upper:
         return None
-    least, most = apart(lower, upper)
+    # Rounding must not make both numbers equal.
+    lower_text, upper_text = apart(lower, upper)
     reasons = _either(["it does not draw from that law", *_provisos(law)])
     return (
-        f"{game.kind}: the code loses at least {least}, and the law that it states at "
-        f"most {most}: {reasons}"
+        f"{game.kind}: the code loses at least {lower_text}, and the law that it states at "
+        f"most {upper_text}: {reasons}"
     )
 
 
@@ -214,7 +219,9 @@ def given_sensitivity(evidence: Evidence) -> float | None:
         The declared sensitivity, or None if the bound is over all pairs.
     """
     exact = evidence.details
-    return exact.given_sensitivity if isinstance(exact, ExactDetails) else None
+    if isinstance(exact, ExactDetails):
+        return exact.given_sensitivity
+    return None
 
 
 def _without_sensitivity(evidence: Evidence) -> Evidence:
@@ -222,6 +229,7 @@ def _without_sensitivity(evidence: Evidence) -> Evidence:
     if not is_model and given_sensitivity(evidence) is None:
         return evidence
     evidence = replace(evidence, epsilon_upper=None)
+    # Without its certificate, other evidence keeps its verdict.
     if evidence.verdict is not Verdict.CERTIFIED:
         return evidence
     statement = (
@@ -268,7 +276,8 @@ def _lower_bounds(evidence: Sequence[Evidence]) -> list[float]:
 
 def _upper_bound(evidence: Sequence[Evidence]) -> float | None:
     """Return the first finite upper bound, an infinite one without it, or None."""
-    known = [each for each in evidence if each.known.subject is not Subject.PLAYED]
-    uppers = [each.epsilon_upper for each in known if each.epsilon_upper is not None]
+    bounding = [each for each in evidence if each.known.subject is not Subject.PLAYED]
+    uppers = [each.epsilon_upper for each in bounding if each.epsilon_upper is not None]
+    # A finite bound of one law says more than an infinite one of another.
     finite = [upper for upper in uppers if math.isfinite(upper)]
     return next(iter([*finite, *uppers]), None)

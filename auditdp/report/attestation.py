@@ -38,8 +38,9 @@ VARIANTS = {
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
     """Yield the differences between attested data and the data found, by place."""
     if isinstance(attested, dict) and isinstance(found, dict):
+        # A key that one side lacks counts as None there, so it is reported, too.
         for name in attested | found:
-            inside = f"{place}, {name}" if place else name
+            inside = ", ".join(filter(None, [place, name]))
             yield from differences(attested.get(name), found.get(name), inside)
     elif attested != found:
         was, now = (
@@ -68,13 +69,17 @@ def statement(
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
+    # These decide all random draws, so a run with equal ones is a repetition.
     given = json.dumps(
         [record.root_seed, record.arguments, record.versions], sort_keys=True
     )
     subjects = [_subject(path, found) for path, found in record.sources.items()]
-    worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1:]
+    # Outcomes are listed from best to worst.
+    worst = "FAILED"
+    if record.audited:
+        worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1]
     predicate: dict[str, Any] = {
-        "result": worst[0] if record.audited else "FAILED",
+        "result": worst,
         "configuration": [
             _subject(
                 "seed, arguments and versions",
@@ -100,8 +105,11 @@ def _subject(name: str, digest: str) -> dict[str, Any]:
 def _outcome(item: Judged) -> str:
     if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.CRASHED):
         return "FAILED"
+    # A game with equal outputs on both inputs can refute nothing.
     is_blind = item.result is not None and item.result.has_same_outputs
-    return "PASSED" if item.level is Level.FINE and not is_blind else "WARNED"
+    if item.level is Level.FINE and not is_blind:
+        return "PASSED"
+    return "WARNED"
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
@@ -132,11 +140,11 @@ def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
 
     It knows neither curator, sector, region nor deployment model.
     """
-    parameters = {
-        name: json_number(value)
-        for name in ("epsilon", "delta", "rho")
-        if (value := getattr(claim, name)) is not None
-    }
+    # The registry has no field for the μ of Gaussian DP.
+    parameters = {}
+    for name in ("epsilon", "delta", "rho"):
+        if getattr(claim, name) is not None:
+            parameters[name] = json_number(getattr(claim, name))
     implementation = {"mechanisms": result.mechanism}
     for found in details(result.evidence, AccountingDetails):
         names = [each.name for each in found.accountants]

@@ -30,6 +30,7 @@ from auditdp.record.results import (
     Counterexample,
     Evidence,
     Verdict,
+    details,
 )
 from auditdp.record.traces import Fate
 from auditdp.record.verdict import REMEDY
@@ -39,24 +40,24 @@ from auditdp.report.guesses import (
     at_most,
     columns,
     guessing,
-    looked_at,
-    proposed,
     rows,
-    said,
+    suspicions,
+    trace_scope,
+    trace_sentences,
 )
 from auditdp.report.numbers import MISSING, number
 from auditdp.report.plain_text import shell, shorten
 from auditdp.report.sentences import (
-    beside,
     claim_itself,
-    counted,
-    missed,
+    counting_sentences,
+    further_summary,
+    missed_declaration,
     mutation_score,
     next_command,
-    refuted,
+    refutation,
     surviving,
     undecided,
-    unrepeated,
+    unrepeated_summary,
     would_find,
 )
 
@@ -100,7 +101,9 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if numbers.bounds(result) != MISSING:
         yield Fact("found", numbers.bounds(result))
     reproduce = shell(result.reproduce)
-    command = [Fact("reproduce", reproduce, Tone.COMMAND)] if reproduce else []
+    command = []
+    if reproduce:
+        command = [Fact("reproduce", reproduce, Tone.COMMAND)]
     if verdict is Verdict.ERROR:
         crash = result.summary.removeprefix(f"{result.id}: ")
         yield from [Fact("error", crash, Tone.ERROR), *command]
@@ -111,16 +114,19 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if result.is_undecided:
         yield from [Fact("undecided", undecided(result), Tone.DOUBT), *command]
         return
+    # The verdict hides these refutations, so they come first.
     for evidence in result.refuting:
-        yield Fact("refuted", refuted(evidence), Tone.ALARM)
+        yield Fact("refuted", refutation(evidence), Tone.ALARM)
         if evidence.counterexample is not None:
             yield from list(_counterexample(evidence.counterexample))[:2]
-    for sentence in missed(result):
+    # A declared fault that was not found is a finding by itself.
+    for sentence in missed_declaration(result):
         yield Fact("missed", sentence, Tone.ALARM)
     if verdict in REFUTATIONS:
         yield from _of_refutation(result)
-    yield from (Fact("read off", sentence) for sentence in said(result))
-    for label, finding in proposed(result):
+    # A trace explains a finding, or suggests the line of one that bets did not confirm.
+    yield from (Fact("read off", sentence) for sentence in trace_sentences(result))
+    for label, finding in suspicions(result):
         yield Fact(label, finding.located, Tone.DOUBT)
     if verdict is Verdict.MISCALIBRATED:
         if result.is_finding:
@@ -128,22 +134,29 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("the claim", claim_itself(result))
     for sentence in surviving(result):
         yield Fact("control", f"Survived: {sentence}", Tone.ALARM)
+    # The summary of an audit with a surviving control repeats that.
     if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
-        yield from (Fact("because", text) for text in unrepeated(result))
+        yield from (Fact("because", text) for text in unrepeated_summary(result))
     if verdict is Verdict.NOT_REFUTED:
-        power = would_find(result)
-        yield Fact("would find", power) if power else Fact("because", result.summary)
+        if would_find(result):
+            yield Fact("would find", would_find(result))
+        else:
+            yield Fact("because", result.summary)
     if at_most(result):
         yield Fact("traced", at_most(result))
     yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
-    yield from (Fact(label, sentence) for label, sentence in counted(result))
+    yield from (Fact(label, sentence) for label, sentence in counting_sentences(result))
+    # A surviving mutant is a fault of the audit, and not of the mechanism.
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
-        tone = Tone.DOUBT if survivors else Tone.GOOD
+        tone = Tone.GOOD
+        if survivors:
+            tone = Tone.DOUBT
         yield Fact("mutants", mutation_score(result.mutation), tone)
         for mutant in survivors:
             sentence = f"{mutant.name}: {mutant.statement}"
             yield Fact("survivor", sentence, Tone.DOUBT)
+    # An open question has a command that may decide it; else the finding is repeated.
     unconfirmed = all(each.unconfirmed for each in result.refuting)
     following = shell(next_command(result))
     if verdict is Verdict.INCONCLUSIVE and unconfirmed and following:
@@ -153,6 +166,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
 
 
 def _of_refutation(result: AuditResult) -> Iterator[Fact]:
+    # Readers of a declared fault know where the claim is from.
     if result.claim is not None and result.claim.source and result.is_finding:
         yield Fact("claimed in", result.claim.source)
     if guessing(result):
@@ -164,16 +178,17 @@ def _of_refutation(result: AuditResult) -> Iterator[Fact]:
         yield from _counterexample(result.counterexample)
     elif result.summary:
         yield Fact("because", result.summary)
-    if result.verdict is Verdict.VIOLATED and result.is_finding and beside(result):
-        yield Fact("besides", beside(result))
+    further = further_summary(result)
+    if further and result.is_finding and result.verdict is Verdict.VIOLATED:
+        yield Fact("besides", further)
 
 
 def _counterexample(found: Counterexample) -> Iterator[Fact]:
     pair = Fact("pair", found.pair)
     if found.python:
         pair = Fact("as Python", found.python)
-    shown = [pair, Fact("output", found.output), Fact("because", found.explanation)]
-    yield from (fact for fact in shown if fact.text)
+    listed = [pair, Fact("output", found.output), Fact("because", found.explanation)]
+    yield from (fact for fact in listed if fact.text)
     if not found.confirmed:
         yield Fact("note", "Not confirmed on fresh randomness.", Tone.DOUBT)
 
@@ -220,9 +235,9 @@ def evidence_facts(
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
-        if name not in IN_STATEMENTS or not says(
-            already_shown, value.partition(" (")[0]
-        ):
+        number_alone = value.partition(" (")[0]
+        is_repeated = contains_phrase(already_shown, number_alone)
+        if name not in IN_STATEMENTS or not is_repeated:
             yield name, value
 
 
@@ -239,22 +254,28 @@ def _evidence_facts(
 ) -> Iterator[tuple[str, str]]:
     given = evidence.details
     letter = numbers.symbol(claim)
-    exact = given if isinstance(given, ExactDetails) else ExactDetails()
-    game = given if isinstance(given, GameDetails) else GameDetails()
-    counting = given if isinstance(given, CountingDetails) else CountingDetails()
+    exact = next(details([evidence], ExactDetails), ExactDetails())
+    game = next(details([evidence], GameDetails), GameDetails())
+    counting = next(details([evidence], CountingDetails), CountingDetails())
     upper = evidence.epsilon_upper
+    # Counting bounds the pairs that were counted, and not all pairs.
     if counting.delta_upper is None:
         is_refuted = evidence.verdict is Verdict.VIOLATED
-        found = numbers.interval(
+        interval = numbers.interval(
             evidence.epsilon_lower, upper, claim, refuted=is_refuted
         )
-        known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
-        if found not in (MISSING, known):
-            yield "Bounds", found
+        exact_interval = numbers.interval(
+            exact.exact_epsilon, exact.exact_epsilon, claim
+        )
+        if interval not in (MISSING, exact_interval):
+            yield "Bounds", interval
     elif upper is not None:
         yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
+    # With δ, an exact ε is that of pure DP, and not that of the claim.
     if exact.exact_epsilon is not None:
-        pure = "pure " if claim is not None and claim.delta else ""
+        pure = ""
+        if claim is not None and claim.delta:
+            pure = "pure "
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
     worst_pair = getattr(given, "worst_pair", None)
     if worst_pair not in (None, pair):
@@ -263,7 +284,7 @@ def _evidence_facts(
     if scope is not None:
         yield "Scope", plain(scope)
     pairs_text = number(exact.pairs_enumerated)
-    if pairs_text != MISSING and not says(exact.scope or "", pairs_text):
+    if pairs_text != MISSING and not contains_phrase(exact.scope or "", pairs_text):
         yield "Pairs enumerated", pairs_text
     if evidence.log_e_value is not None:
         against = ""
@@ -283,7 +304,7 @@ def _evidence_facts(
         mechanism = numbers.between(" (", game.detectable_alternative, ")")
         yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
-        yield "Traced", looked_at(game.trace)
+        yield "Traced", trace_scope(game.trace)
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
     yield from _best_forecasters(game)
@@ -294,13 +315,15 @@ def _evidence_facts(
             yield key.replace("_", " ").capitalize(), plain(value)
 
 
-def says(text: str, part: str) -> bool:
+def contains_phrase(text: str, part: str) -> bool:
     """Return True if a text has a part that is not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
 def _confirmation(confirmation: Confirmation) -> str:
-    outcome = "confirmed" if confirmation.confirmed else "not confirmed"
+    outcome = "not confirmed"
+    if confirmation.confirmed:
+        outcome = "confirmed"
     wealth = numbers.e_value(confirmation.log_e_value)
     return (
         f"{outcome} after {number(confirmation.calls)} calls (e-value {wealth}, α = "
@@ -332,9 +355,9 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
     elif isinstance(given, EstimationDetails) and given.classes:
         heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance"]
         heads.append("Variance bound")
-        shown = [_class(row) for row in given.classes[:18]]
-        left_out = len(given.classes) - len(shown)
-        yield Table("Classes of inputs", heads, shown, left_out)
+        listed = [_class(row) for row in given.classes[:18]]
+        left_out = len(given.classes) - len(listed)
+        yield Table("Classes of inputs", heads, listed, left_out)
     elif isinstance(given, CountingDetails) and len(given.upper_bounds or []) > 1:
         ends = [
             [numbers.bound(end, up=True) for end in (row.delta, row.epsilon)]
@@ -359,8 +382,8 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
 
 def pairs(evidence: Evidence) -> Iterator[str]:
     """Yield a line on each pair that was played, the most played first."""
-    played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
-    for row in sorted(played, key=lambda row: -row.calls):
+    game = next(details([evidence], GameDetails), GameDetails())
+    for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
         if row.growth is not None:
             growth = f", {number(row.growth, 3)} nats per call"
@@ -379,7 +402,9 @@ def plain(value: object) -> str:
     if value is None:
         return MISSING
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from auditdp.record.differences import Difference, Kind
-from auditdp.record.results import AuditResult, RunRecord
-from auditdp.report.facts import CODE, SPELLED_OUT, facts
+from auditdp.record.results import AuditResult, ClaimRecord, RunRecord
+from auditdp.report.facts import CODE, SPELLED_OUT, Fact, facts
 from auditdp.report.guesses import SIGNS
 from auditdp.report.machine_readable import (
     Judged,
@@ -60,11 +61,12 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
         of_level = [item for item in audits if COMMANDS.get(item.level) == command]
-        shown = of_level[:MOST_ANNOTATIONS]
+        listed = of_level[:MOST_ANNOTATIONS]
         if len(of_level) > MOST_ANNOTATIONS:
-            shown.pop()
-        lines += [_command(command, item) for item in shown]
-        rest = len(of_level) - len(shown)
+            listed.pop()
+        lines += [_command(command, item) for item in listed]
+        # GitHub would drop further commands without a remark.
+        rest = len(of_level) - len(listed)
         if rest:
             lines.append(
                 f"::{command} title=auditdp::{rest} more are in the run's report"
@@ -82,6 +84,7 @@ def _command(command: str, item: Judged) -> str:
         properties = {"file": where.file, "line": str(where.line)}
     properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
     parts = []
+    # Colons and commas separate the properties.
     for name, value in properties.items():
         text = workflow(value).replace(":", "%3A").replace(",", "%2C")
         parts.append(f"{name}={text}")
@@ -111,6 +114,7 @@ def pull_request(
     left_out = 0
     for lines in _sections(audits, differences or (), record):
         text = "\n".join(lines)
+        # A negative room stays negative, so that no part follows one that was left out.
         room -= len(text) + 1
         if room < 0:
             left_out += 1
@@ -127,11 +131,15 @@ def pull_request(
 def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> str:
     counts = Counter(item.level for item in audits)
     weaker, accepted = counts[Level.REGRESSED], counts[Level.ACCEPTED]
-    beside = [f"▼ {weaker:,} weaker"] if weaker else []
+    beside = []
+    if weaker:
+        beside = [f"▼ {weaker:,} weaker"]
     beside += [count(accepted, "accepted finding")] if accepted else []
-    found = counts[Level.FINDING]
-    new = "new " if with_baseline else ""
-    return "✕ " * bool(found) + headline(record, *beside, findings=found, new=new)
+    findings = counts[Level.FINDING]
+    new = ""
+    if with_baseline:
+        new = "new "
+    return "✕ " * bool(findings) + headline(record, *beside, findings=findings, new=new)
 
 
 def _sections(
@@ -140,14 +148,15 @@ def _sections(
     """Yield the parts of the comment, most important first; none is cut."""
     for level, heading in HEADINGS.items():
         head = [f"#### {heading}", ""]
+        # The heading stands before the first audit of the level alone.
         for item in audits:
             if item.level is level:
                 yield [*head, *_item(item)]
                 head = []
-    better = (Kind.STRONGER, Kind.NEW)
-    yield from _listed("New and stronger audits", differences, better)
-    other = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
-    yield from _listed("Released otherwise, or not compared", differences, other)
+    improved = (Kind.STRONGER, Kind.NEW)
+    yield from _listed("New and stronger audits", differences, improved)
+    changed_laws = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    yield from _listed("Released otherwise, or not compared", differences, changed_laws)
     accepted = [
         f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}"
         for item in audits
@@ -176,29 +185,41 @@ def _item(item: Judged) -> list[str]:
     result = item.result
     audit = markdown_code(item.audit)
     if item.level is Level.UNDECIDED:
-        verdict = result.verdict.value if result else ""
+        verdict = ""
+        if result:
+            verdict = result.verdict.value
         why = markdown(shorten(" ".join(item.reasons), LONG))
         return [f"- {audit} {verdict}: {why}", ""]
     where = place(result)
-    at = f" at {markdown_code(f'{where.file}:{where.line}')}" if where else ""
+    at = ""
+    if where:
+        at = f" at {markdown_code(f'{where.file}:{where.line}')}"
     lines = [f"**{audit}**{at}", ""]
     lines += [f"- {markdown(shorten(reason, LONG))}" for reason in item.reasons]
-    spelled_out = facts(result) if result and item.level is Level.FINDING else ()
-    for fact in spelled_out:
-        if fact.label in SPELLED_OUT:
-            written = markdown_code if fact.label in CODE else markdown
-            # Commands and pairs as Python are copied, so they are not cut.
-            is_whole = fact.label in ("reproduce", "next", "as Python")
-            text = fact.text if is_whole else shorten(fact.text, LONG)
-            rows = text.splitlines() if fact.label == "as Python" else [text]
-            lines += [f"- {fact.label}: {written(row)}" for row in rows]
+    if result is not None and item.level is Level.FINDING:
+        lines += chain.from_iterable(map(_spelled_out, facts(result)))
     return [*lines, ""]
 
 
+def _spelled_out(fact: Fact) -> list[str]:
+    if fact.label not in SPELLED_OUT:
+        return []
+    # Commands and pairs as Python are copied, so they are not cut.
+    if fact.label == "as Python":
+        return [f"- as Python: {markdown_code(row)}" for row in fact.text.splitlines()]
+    if fact.label in ("reproduce", "next"):
+        return [f"- {fact.label}: {markdown_code(fact.text)}"]
+    text = shorten(fact.text, LONG)
+    if fact.label in CODE:
+        return [f"- {fact.label}: {markdown_code(text)}"]
+    return [f"- {fact.label}: {markdown(text)}"]
+
+
 def _row(result: AuditResult) -> list[str]:
+    claim = result.claim or ClaimRecord("", "", "")
     return [
         markdown(result.id),
-        markdown(result.claim.text) if result.claim is not None else "",
+        markdown(claim.text),
         f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}",
         bounds(result),
         markdown(detectable(result).partition(" (")[0]),

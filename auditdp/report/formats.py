@@ -55,7 +55,10 @@ class Format:
         Raises:
             ConfigurationError: If there is such a file.
         """
-        content = content_of(path) if path.is_file() else b""
+        content = b""
+        if path.is_file():
+            content = content_of(path)
+        # The doctype of HTML may be in capitals.
         begins = content.lstrip().lower().startswith(self.begins.lower())
         if content.strip() and not (begins and self.holds in content):
             name = next(name for name, known in FORMATS.items() if known is self)
@@ -96,8 +99,8 @@ def format_of(name: str) -> Format:
         ConfigurationError: If there is none.
     """
     if name not in FORMATS:
-        known = did_you_mean(name, FORMATS)
-        raise ConfigurationError(f"unknown format {name!r}; {known}")
+        suggestion = did_you_mean(name, FORMATS)
+        raise ConfigurationError(f"unknown format {name!r}; {suggestion}")
     return FORMATS[name]
 
 
@@ -122,6 +125,7 @@ def render(
         ConfigurationError: If there is no such format.
     """
     chosen = format_of(name)
+    # Each format takes some of the options.
     options = {"colour": colour, "width": width, "differences": differences}
     taken = {option: options[option] for option in chosen.takes}
     return str(resolve_name(chosen.writer)(record, **taken))
@@ -163,6 +167,7 @@ def writable(path: Path, *, shown: str = "") -> None:
                 f"{refused}: it is there and is no file; give another path"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Opening a file to append tests the permission and changes nothing.
         if path.exists():
             path.open("ab").close()
         else:
@@ -210,10 +215,11 @@ def report_files(
         with contextlib.suppress(OSError, ValueError, ConfigurationError):
             content = content_of(path.parent / folder / html.DATA)
             previous = RunRecord.from_json(content)
+    # A report that is made again is compared with nothing.
     if previous == record:
         previous = None
-    made = html.pages(record, index=path.name, folder=folder, previous=previous)
-    return {path.parent / file: text for file, text in made.items()}
+    texts = html.pages(record, index=path.name, folder=folder, previous=previous)
+    return {path.parent / file: text for file, text in texts.items()}
 
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
@@ -228,6 +234,7 @@ def run_schema() -> dict[str, Any]:
     removal of a required one, makes a new version.
     """
     schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
+    # Types alone cannot express that the kind of evidence decides the type of details.
     schema["$defs"]["Evidence"]["allOf"] = [
         {
             "if": {"properties": {"kind": {"const": kind}}},
@@ -238,6 +245,7 @@ def run_schema() -> dict[str, Any]:
         for kind, about in KINDS.items()
     ]
     types = {RunRecord.__name__: schema, **schema["$defs"]}
+    # Pydantic takes the docstrings of types, and not those of fields.
     for kind, field, text in _field_docstrings():
         properties = types.get(kind, {}).get("properties", {})
         if field in properties:

@@ -83,9 +83,14 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
 
     if claim.kind not in CLAIMS:
         return []
-    made: Any = CLAIMS[claim.kind]
-    known = made(*(as_float(getattr(claim, name)) or 0.0 for name in made.recorded_by))
-    return [(float(epsilon), float(delta)) for epsilon, delta in known.statements()]
+    kind: Any = CLAIMS[claim.kind]
+    claimed_statements = kind(
+        *(as_float(getattr(claim, name)) or 0.0 for name in kind.recorded_by)
+    )
+    return [
+        (float(epsilon), float(delta))
+        for epsilon, delta in claimed_statements.statements()
+    ]
 
 
 def guessing(result: AuditResult) -> str:
@@ -96,29 +101,38 @@ def guessing(result: AuditResult) -> str:
     the certified bound. It is empty if the record has none of them.
     """
     lead = result.leading
-    known = statements(result.claim)
-    if result.verdict is not Verdict.VIOLATED or lead is None or not known:
+    allowed_statements = statements(result.claim)
+    if result.verdict is not Verdict.VIOLATED or lead is None or not allowed_statements:
         return ""
     return (
-        _from_output(result, known)
-        or _from_guesses(lead, result.claim, known)
+        _from_output(result, allowed_statements)
+        or _from_guesses(lead, result.claim, allowed_statements)
         or _from_curve(result, lead)
         or _from_bound(result, lead)
     )
 
 
-def _from_output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
+def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]]) -> str:
     """Return the sentence on one output with two probabilities, for a pure claim."""
-    found = result.counterexample
-    if found is None or found.probabilities is None or known[0][1] or len(known) > 1:
+    counterexample = result.counterexample
+    # Statements on δ are about sets of outputs, and not about one.
+    if (
+        counterexample is None
+        or counterexample.probabilities is None
+        or statements[0][1]
+        or len(statements) > 1
+    ):
         return ""
-    first, second = (as_float(p) or 0.0 for p in found.probabilities)
+    first, second = (as_float(p) or 0.0 for p in counterexample.probabilities)
     total = first + second
     if not 0 < total < math.inf:
         return ""
+    # The best guess is the likelier input.
     wrong = min(first, second) / total
-    may = _wrong(known[0][0])
-    return f"Whoever sees this output {_against(wrong, may)}." if wrong < may else ""
+    may = _wrong(statements[0][0])
+    if wrong < may:
+        return f"Whoever sees this output {_against(wrong, may)}."
+    return ""
 
 
 def _from_guesses(
@@ -135,6 +149,7 @@ def _from_guesses(
     if played is None or not played.confirmed:
         return ""
     right, bets, calls = played.right, played.bets, played.calls
+    # Records of other versions have no bets.
     if not 0 < right <= bets <= calls:
         return ""
     share = right / bets
@@ -148,7 +163,9 @@ def _from_guesses(
         percent = number(100 * bets / calls, 2)
         percent = "more than 99" if percent == "100" else percent
         each = f"one of the most telling outputs ({percent}% of all)"
-    together = ", over all of them together" if beyond else ""
+    together = ""
+    if beyond:
+        together = ", over all of them together"
     return (
         f"Whoever sees {each} guesses rightly {_of_100(share, cap)} times of 100 {WHICH} "
         f"({number(right)} of {number(bets)} guesses on fresh calls{together}); the claim "
@@ -190,7 +207,9 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
     claimed = level(claim)
     if lower is None or claimed is None or claim is None or lower <= claimed:
         return ""
-    sure = "proved" if lead.known.proves else "a certified bound"
+    sure = "a certified bound"
+    if lead.known.proves:
+        sure = "proved"
     if claim.parameter == "epsilon" and not claim.delta:
         against = _against(
             _wrong(lower), _wrong(claimed), up=False, after=" after any output"
@@ -217,7 +236,9 @@ def _against(
     written.
     """
     if max(wrong, may) > 0.005:
-        least = "at least " if up is not None and wrong > 0 else ""
+        least = ""
+        if up is not None and wrong > 0:
+            least = "at least "
         often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
         limit = f"{_of_100(1 - may, 1 - wrong)}{after}"
         return f"guesses {often} {WHICH}; the claim allows {limit}"
@@ -246,6 +267,7 @@ def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
     """Return a share of 100 with digits that set it apart from another, 0 and 100."""
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
+        # A lower bound is rounded down.
         if up is False and shown > 100 * share:
             shown = round(shown - 10.0**-digits, digits)
         is_apart = shown != round(100 * other, digits)
@@ -347,22 +369,22 @@ MOST_CHARACTERS = 300
 """Longest pair beside a finding of a trace."""
 
 
-def traced(result: AuditResult) -> GameTrace | None:
+def trace_of(result: AuditResult) -> GameTrace | None:
     """Return the trace of an audit, or None if its code was not traced."""
     traces = (game.trace for game in details(result.evidence, GameDetails))
     return next((trace for trace in traces if trace is not None), None)
 
 
-def read_off(result: AuditResult) -> list[TracedFinding]:
+def understood_findings(result: AuditResult) -> list[TracedFinding]:
     """Return the understood findings of a trace for a refuted claim, lines first."""
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or result.verdict not in REFUTATIONS:
         return []
     understood = [each for each in trace.findings if each.read_off]
     return sorted(understood, key=lambda each: not each.line)[:MOST_FINDINGS]
 
 
-def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
+def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return the suspicions of a trace that no bet has confirmed, each with its label.
 
     They are no evidence of a loss. A run that differs from the parameters of its
@@ -370,28 +392,28 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     that runs with other draws confirmed are listed, except losses, which a notice
     states.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None:
         return []
     steps = [each for each in trace.findings if each.kind == "steps"]
-    found = [("accountant", each) for each in steps[:MOST_FINDINGS]]
+    labelled = [("accountant", each) for each in steps[:MOST_FINDINGS]]
     if result.verdict is Verdict.NOT_REFUTED:
         confirmed = [each for each in trace.findings if each.confirmed]
         other = [each for each in confirmed if each.kind != "loss"]
-        found += [("suspicion", each) for each in other[:MOST_FINDINGS]]
-    return found
+        labelled += [("suspicion", each) for each in other[:MOST_FINDINGS]]
+    return labelled
 
 
-def said(result: AuditResult) -> list[str]:
+def trace_sentences(result: AuditResult) -> list[str]:
     """Return the findings of ``read_off`` as sentences.
 
     A finding on another pair than that of the counterexample names its pair.
     """
-    shown = result.counterexample
+    counterexample = result.counterexample
     sentences = []
-    for finding in read_off(result):
+    for finding in understood_findings(result):
         sentence = finding.located
-        if shown is not None and shown.pair != finding.pair:
+        if counterexample is not None and counterexample.pair != finding.pair:
             sentence += f"; on the pair {shorten(finding.pair, MOST_CHARACTERS)}"
         sentences.append(sentence)
     return sentences
@@ -404,16 +426,17 @@ def line_of(result: AuditResult) -> Place | None:
     """
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
-    for finding in read_off(result):
+    # A file name without a folder may be that of another package.
+    for finding in understood_findings(result):
         if finding.line > 0 and ("/" in finding.file or finding.file in own):
             return Place(finding.file, finding.line)
     return None
 
 
-def looked_at(trace: GameTrace) -> str:
+def trace_scope(trace: GameTrace) -> str:
     """Return the scope of a trace.
 
-    >>> looked_at(GameTrace(pairs=4000, runs=8000, extent="full"))
+    >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
     '4,000 pairs and 8,000 runs looked at'
     """
     extents = {"part": ", traced in part", "none": ", not traced"}
@@ -426,7 +449,7 @@ def at_most(result: AuditResult) -> str:
 
     It is empty if the trace does not bound the loss.
     """
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:
         return ""
     share = as_float(trace.share)
@@ -444,7 +467,7 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused"
-    return f"at most {most} on {looked_at(trace)}{rest}"
+    return f"at most {most} on {trace_scope(trace)}{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
@@ -464,7 +487,9 @@ def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
     """Return the cells of each line with noise."""
     cells = []
     for row in lines:
-        place = f"{row.file}:{row.line}" if row.line else "unknown"
+        place = "unknown"
+        if row.line:
+            place = f"{row.file}:{row.line}"
         losses = [
             "not understood" if value is None else number(value)
             for value in (row.loss, row.share)

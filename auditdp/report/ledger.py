@@ -99,13 +99,14 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
     lines = lines_of(record)
     rows = {line.audit: line.row for line in lines}
     repaired: dict[str, str | None] = {}
+    # A repair in the row of its claim is part of that claim's line.
     for name, repairs in repairs_of(record).items():
         repaired |= {repair.id: rows.get(name) for repair in repairs}
-    found: dict[str, list[Line]] = {}
+    lines_by_row: dict[str, list[Line]] = {}
     for line in lines:
         if repaired.get(line.audit) != line.row:
-            found.setdefault(line.row, []).append(line)
-    return found
+            lines_by_row.setdefault(line.row, []).append(line)
+    return lines_by_row
 
 
 def lines_of(record: RunRecord) -> list[Line]:
@@ -120,22 +121,23 @@ def lines_of(record: RunRecord) -> list[Line]:
 
 def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
     """Return the audits of repairs by the id of the audit of the violated claim."""
-    found: dict[str, list[AuditResult]] = {}
+    repairs: dict[str, list[AuditResult]] = {}
     for result in record.results:
         if result.published is not None and result.published.repairs:
-            found.setdefault(result.published.repairs, []).append(result)
-    return found
+            repairs.setdefault(result.published.repairs, []).append(result)
+    return repairs
 
 
 def _line(
     result: AuditResult, published: Published, repairs: Sequence[AuditResult]
 ) -> Line:
+    # An audit without a verdict on its claim has empty cells.
     nothing = Evidence("", result.verdict, "")
     leading = result.leading or nothing
     claim = result.claim or ClaimRecord("", "", "")
-    found = result.counterexample or Counterexample("", "")
-    pair = one_line(found.pair)
-    explanation = one_line(found.explanation)
+    counterexample = result.counterexample or Counterexample("", "")
+    pair = one_line(counterexample.pair)
+    explanation = one_line(counterexample.explanation)
     proof = ""
     undecided = []
     if result.verdict in PROOFS:
@@ -159,7 +161,7 @@ def _line(
         epsilon_upper=json_number(leading.epsilon_upper),
         counterexample=f"{pair}: {explanation}".removeprefix(": "),
         pair=pair,
-        output=one_line(found.output),
+        output=one_line(counterexample.output),
         explanation=explanation,
         proof=proof,
         undecided="; ".join(filter(None, undecided)),
@@ -173,6 +175,7 @@ def _line(
 def _found(result: AuditResult) -> str:
     """Return the bounds of the leading evidence, or a violation's lower bound."""
     leading = result.leading or Evidence("", result.verdict, "")
+    # The upper bound of a violation is about the law, and no reader needs it.
     if result.verdict is Verdict.VIOLATED:
         return interval(leading.epsilon_lower, None, result.claim, refuted=True)
     return interval(leading.epsilon_lower, leading.epsilon_upper, result.claim)
@@ -224,16 +227,16 @@ def markdown(record: RunRecord) -> str:
         "",
         _totals(record, rows),
     ]
-    for row, found in rows.items():
-        cells = [list(map(written, _cells(line))) for line in found]
-        commands = [line.reproduce for line in found if line.reproduce]
+    for row, claims in rows.items():
+        cells = [list(map(written, _cells(line))) for line in claims]
+        commands = [line.reproduce for line in claims if line.reproduce]
         lines += ["", f"## {written(row)}", "", *table(COLUMNS, cells), ""]
         lines += [f"- {markdown_code(command)}" for command in commands]
     return "\n".join(lines) + "\n"
 
 
 def _totals(record: RunRecord, rows: Mapping[str, Sequence[Line]]) -> str:
-    verdicts = [line.verdict for found in rows.values() for line in found]
+    verdicts = [line.verdict for claims in rows.values() for line in claims]
     counts = [f"{verdicts.count(key)} {key}" for key in Verdict if key in verdicts]
     totals = f"{count(len(verdicts), 'claim')}: {', '.join(counts)}."
     for label, sentence in remarks(record).items():
@@ -250,5 +253,5 @@ def _cells(line: Line) -> list[str]:
         cost = between(" Cost: ", repair.cost)
         repairs.append(f"{repair.verdict}: {statement}{cost}")
     why = line.counterexample or line.proof or line.undecided
-    found = [line.verdict, line.evidence, line.found, why]
-    return [line.reading, claim, *found, " ".join(repairs)]
+    outcome = [line.verdict, line.evidence, line.found, why]
+    return [line.reading, claim, *outcome, " ".join(repairs)]

@@ -28,12 +28,11 @@ from xml.etree import ElementTree
 from auditdp import __version__
 from auditdp.numerics.rounding import outwards
 from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
-from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
+from auditdp.record.results import AuditResult, Place, RunRecord, Verdict
 from auditdp.record.traces import Fate
-from auditdp.report import terminal
+from auditdp.report import numbers, terminal
 from auditdp.report.facts import SPELLED_OUT, facts
 from auditdp.report.guesses import MEANINGS, REMEDIES, UNCONFIRMED_REMEDY, line_of
-from auditdp.report.numbers import level
 from auditdp.report.plain_text import printable, xml
 from auditdp.report.plain_text import sarif as text_of
 from auditdp.report.sentences import (
@@ -82,20 +81,23 @@ def judged(
     for difference in differences or ():
         kinds = by_audit.setdefault(difference.audit, {})
         kinds.setdefault(difference.kind, []).append(difference.text)
-    found = []
+    audits = []
     for result in record.results:
         level, texts = _judged(result, by_audit.pop(result.id, {}))
-        found.append(Judged(result.id, level, tuple(texts), result))
+        audits.append(Judged(result.id, level, tuple(texts), result))
     crash = "It was planned and has no result: the run did not end."
     for name in record.missing:
         by_audit.pop(name, None)
-        found.append(Judged(name, Level.CRASHED, (crash,), None))
+        audits.append(Judged(name, Level.CRASHED, (crash,), None))
+    # These entries of the baseline have no result in this run.
     for name, kinds in by_audit.items():
         if kinds.keys() - {Kind.NOT_RUN}:
             texts = _regressions(kinds)
-            level = Level.REGRESSED if texts else Level.FINE
-            found.append(Judged(name, level, tuple(texts), None))
-    return found
+            level = Level.FINE
+            if texts:
+                level = Level.REGRESSED
+            audits.append(Judged(name, level, tuple(texts), None))
+    return audits
 
 
 def _regressions(kinds: Mapping[Kind, list[str]]) -> list[str]:
@@ -113,6 +115,7 @@ def _judged(
     regressed = _regressions(kinds)
     mutants = [] if result.mutation is None else result.mutation.of(Fate.SURVIVED)
     survived = [f"A mutant survived: {each.name}: {each.statement}" for each in mutants]
+    # A baseline accepts findings, and no surviving mutants.
     is_open = result.is_finding and Kind.ACCEPTED not in kinds
     if survived or is_open or kinds.keys() & {*FINDINGS}:
         expired = kinds.get(Kind.EXPIRED, [])
@@ -123,6 +126,7 @@ def _judged(
         return Level.REGRESSED, regressed
     if Kind.ACCEPTED in kinds:
         return Level.ACCEPTED, kinds[Kind.ACCEPTED]
+    # Nothing is known of these audits, which is no failure by itself.
     unclear = result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED)
     if unclear or result.is_undecided:
         return Level.UNDECIDED, [undecided(result) or result.summary]
@@ -153,7 +157,9 @@ def message(item: Judged) -> str:
         for fact in facts(result):
             # The reasons of an unconfirmed refutation are its facts.
             if fact.label in SPELLED_OUT and fact.text not in lines[0]:
-                gap = "\n" if fact.label == "as Python" else " "
+                gap = " "
+                if fact.label == "as Python":
+                    gap = "\n"
                 label = fact.label[0].upper() + fact.label[1:]
                 lines.append(f"{label}:{gap}{fact.text}")
     return "\n".join(lines)
@@ -211,18 +217,22 @@ def _case(item: Judged) -> ElementTree.Element:
         "testcase", classname=xml(folder), name=xml(name or path)
     )
     result = item.result
-    case.set("time", _seconds(result.seconds if result else 0.0))
-    shown = xml(terminal.line(result)) if result else ""
-    kind = result.verdict.value if result else item.level.value
+    shown, kind, seconds = "", item.level.value, 0.0
+    if result is not None:
+        shown = xml(terminal.line(result))
+        kind = result.verdict.value
+        seconds = result.seconds
+    case.set("time", _seconds(seconds))
+    # A case that passed has its output, and no reasons.
     outcome = OUTCOMES.get(item.level)
     if outcome is None:
         if shown:
             ElementTree.SubElement(case, "system-out").text = shown
         return case
     why = xml(" ".join(item.reasons))
-    found = ElementTree.SubElement(case, outcome, type=kind, message=why)
+    element = ElementTree.SubElement(case, outcome, type=kind, message=why)
     if outcome != "skipped":
-        found.text = shown
+        element.text = shown
     return case
 
 
@@ -337,32 +347,38 @@ def rule_of(item: Judged) -> str:
         return "unconfirmed"
     if item.level is Level.REGRESSED or result is None:
         return "weaker"
-    if result.verdict is not DECLARABLE.get(result.expected):
+    if result.verdict is not result.declared:
         if result.verdict is Verdict.VIOLATED:
             return "violated"
         if result.verdict is Verdict.MISCALIBRATED:
             return "miscalibrated"
     missed = result.is_finding and not result.surviving_controls
-    return "missed" if missed else "toothless"
+    if missed:
+        return "missed"
+    return "toothless"
 
 
 def _result(item: Judged) -> dict[str, Any]:
     result = item.result
     rule = rule_of(item)
+    # Lines and numbers change between runs, and the rule of an audit does not.
     fingerprint = hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
-    found: dict[str, Any] = {
+    level = "error"
+    if item.level is Level.REGRESSED:
+        level = "warning"
+    content: dict[str, Any] = {
         "ruleId": f"auditdp/{rule}",
         "ruleIndex": list(RULES).index(rule),
-        "level": "warning" if item.level is Level.REGRESSED else "error",
+        "level": level,
         "message": {"text": text_of(message(item))},
         "locations": [_location(place(result), item.audit)],
         "partialFingerprints": {"auditId/v1": fingerprint},
     }
     if item.level is Level.ACCEPTED:
         reason = printable(" ".join(item.reasons))
-        found["suppressions"] = [{"kind": "external", "justification": reason}]
+        content["suppressions"] = [{"kind": "external", "justification": reason}]
     if result is None:
-        return found
+        return content
     places = {"the mechanism": result.mechanism_at, "the audit": result.audit_at}
     related = [
         _location(where, item.audit) | {"message": {"text": text}}
@@ -370,22 +386,23 @@ def _result(item: Judged) -> dict[str, Any]:
         if where not in (None, place(result))
     ]
     if related:
-        found["relatedLocations"] = related
+        content["relatedLocations"] = related
     properties = {"verdict": result.verdict.value, "calls": result.calls}
-    claimed = level(result.claim)
+    claimed = numbers.level(result.claim)
     if result.epsilon_lower is not None:
         lower = outwards(result.epsilon_lower, up=False, digits=6, against=claimed)
         properties["epsilonLower"] = lower
     if result.epsilon_upper is not None:
         upper = outwards(result.epsilon_upper, up=True, digits=6, against=claimed)
         properties["epsilonUpper"] = upper
-    return found | {"properties": properties}
+    return content | {"properties": properties}
 
 
 def _location(where: Place | None, audit: str) -> dict[str, Any]:
     """Return a location: a place, or the file in the id of an audit."""
     where = where or Place(audit.partition("::")[0], 1)
     artifact = {"uri": quote(where.file)}
+    # Only files below the root have paths relative to it.
     if not where.file.startswith("/"):
         artifact["uriBaseId"] = ROOT
     function = {"fullyQualifiedName": printable(audit), "kind": "function"}

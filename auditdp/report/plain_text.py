@@ -56,12 +56,12 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    shown = []
+    escaped = []
     for character in text:
         if character not in keep and unicodedata.category(character) in _INVISIBLE:
             character = repr(character)[1:-1]
-        shown.append(character)
-    return "".join(shown)
+        escaped.append(character)
+    return "".join(escaped)
 
 
 def without_commands(lines: str) -> str:
@@ -90,6 +90,7 @@ def markdown(text: str) -> str:
         one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
     line = _CALLING.sub(r"\1&#8203;", _SPECIAL.sub(r"\\\1", line))
+    # At the start of a line these begin a list or underline a heading.
     line = re.sub(r"^([+=-]+)(?=\s|$)", r"\\\1", line)
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)
 
@@ -101,9 +102,12 @@ def markdown_code(text: str) -> str:
     '`` a `b` ``'
     """
     line = re.sub(r"\s*\n\s*", " ", printable(text, keep="\n")).strip()
+    # A fence that is longer than every run of backticks ends at none of them.
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
-    return f"{fence} {line} {fence}" if longest or not line else f"{fence}{line}{fence}"
+    if longest or not line:
+        return f"{fence} {line} {fence}"
+    return f"{fence}{line}{fence}"
 
 
 def workflow(text: str) -> str:

@@ -17,7 +17,7 @@ from auditdp.report.numbers import duration
 from auditdp.report.plain_text import printable, shorten
 
 
-def left(
+def seconds_left(
     waiting: Sequence[str],
     finished: Mapping[str, float],
     *,
@@ -42,6 +42,7 @@ def left(
     """
     if not waiting:
         return 0.0
+    # Machines differ in speed, so times of the last run are rescaled.
     both = [name for name in finished if before.get(name, 0.0) > 0]
     slower = 1.0
     if both:
@@ -49,11 +50,12 @@ def left(
             map(before.__getitem__, both)
         )
     expected = [slower * before[name] for name in waiting if name in before]
-    known = [*finished.values(), *expected]
-    if not known:
+    times = [*finished.values(), *expected]
+    if not times:
         return None
     unknown = len(waiting) - len(expected)
-    each = expected + [sum(known) / len(known)] * unknown
+    each = expected + [sum(times) / len(times)] * unknown
+    # The run ends with its longest audit, or when the workers have shared the rest.
     longest = max(sum(each) / min(workers, len(each)), *each)
     return max(0.0, longest - running)
 
@@ -81,10 +83,11 @@ class Watch:
         self._since = time.monotonic()
         # Below 60 columns the line has neither the bar nor the names of audits.
         self._is_narrow = console.width < 60
-        bar: list[ProgressColumn] = [BarColumn(bar_width=12)]
+        columns: list[ProgressColumn] = [BarColumn(bar_width=12), _Line(self)]
+        if self._is_narrow:
+            columns = [_Line(self)]
         self._progress = Progress(
-            *([] if self._is_narrow else bar),
-            _Line(self),
+            *columns,
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -119,7 +122,7 @@ class Watch:
         """Return the text of the line."""
         done = self._total - len(self._waiting)
         running = time.monotonic() - self._since
-        rest = left(
+        rest = seconds_left(
             self._waiting,
             self._finished,
             before=self._before,
@@ -131,9 +134,11 @@ class Watch:
             parts.append(f"about {_coarse(rest)} left")
         names = [name.rpartition("::")[2] for name in self._waiting[: self._workers]]
         if names and not self._is_narrow:
-            shown = ", ".join(shorten(printable(name), 30) for name in names[:2])
-            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-            parts.append(f"running {shown}{more}")
+            listed = ", ".join(shorten(printable(name), 30) for name in names[:2])
+            more = ""
+            if len(names) > 2:
+                more = f" and {len(names) - 2} more"
+            parts.append(f"running {listed}{more}")
         return " · ".join(parts)
 
 

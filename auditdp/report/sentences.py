@@ -12,8 +12,8 @@ from enum import StrEnum
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
-from auditdp.record.differences import SEEN
-from auditdp.record.results import DECLARABLE, AuditResult, Evidence, RunRecord, Verdict
+from auditdp.record.differences import EXPECTED_POWER
+from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict
 from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
@@ -44,9 +44,11 @@ BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """Sentence after the leaks that the calls would find."""
 
 
-def named(key: Standing, audits: int) -> str:
+def outcome_words(key: Standing, audits: int) -> str:
     """Return the words after a number of audits, of which the first may be singular."""
-    return re.sub(r"^(\w+)s\b", r"\1", key.value) if audits == 1 else key.value
+    if audits == 1:
+        return re.sub(r"^(\w+)s\b", r"\1", key.value)
+    return key.value
 
 
 def standing(result: AuditResult) -> Standing:
@@ -57,6 +59,7 @@ def standing(result: AuditResult) -> Standing:
         return Standing.UNCONFIRMED
     if result.is_undecided:
         return Standing.UNDECIDED
+    # An undeclared violation is a finding, which returned above.
     if result.verdict is Verdict.VIOLATED:
         return Standing.DECLARED
     return Standing[result.verdict.name]
@@ -73,8 +76,8 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 def outcomes(record: RunRecord) -> dict[Standing, int]:
     """Return the numbers of audits by standing; that of findings may be 0."""
     counts = Counter(standing(result) for result in record.results)
-    shown = {*counts, Standing.FINDING}
-    return {key: counts[key] for key in Standing if key in shown}
+    listed = {*counts, Standing.FINDING}
+    return {key: counts[key] for key in Standing if key in listed}
 
 
 def headline(
@@ -91,9 +94,11 @@ def headline(
     counts = outcomes(record)
     if findings is not None:
         counts[Standing.FINDING] = findings
-    parts = {key: f"{many:,} {named(key, many)}" for key, many in counts.items()}
-    found = count(counts[Standing.FINDING], f"{new}finding")
-    parts[Standing.FINDING] = f"{found} in {of_planned(record)}"
+    parts = {
+        key: f"{many:,} {outcome_words(key, many)}" for key, many in counts.items()
+    }
+    findings_text = count(counts[Standing.FINDING], f"{new}finding")
+    parts[Standing.FINDING] = f"{findings_text} in {of_planned(record)}"
     if not (record.audited or findings):
         parts[Standing.FINDING] = "Nothing was audited"
     # The counts beside the findings follow these, which follow unconfirmed refutations.
@@ -103,14 +108,17 @@ def headline(
 
 def verdict_label(result: AuditResult) -> str:
     """Return the verdict, with 'as declared' for a declared fault that was found."""
-    declared = DECLARABLE.get(result.expected)
-    return str(result.verdict) + " as declared" * (result.verdict is declared)
+    if result.verdict is result.declared:
+        return f"{result.verdict} as declared"
+    return str(result.verdict)
 
 
 def role(result: AuditResult) -> str:
     """Return the name of an audit's colour; a declared fault is certified."""
     as_declared = standing(result) in AS_DECLARED
-    verdict = Verdict.CERTIFIED if as_declared else result.verdict
+    verdict = result.verdict
+    if as_declared:
+        verdict = Verdict.CERTIFIED
     return verdict.value.lower().replace("_", "-")
 
 
@@ -118,16 +126,16 @@ def reasons(result: AuditResult) -> list[str]:
     """Return the reasons why an audit is a finding, one sentence each."""
     if not result.is_finding:
         return []
-    found = []
-    undeclared = result.verdict is not DECLARABLE.get(result.expected)
+    sentences = []
+    undeclared = result.verdict is not result.declared
     if result.verdict is Verdict.VIOLATED and undeclared:
-        found.append(
+        sentences.append(
             "The claim is violated, and the audit does not declare that it is."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
-        found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
+        sentences.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     survived = [f"A control survived: {control}" for control in surviving(result)]
-    return [*found, *missed(result), *survived]
+    return [*sentences, *missed_declaration(result), *survived]
 
 
 def undecided(result: AuditResult) -> str:
@@ -146,18 +154,19 @@ def undecided(result: AuditResult) -> str:
     )
 
 
-def missed(result: AuditResult) -> list[str]:
+def missed_declaration(result: AuditResult) -> list[str]:
     """Return a sentence if the audit declares a fault that it did not find."""
-    declared = DECLARABLE.get(result.expected)
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
-    if declared is None or declared in verdicts:
+    if result.declared in (None, *verdicts):
         return []
     return [f"A {result.expected} is declared here, and it was not found."]
 
 
-def beside(result: AuditResult) -> str:
+def further_summary(result: AuditResult) -> str:
     """Return the part of the summary after the statement of the leading evidence."""
-    statement = result.leading.statement if result.leading else ""
+    statement = ""
+    if result.leading:
+        statement = result.leading.statement
     if not statement or not result.summary.startswith(statement):
         return ""
     return result.summary.removeprefix(statement).lstrip(";. ")
@@ -171,7 +180,7 @@ def claim_itself(result: AuditResult) -> str:
     return f"{known[0]}: {known[1]}"
 
 
-def refuted(evidence: Evidence) -> str:
+def refutation(evidence: Evidence) -> str:
     """Return the statement of an evidence that refutes, with its kind."""
     if evidence.unconfirmed:
         return f"{evidence.kind}, which was not confirmed: {evidence.statement}"
@@ -184,23 +193,27 @@ def unconfirmed(result: AuditResult) -> list[str]:
     The summary is left out if it repeats one of them.
     """
     sentences = [
-        f"Refuted, though the verdict is {result.verdict}, by {refuted(evidence)}."
+        f"Refuted, though the verdict is {result.verdict}, by {refutation(evidence)}."
         for evidence in result.refuting
     ]
-    return [*sentences, *unrepeated(result)]
+    return [*sentences, *unrepeated_summary(result)]
 
 
-def unrepeated(result: AuditResult) -> list[str]:
+def unrepeated_summary(result: AuditResult) -> list[str]:
     """Return the summary, unless it is the statement of an evidence that refutes."""
     statements = [evidence.statement for evidence in result.refuting]
-    return [] if result.summary in statements else [result.summary]
+    if result.summary in statements:
+        return []
+    return [result.summary]
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
     """Return up to five audits of a second or more, unless they are all of the run."""
     ordered = sorted(record.results, key=lambda result: -result.seconds)
     slow = [result for result in ordered if result.seconds >= 1][:5]
-    return slow if len(record.results) > len(slow) else []
+    if len(record.results) > len(slow):
+        return slow
+    return []
 
 
 def surviving(result: AuditResult) -> list[str]:
@@ -208,8 +221,12 @@ def surviving(result: AuditResult) -> list[str]:
     sentences = []
     for control in result.controls:
         if control.survived:
-            calls = f" after {count(control.calls, 'call')}" if control.calls else ""
-            statement = f": {control.statement}" if control.statement else "."
+            calls = ""
+            if control.calls:
+                calls = f" after {count(control.calls, 'call')}"
+            statement = "."
+            if control.statement:
+                statement = f": {control.statement}"
             sentences.append(
                 f"{control.name} ended {control.verdict}{calls}{statement}"
             )
@@ -227,6 +244,7 @@ def next_command(result: AuditResult) -> str:
         calls = str(10 * result.calls)
         return shlex.join(["auditdp", "confirm", result.id, "--budget", calls])
     played = lead is not None and lead.known.opposes
+    # Evidence without calls that contradicts other evidence needs no more of them.
     if result.reproduce and not played and not result.surviving_controls:
         return shlex.join(["auditdp", "trace", result.id])
     command, _, budget = result.reproduce.partition("  #")[0].rpartition(" --budget ")
@@ -253,10 +271,10 @@ def would_find(result: AuditResult) -> str:
     smallest = detectable(result)
     if not smallest:
         return ""
-    return f"nine times in ten: {'; '.join([smallest, *rarely(result)])}. {BEYOND}"
+    return f"nine times in ten: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
 
 
-def rarely(result: AuditResult) -> list[str]:
+def rare_leaks(result: AuditResult) -> list[str]:
     """Return the rarest leaks that the game would find, as phrases."""
     for game in details_of(result.evidence, GameDetails):
         if game.detectable_rarely:
@@ -273,14 +291,16 @@ def rarely(result: AuditResult) -> list[str]:
     return []
 
 
-def counted(result: AuditResult) -> list[tuple[str, str]]:
+def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
     """Return (label, sentence) of the bounds and the law by counting outputs.
 
     An upper bound on other pairs than that of the counterexample is left out, since
     nothing bounds the loss of that one from above.
     """
-    found = []
-    pair = result.counterexample.pair if result.counterexample else None
+    sentences = []
+    pair = None
+    if result.counterexample:
+        pair = result.counterexample.pair
     for evidence in result.evidence:
         counts = evidence.details
         if not isinstance(counts, CountingDetails):
@@ -288,14 +308,15 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
         upper, delta = evidence.epsilon_upper, counts.delta_upper
         unnamed = counts.counted_pairs is None or not pair
         named_pair = unnamed or pair in (counts.counted_pairs or [])
+        # Each bound is written with its own error probability.
         if upper is not None and delta is not None and named_pair:
             shown = at_most(upper, delta, on=counts.scope)
             sure = confidence(1 - (counts.confidence or 0.0))
             calls = count(evidence.calls, "call")
-            found.append(("at most", f"{shown} ({calls}, {sure})"))
+            sentences.append(("at most", f"{shown} ({calls}, {sure})"))
         if counts.followed is not None:
-            found.append(("law", counts.followed))
-    return found
+            sentences.append(("law", counts.followed))
+    return sentences
 
 
 def mutation_score(*mutations: Mutation) -> str:
@@ -319,8 +340,9 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
     groups: dict[tuple[Fate, str], list[str]] = {}
     order = (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID)
     for mutant in sorted(mutation.mutants, key=lambda each: order.index(each.fate)):
-        gone = mutant.fate in (Fate.KILLED, Fate.INVALID)
-        key = mutant.fate, "" if gone else mutant.statement
+        key = (mutant.fate, mutant.statement)
+        if mutant.fate in (Fate.KILLED, Fate.INVALID):
+            key = (mutant.fate, "")
         groups.setdefault(key, []).append(mutant.name)
     return [(*key, names) for key, names in groups.items()]
 
@@ -359,12 +381,13 @@ def remarks(record: RunRecord) -> dict[str, str]:
     'self-reported'. Files with 'many audits' leave a small share of alpha to the audits
     of other files.
     """
-    found = {}
+    sentences = {}
     own = sum(result.is_self_reported for result in record.results)
     if own:
         rest, whose = ("rests", "its audit") if own == 1 else ("rest", "their audits")
         sentence = f"{rest} on evidence that code of {whose} computed"
-        found["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+        sentences["self-reported"] = f"{count(own, 'verdict')} {sentence}"
+    # Alpha is shared by all audits of a run, whatever their file.
     audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
     crowded = [
         f"{number:,} audits in {file}"
@@ -372,11 +395,11 @@ def remarks(record: RunRecord) -> dict[str, str]:
         if number > MANY_AUDITS
     ]
     if crowded:
-        found["many audits"] = (
+        sentences["many audits"] = (
             f"{', '.join(crowded)}: alpha is shared by all audits, so each of the others "
             "has less of it"
         )
-    return found
+    return sentences
 
 
 def run_meaning(record: RunRecord) -> str:
@@ -387,8 +410,9 @@ def run_meaning(record: RunRecord) -> str:
     """
     left_out = []
     for audits, ended in unseen(record):
-        was = "was " if audits == 1 else "were "
-        verb = was if ended == "skipped" else ""
+        verb = ""
+        if ended == "skipped":
+            verb = "was " if audits == 1 else "were "
         left_out.append(f"{count(audits, 'audit')} {verb}{ENDED[ended]}")
     nothing = ""
     if left_out:
@@ -401,6 +425,7 @@ def run_meaning(record: RunRecord) -> str:
     if dropped:
         claims = "1 claim was" if dropped == 1 else f"{dropped:,} claims were"
         unclean = f"{claims} refuted, and that was not confirmed. "
+    # A crash is reported in ``nothing``.
     elif not record.ended(Verdict.ERROR):
         if record.status != "complete":
             unclean = f"it is {record.status}, and audits are missing"
@@ -412,12 +437,14 @@ def run_meaning(record: RunRecord) -> str:
     if unclean or record.ended(Verdict.ERROR):
         return f"This is not a clean run: {unclean}{nothing}".rstrip()
     sentences = [CLEAN_RUN]
-    seen = assurance(record)
-    if seen:
-        sentences.append(f"{seen[:1].upper()}{seen[1:]}.")
+    assured = assurance(record)
+    if assured:
+        sentences.append(f"{assured[:1].upper()}{assured[1:]}.")
     open_audits = sum(result.is_undecided for result in record.results)
     if open_audits:
-        verb = "is" if open_audits == 1 else "are"
+        verb = "are"
+        if open_audits == 1:
+            verb = "is"
         audits_text = count(open_audits, "audit")
         sentences.append(f"{audits_text} {verb} undecided with so few calls.")
     return " ".join([*sentences, nothing]).rstrip()
@@ -440,23 +467,28 @@ def assurance(record: RunRecord) -> str:
         statement = "found an estimate within its margin, on the inputs that were tried"
         parts.append(f"{count(tried, 'audit')} {statement}")
     powers = [(result, result.power) for result in record.results]
-    known = [(result, power) for result, power in powers if power is not None]
-    blind = [(result, power) for result, power in known if power > SEEN]
-    seeing = len(known) - len(blind)
+    powered = [(result, power) for result, power in powers if power is not None]
+    blind = [(result, power) for result, power in powered if power > EXPECTED_POWER]
+    seeing = len(powered) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
-        which = "the other" if blind else "these" if seeing > 1 else "this"
+        which = "this"
+        if seeing > 1:
+            which = "these"
+        if blind:
+            which = "the other"
         parts.append(
-            f"a loss of {SEEN:g} times the claim, in every output of a pair that was "
+            f"a loss of {EXPECTED_POWER:g} times the claim, in every output of a pair that was "
             f"played, would have been found nine times in ten in {which} {audits}"
         )
+    # The losses that would be missed are no assurance, and stand last.
     if blind:
         parts += _blind_spots(blind)
     return "; ".join(parts)
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return the first four audits that miss the loss ``SEEN``, with remedies."""
+    """Return the first four audits that miss the expected power, with remedies."""
     listed = []
     same = []
     for result, power in blind:
@@ -466,15 +498,15 @@ def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
             same.append(name)
             reason = "both inputs of every pair have the same outputs"
         elif power < math.inf:
-            least = outwards(power, up=True, digits=2, against=SEEN)
+            least = outwards(power, up=True, digits=2, against=EXPECTED_POWER)
             reason = f"seen from {least} times on"
         listed.append(f"{name} ({reason})")
     if len(listed) > 4:
         listed[4:] = [f"{len(listed) - 4} more"]
-    text = f"a loss of {SEEN:g} times the claim would have been missed in "
+    text = f"a loss of {EXPECTED_POWER:g} times the claim would have been missed in "
     parts = [text + ", ".join(listed)]
     if same:
         parts.append(f"{', '.join(same)}: give pairs of which the outputs differ")
     if len(same) < len(blind):
-        parts.append(f"--budget level:{SEEN:g} has the calls that it takes")
+        parts.append(f"--budget level:{EXPECTED_POWER:g} has the calls that it takes")
     return parts

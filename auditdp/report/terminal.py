@@ -19,7 +19,15 @@ from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.facts import CODE, Fact, Tone, facts
 from auditdp.report.formats import WIDTH
-from auditdp.report.guesses import aligned, at_most, columns, looked_at, rows, traced
+from auditdp.report.guesses import (
+    CLEAN_RUN,
+    aligned,
+    at_most,
+    columns,
+    rows,
+    trace_of,
+    trace_scope,
+)
 from auditdp.report.numbers import (
     MISSING,
     between,
@@ -41,8 +49,8 @@ from auditdp.report.sentences import (
     Standing,
     audited_claims,
     mutation_score,
-    named,
     of_planned,
+    outcome_words,
     outcomes,
     remarks,
     run_meaning,
@@ -94,10 +102,10 @@ def line(
     lines with noise are listed if ``verbose``.
     """
     text = _headline(result, width)
-    shown = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
+    listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
     if verbose:
-        shown += _traced(result)
-    for fact in shown:
+        listed += _traced(result)
+    for fact in listed:
         text.append("\n").append_text(_note(fact, width))
     return _write(text, colour)
 
@@ -109,7 +117,9 @@ def short(result: AuditResult) -> str:
 
 def key_numbers(result: AuditResult) -> str:
     """Return claim, bounds, calls and time of a result, as far as it has them."""
-    parts = [f"{result.claim.text} claimed"] if result.claim else []
+    parts = []
+    if result.claim:
+        parts = [f"{result.claim.text} claimed"]
     if bounds(result) != MISSING:
         parts.append(f"{bounds(result)} found")
     if result.calls:
@@ -122,29 +132,29 @@ def key_numbers(result: AuditResult) -> str:
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the outcomes of a run, its use of alpha, its origin, and its meaning."""
-    found = outcomes(record)
-    is_whole = record.status == "complete" and not record.missing
-    is_clean = bool(
-        is_whole
-        and record.audited
-        and not record.ended(Verdict.ERROR)
-        and Standing.UNCONFIRMED not in found
-        and not any(result.is_unconfirmed for result in record.results)
-    )
-    calm = "bold green" if is_clean else "bold yellow"
+    counts = outcomes(record)
+    meaning = run_meaning(record)
+    is_clean = meaning.startswith(CLEAN_RUN)
+    calm, closing = "bold yellow", "bold yellow"
+    if is_clean:
+        calm, closing = "bold green", "none"
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     for row in _title(record):
         text.append(textwrap.fill(row, width) + "\n", style="bold")
-    for key, audits in found.items():
-        words = named(key, audits) if record.audited or audits else "audited"
+    for key, audits in counts.items():
+        words = "audited"
+        if record.audited or audits:
+            words = outcome_words(key, audits)
         row = textwrap.fill(f"{audits:>6,}  {words}", width, drop_whitespace=False)
-        text.append(row + "\n", style=STYLES[key] if audits else calm)
+        style = calm
+        if audits:
+            style = STYLES[key]
+        text.append(row + "\n", style=style)
     text.append("\n")
     for label, value in _about(record).items():
         text.append_text(_note(Fact(label, value), width, indent=0)).append("\n")
-    if not found[Standing.FINDING]:
-        meaning = textwrap.fill(printable(run_meaning(record)), width)
-        text.append("\n" + meaning, style="none" if is_clean else "bold yellow")
+    if not counts[Standing.FINDING]:
+        text.append("\n" + textwrap.fill(printable(meaning), width), style=closing)
     return _write(text, colour)
 
 
@@ -165,40 +175,45 @@ def _about(record: RunRecord) -> dict[str, str]:
     """Return the rows of a summary by label."""
     verdicts = Counter(result.verdict for result in record.results)
     numbers = [f"{verdicts[key]} {key}" for key in Verdict if verdicts[key]]
-    found = remarks(record)
-    shown = {
-        "verdicts": ", ".join(numbers) or "none",
-        "self-report": found.pop("self-reported", ""),
-    }
+    rows = {"verdicts": ", ".join(numbers) or "none"}
     mutations = [each.mutation for each in record.results if each.mutation is not None]
     if mutations:
-        shown["mutants"] = mutation_score(*mutations)
+        rows["mutants"] = mutation_score(*mutations)
+    # Times are aligned with each other.
     times = [(duration(each.seconds), printable(each.id)) for each in slowest(record)]
     widest = max([7, *(len(time) for time, _ in times)])
-    shown["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
-    shown |= {"alpha": _alpha(record), **found, "root seed": str(record.root_seed)}
-    shown |= {
+    rows["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
+    rows |= {
+        "alpha": _alpha(record),
+        **remarks(record),
+        "root seed": str(record.root_seed),
+    }
+    rows |= {
         "revision": record.revision or "unknown",
         "device": record.device or "unknown",
         "sandbox": record.sandbox,
     }
-    return {label: value for label, value in shown.items() if value}
+    return {label: value for label, value in rows.items() if value}
 
 
 def _headline(result: AuditResult, width: int) -> Text:
     """Return verdict, id and numbers: the numbers in columns, on the right."""
     label = verdict_label(result)
-    claim = printable(result.claim.text) if result.claim else MISSING
-    found = bounds(result) if result.claim else MISSING
-    calls = count(result.calls, "call") if result.calls else MISSING
+    claim, interval, calls = MISSING, MISSING, MISSING
+    if result.claim:
+        claim = printable(result.claim.text)
+        interval = bounds(result)
+    if result.calls:
+        calls = count(result.calls, "call")
     time = duration(result.seconds)
     text = Text().append(label, style=STYLES[standing(result)])
     text.append(f"{label:<13} {printable(result.id)}".removeprefix(label))
-    right = f"{claim:<13} {found:<16} {calls:>13} {time:>7}"
+    right = f"{claim:<13} {interval:<16} {calls:>13} {time:>7}"
     if len(right) > width:
-        known = [part for part in (claim, found, calls, time) if part != MISSING]
-        rows = textwrap.wrap(" · ".join(known), width - INDENT)
+        parts = [part for part in (claim, interval, calls, time) if part != MISSING]
+        rows = textwrap.wrap(" · ".join(parts), width - INDENT)
         return text.append("".join(f"\n{' ' * INDENT}{row}" for row in rows))
+    # The numbers of all audits are aligned on the right.
     room = width - len(right)
     if len(text) + 2 > room:
         return text.append("\n" + " " * room + right)
@@ -207,12 +222,12 @@ def _headline(result: AuditResult, width: int) -> Text:
 
 def _traced(result: AuditResult) -> list[Fact]:
     """Return a trace's scope, lines with noise, and values that it cannot follow."""
-    trace = traced(result)
+    trace = trace_of(result)
     if trace is None:
         return []
     notes = []
     if not at_most(result):
-        notes.append(Fact("looked at", looked_at(trace), Tone.QUIET))
+        notes.append(Fact("looked at", trace_scope(trace), Tone.QUIET))
     if trace.lines:
         table = aligned([columns(result.claim), *rows(trace.lines)], longest=40)
         notes.append(Fact("releases", "\n".join(table), Tone.QUIET))
@@ -232,14 +247,17 @@ def _note(fact: Fact, width: int, *, indent: int = INDENT) -> Text:
             lines.append(paragraph)
             continue
         # The rows of a table are indented, and their continuation more than they are.
-        hanging = "    " if paragraph[:1] == " " and room > 3 * INDENT else ""
+        hanging = ""
+        if paragraph[:1] == " " and room > 3 * INDENT:
+            hanging = "    "
         lines += textwrap.wrap(paragraph, room, subsequent_indent=hanging) or [""]
-    note = Text().append(" " * indent + f"{fact.label:<{LABEL}}", style="dim")
+    note = Text().append(" " * indent + f"{fact.label:<{LABEL - 1}} ", style="dim")
     return note.append(start.join(lines), style=fact.tone or "none")
 
 
 def _alpha(record: RunRecord) -> str:
     shares: dict[str, list[float]] = {}
+    # Shares are listed by purpose, since each audit has one of each.
     for entry in record.alpha_ledger:
         shares.setdefault(entry.purpose, []).append(entry.alpha)
     if not shares:
@@ -259,6 +277,7 @@ def _write(text: Text, colour: bool) -> str:
     """Return the text, with ANSI colours or without; its lines are wrapped already."""
     if not colour:
         return without_commands(text.plain)
+    # Rich would query the terminal for properties that are not given.
     console = Console(
         file=io.StringIO(), force_terminal=True, color_system="standard", width=10_000
     )
@@ -299,6 +318,7 @@ def differences_text(
     for difference in differences:
         kind = difference.kind
         listed[kind] += 1
+        # Nobody has to act on these kinds, so a few examples are enough.
         if listed[kind] > MOST_DIFFERENCES.get(kind, len(differences)):
             continue
         lines.append(f"{kind.value:<18} {printable(difference.audit)}")

@@ -20,7 +20,7 @@ from auditdp.record.results import (
     Verdict,
 )
 from auditdp.report import numbers
-from auditdp.report.facts import evidence_facts, says
+from auditdp.report.facts import contains_phrase, evidence_facts
 from auditdp.report.html import plots as figures
 from auditdp.report.numbers import as_float, between, level, number
 from auditdp.report.sentences import verdict_label
@@ -90,6 +90,7 @@ def meaning(claim: ClaimRecord | None) -> str:
         return f"{hard} {normal} {number(claimed)} apart.{neighbours}"
     if claim.kind not in CLAIMS or not CLAIMS[claim.kind].is_point:
         return f"{hard} {claim.text} allows.{neighbours}"
+    # A factor above e^20 has no meaning for a reader.
     factor = f"e^{number(claimed)}"
     if claimed < 20:
         factor += f" = {number(math.exp(claimed))}"
@@ -111,11 +112,12 @@ def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str
     lead = result.leading
     claim = result.claim
     upper = as_float(result.epsilon_upper)
+    # A finite upper bound limits how wrong the claim is.
     if result.counterexample and lead and upper is not None and math.isfinite(upper):
-        most = numbers.bound(upper, up=True, against=level(claim))
+        limit = numbers.bound(upper, up=True, against=level(claim))
         at = numbers.at_delta(claim)
         scope = f"within the scope of the {lead.kind} evidence"
-        yield f"{numbers.symbol(claim)} ≤ {most}{at}, {scope}."
+        yield f"{numbers.symbol(claim)} ≤ {limit}{at}, {scope}."
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ class EvidenceView:
 def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceView]:
     """Return the evidence of an audit for its page, with or without plots."""
     claim = result.claim
-    pair = result.counterexample.pair if result.counterexample else ""
+    pair = ""
+    if result.counterexample:
+        pair = result.counterexample.pair
     is_pure = claim and claim.parameter == "epsilon" and not claim.delta
     views = []
     for evidence in result.evidence:
@@ -149,11 +153,13 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
         proves = evidence.verdict is Verdict.CERTIFIED and not is_pure
         is_drawn = plots and (proves or result.verdict is not Verdict.CERTIFIED)
         statement = evidence.statement
-        shown = f"{statement}; {numbers.bounds(result)}"
-        facts = evidence_facts(evidence, claim, already_shown=shown, pair=pair)
+        stated = f"{statement}; {numbers.bounds(result)}"
+        facts = evidence_facts(evidence, claim, already_shown=stated, pair=pair)
         if result.summary.startswith(statement):
             statement = ""
-        drawn = list(_plots(evidence, claim)) if is_drawn else []
+        drawn = []
+        if is_drawn:
+            drawn = list(_plots(evidence, claim))
         assumptions = _assumptions(evidence, claim)
         view = EvidenceView(evidence, statement, list(facts), assumptions, drawn)
         views.append(view)
@@ -161,14 +167,17 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
 
 
 def _assumptions(evidence: Evidence, claim: ClaimRecord | None) -> list[str]:
-    adjacency = claim.adjacency if claim else ""
-    shown = f"scope: {evidence.statement}; neighbours: {adjacency}"
-    found = []
+    adjacency = ""
+    if claim:
+        adjacency = claim.adjacency
+    stated = f"scope: {evidence.statement}; neighbours: {adjacency}"
+    unstated = []
     for text in evidence.assumptions:
         head, _, rest = text.partition(": ")
-        if head not in ("scope", "neighbours") or not says(shown, rest):
-            found.append(text)
-    return found
+        # The statement has the scope, and the claim the neighbours.
+        if head not in ("scope", "neighbours") or not contains_phrase(stated, rest):
+            unstated.append(text)
+    return unstated
 
 
 def _plots(
@@ -185,7 +194,9 @@ def _plots(
         caption = CURVE
     elif isinstance(given, EstimationDetails):
         image = figures.classes(given)
-        crossed = VARIANCE if given.margin is None else BIAS
+        crossed = BIAS
+        if given.margin is None:
+            crossed = VARIANCE
         caption = f"By class of inputs, with intervals. {crossed}"
     if image is not None:
         yield image, caption

@@ -19,7 +19,7 @@ from auditdp.report.plain_text import shorten
 
 
 @dataclass(frozen=True)
-class Limits:
+class DrawingLimits:
     """Sizes up to which a value is drawn."""
 
     nodes: int = 24
@@ -32,7 +32,7 @@ class Limits:
     """Characters of the text of a pair or an output."""
 
 
-LIMITS = Limits()
+LIMITS = DrawingLimits()
 
 _EDGE = r"(?:\d+-\d+|\d\d)"
 # Older records have 'edges none'.
@@ -91,11 +91,11 @@ def inputs(pair: str) -> DrawnPair | None:
     """
     if len(pair) > LIMITS.characters:
         return None
-    found = _PAIR.fullmatch(pair.strip())
-    if found is None:
+    match = _PAIR.fullmatch(pair.strip())
+    if match is None:
         return None
-    first, second = found["first"], found["second"]
-    name = found["name"] or ""
+    first, second = match["first"], match["second"]
+    name = match["name"] or ""
     return DrawnPair(name, drawing(first, second), drawing(second, first))
 
 
@@ -113,16 +113,16 @@ def _graph(text: str, other: str) -> Graph | None:
     ends = [end for edge in edges for end in edge]
     if not max([0, *ends]) < nodes <= LIMITS.nodes:
         return None
-    kept = edges
+    common = edges
     if re.fullmatch(_GRAPH, other):
-        _, kept = _parts(other)
+        _, common = _parts(other)
     # The circle has radius 42 around the centre of the square.
     places = []
     for node in range(nodes):
         angle = 2 * math.pi * node / nodes
         across, up = 50 + 42 * math.sin(angle), 50 - 42 * math.cos(angle)
         places.append((round(across, 1), round(up, 1)))
-    drawn = [(*places[i], *places[j], (i, j) not in kept) for i, j in edges]
+    drawn = [(*places[i], *places[j], (i, j) not in common) for i, j in edges]
     return Graph(places, drawn, text)
 
 
@@ -156,6 +156,7 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
     if [len(row) for row in beside] == [len(row) for row in rows]:
         pairs = zip(rows, beside, strict=True)
         return [[x != y for x, y in zip(*pair, strict=True)] for pair in pairs]
+    # Arrays of other shapes are aligned by their common runs: of numbers, or of rows.
     if len(rows) == len(beside) == 1:
         return [_added(rows[0], beside[0])]
     added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
@@ -182,6 +183,7 @@ def _rows(text: str) -> list[list[float]]:
     rows = []
     for row in value if is_nested else [value]:
         numbers = row if isinstance(row, list) else [row]
+        # Larger integers have no double, so they cannot be written.
         if not all(isinstance(n, int | float) and abs(n) < 1e300 for n in numbers):
             return []
         rows.append(numbers)

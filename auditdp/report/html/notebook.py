@@ -54,23 +54,25 @@ def _axes(axes: Axes | None, height: float) -> Axes:
         return axes
     from matplotlib import pyplot
 
-    _, made = pyplot.subplots(figsize=(6, height), layout="constrained")
-    return made
+    _, new = pyplot.subplots(figsize=(6, height), layout="constrained")
+    return new
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
     """Draw the bounds of a result as multiples of its claim, which is a line."""
     axes = _axes(axes, height=1.4)
     interval = interval_of(result)
-    shade = COLOURS[interval.role if interval else "soft"]
+    shade = COLOURS["soft"]
     ticks = [place(ratio) for ratio in TICKS.values()]
     axes.set(xlim=(-4, INTERVAL_WIDTH + 4), ylim=(-1, 1), yticks=[])
     axes.set_xticks(ticks, list(TICKS))
     axes.axvline(place(1.0), color=COLOURS["ink"], linewidth=1.5)
     text = f"{result.verdict}: no bounds"
     if interval is not None:
+        shade = COLOURS[interval.role]
         text = f"{result.verdict}: {interval.text}"
         ends = [interval.start, interval.end]
+        # A dotted line has no upper end.
         if interval.open:
             axes.plot(ends, [0, 0], color=shade, linewidth=2, linestyle=(0, (1, 2)))
         else:
@@ -78,7 +80,9 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
         axes.plot(interval.mark, 0, "o", color=shade, markersize=9)
         if interval.detectable is not None:
             axes.plot(interval.detectable, 0, "|", color=shade, markersize=16)
-    claim = result.claim.text if result.claim else MISSING
+    claim = MISSING
+    if result.claim:
+        claim = result.claim.text
     text = printable(f"{text}, claimed {claim}")
     axes.set_title(text, color=shade, fontsize=10, loc="left", parse_math=False)
     return axes
@@ -109,6 +113,7 @@ def plot_levels(
     else:
         axes.plot(amounts, levels, color=ink, marker="o")
     claimed = level(claim)
+    # Without a level there is no line to compare with.
     if claim is not None and claimed is not None:
         name = f"claimed: {printable(claim.text)}"
         axes.axhline(claimed, color=COLOURS["soft"], linestyle="--", label=name)

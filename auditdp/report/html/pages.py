@@ -25,7 +25,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.results import AuditResult, ClaimRecord, RunRecord, Verdict
 from auditdp.report import numbers, sentences
 from auditdp.report.facts import facts, pairs, plain, tables
 from auditdp.report.guesses import CLEAN_RUN, MEANINGS, guessing
@@ -98,25 +98,25 @@ def pages(
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     style = files("auditdp.report.html").joinpath("report.css")
-    made = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
+    texts = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
+    # The empty names are the neighbours of the first and the last page.
     names = ["", *(f"{file_name(view.result.id)}.html" for view in views), ""]
     template = environment().get_template("audit.html.j2")
     evidence = _Drawn()
     for k, view in enumerate(views):
-        made[view.address] = template.render(
+        texts[view.address] = template.render(
             record=record,
             view=view,
             evidence=evidence(view.result),
-            started=_moment(record.started),
             back=f"../{index}",
             earlier=names[k],
             later=names[k + 2],
         )
     at = f"{folder}/{DATA}"
     data = record.to_json(indent=None)
-    made[at] = data
-    made[index] = _index(record, views, previous, data=data, at=at, evidence=evidence)
-    return made
+    texts[at] = data
+    texts[index] = _index(record, views, previous, data=data, at=at, evidence=evidence)
+    return texts
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
@@ -164,6 +164,7 @@ def _index(
     for view in views:
         groups.setdefault(standing(view.result), []).append(view)
     declared = [view for key in AS_DECLARED for view in groups.get(key, [])]
+    # Audits of one purpose mostly have equal shares of alpha.
     shares = Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger)
     alpha = math.fsum(entry.alpha for entry in record.alpha_ledger)
     sums = "".join(f"{digest}  {name}\n" for name, digest in record.sources.items())
@@ -172,7 +173,6 @@ def _index(
         .get_template("index.html.j2")
         .render(
             record=record,
-            started=_moment(record.started),
             views=views,
             groups=groups,
             ledger=ledger(record),
@@ -182,9 +182,6 @@ def _index(
             shares=shares,
             total_alpha=bound(alpha, up=True),
             previous=previous,
-            previous_started=_moment(previous.started) if previous else "",
-            changes=changes(previous, record) if previous else [],
-            asked=asked_otherwise(previous, record) if previous else [],
             at=at,
             digest=hashlib.sha256(data.encode()).hexdigest(),
             sources=hashlib.sha256(sums.encode()).hexdigest(),
@@ -197,17 +194,19 @@ def _index(
 @cache
 def environment() -> Environment:
     """Return the templates of reports, which escape every value."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
+        # A misspelled name in a template is an error, and not an empty text.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_printable,
     )
-    made.filters |= {
+    templates.filters |= {
         "bounds": numbers.bounds,
         "breakable": _breakable,
+        "moment": _moment,
         "coded": coded,
         "count": numbers.count,
         "detectable": sentences.detectable,
@@ -223,6 +222,8 @@ def environment() -> Environment:
     }
     shared: Mapping[str, Any] = {
         "as_declared": AS_DECLARED,
+        "asked_otherwise": asked_otherwise,
+        "changes": changes,
         "clean_run": CLEAN_RUN,
         "columns": COLUMNS,
         "drawing": drawing,
@@ -243,13 +244,15 @@ def environment() -> Environment:
         "tables": tables,
         "ticks": {name: place(ratio) for name, ratio in TICKS.items()},
     }
-    made.globals |= shared
-    return made
+    templates.globals |= shared
+    return templates
 
 
 def _printable(value: object) -> str:
     # Markup is a str that is escaped already.
-    return value if isinstance(value, Markup) else printable(str(value), keep="\n")
+    if isinstance(value, Markup):
+        return value
+    return printable(str(value), keep="\n")
 
 
 def _moment(text: str) -> str:
@@ -270,6 +273,8 @@ def _paragraphs(text: str) -> list[Markup]:
 
 def coded(text: str) -> Markup:
     """Return a text, escaped, with the parts in single or double backticks as code."""
+    # Backticks are not special in HTML, so the text is escaped before its code is
+    # marked.
     written = str(escape(printable(text, keep="\n")))
     return Markup(re.sub(r"(``?)([^`]+)\1", r"<code>\2</code>", written))
 
@@ -294,16 +299,19 @@ def paper(source: str) -> str:
     >>> paper("a reading of ours: Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949")
     'Sajadmanesh et al. 2023'
     """
-    found = _PAPER.search(source)
-    return f"{found[1]} {found[2]}" if found else NO_PAPER
+    match = _PAPER.search(source)
+    if match:
+        return f"{match[1]} {match[2]}"
+    return NO_PAPER
 
 
 def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
     """Return the audits of each paper, and last those of no paper."""
     groups: dict[str, list[AuditView]] = {}
     for view in views:
-        claim = view.result.claim
-        groups.setdefault(paper(claim.source if claim else ""), []).append(view)
+        claim = view.result.claim or ClaimRecord("", "", "")
+        groups.setdefault(paper(claim.source), []).append(view)
+    # A key that is inserted again is the last one.
     if NO_PAPER in groups:
         groups[NO_PAPER] = groups.pop(NO_PAPER)
     return groups
@@ -330,14 +338,14 @@ def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
-    found = []
+    changed = []
     for name in dict.fromkeys([*new, *old]):
         now = new.get(name)
         then_text, now_text = _verdict_text(old.get(name)), _verdict_text(now)
         if then_text != now_text and name not in record.missing:
             is_finding = now is not None and now.needs_a_look
-            found.append(Change(name, then_text, now_text, is_finding))
-    return sorted(found, key=lambda change: not change.finding)
+            changed.append(Change(name, then_text, now_text, is_finding))
+    return sorted(changed, key=lambda change: not change.finding)
 
 
 def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
@@ -409,18 +417,19 @@ def summary(record: RunRecord) -> list[ClaimSummary]:
 def _row(
     claimed: str, results: Sequence[AuditResult], missing: int = 0
 ) -> ClaimSummary:
-    found = Counter(standing(result) for result in results)
-    counts = [sum(found[key] for key in keys) for keys in COLUMNS.values()]
+    standings = Counter(standing(result) for result in results)
+    counts = [sum(standings[key] for key in keys) for keys in COLUMNS.values()]
+    # Nothing is known of audits without a result.
     counts[-1] += missing
     clean = [each for each in results if each.verdict is Verdict.NOT_REFUTED]
     powers = [result.power or math.inf for result in clean]
-    known = sorted(power for power in powers if power < math.inf)
+    finite = sorted(power for power in powers if power < math.inf)
     missed = []
-    if known:
-        ends = [bound(power, up=True, digits=2) for power in (known[0], known[-1])]
+    if finite:
+        ends = [bound(power, up=True, digits=2) for power in (finite[0], finite[-1])]
         missed.append(f"below {' to '.join(dict.fromkeys(ends))}×")
-    if len(powers) > len(known):
-        missed.append(f"any in {len(powers) - len(known):,}")
+    if len(powers) > len(finite):
+        missed.append(f"any in {len(powers) - len(finite):,}")
     return ClaimSummary(claimed, counts, "; ".join(missed))
 
 
@@ -430,7 +439,8 @@ def _kind(result: AuditResult) -> str:
     >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
     'not told'
     """
-    kind = result.claim.kind if result.claim else ""
-    first, *rest = re.findall(r"[A-Z]+[a-z]*", kind) or ["not told"]
+    claim = result.claim or ClaimRecord("", "", "")
+    # The name of a class such as ApproxDP becomes the words Approx DP.
+    first, *rest = re.findall(r"[A-Z]+[a-z]*", claim.kind) or ["not told"]
     words = [word if word.isupper() else word.lower() for word in rest]
     return " ".join([first, *words])

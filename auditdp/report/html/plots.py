@@ -65,9 +65,7 @@ _STYLE: Any = {
     "svg.hashsalt": "auditdp",
     "svg.fonttype": "none",
     "text.parse_math": False,
-    "axes.unicode_minus": True,
     "font.size": 11,
-    "axes.labelsize": 11,
     "axes.labelcolor": COLOURS["soft"],
     "axes.edgecolor": COLOURS["soft"],
     "axes.linewidth": 0.8,
@@ -79,13 +77,10 @@ _STYLE: Any = {
     "grid.linewidth": 0.7,
     "xtick.color": COLOURS["soft"],
     "ytick.color": COLOURS["soft"],
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
     "xtick.bottom": False,
     "ytick.left": False,
     "text.color": COLOURS["ink"],
     "legend.frameon": False,
-    "legend.fontsize": 11,
     "lines.solid_capstyle": "butt",
 }
 
@@ -121,6 +116,7 @@ def new_axes(
 def finish(figure: Figure, label: str) -> Markup:
     """Return a figure as an image element with its SVG and a description."""
     stream = io.BytesIO()
+    # Without its date, equal records give equal reports.
     figure.savefig(
         stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
     )
@@ -136,12 +132,17 @@ def log_ticks(
     """Set ticks at 1, 2 and 5, or at powers of ten if there are more than three."""
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
+    # Ticks of many decades would overlap.
     steps = (1, 2, 5) if last - first <= 3 else (1,)
     exponents = range(first, last + 1, max(1, (last - first) // 6))
     ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
-    axis = axes.xaxis if name == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(inside if len(inside) > 1 else [low, high]))
+    axis: Axis = axes.yaxis
+    if name == "x":
+        axis = axes.xaxis
+    if len(inside) < 2:
+        inside = [low, high]
+    axis.set_major_locator(FixedLocator(inside))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
 
@@ -215,18 +216,23 @@ def interval_of(result: AuditResult) -> Interval | None:
         return None
     start = 0.0 if lower is None else place(lower / claimed)
     end = float(INTERVAL_WIDTH) if upper is None else place(upper / claimed)
+    mark = start
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
+    if proved or lower is None:
+        mark = end
+    # A game that refuted or proved nothing else is described by its power.
     detectable = None
     if result.verdict is Verdict.NOT_REFUTED:
         games = details(result.evidence, GameDetails)
         losses = [game.detectable_epsilon for game in games]
-        detectable = next((loss for loss in losses if loss is not None), None)
+        finite = [loss for loss in losses if loss is not None]
+        detectable = next((place(loss / claimed) for loss in finite), None)
     return Interval(
         start=start,
         end=max(start, end),
-        mark=end if proved or lower is None else start,
+        mark=mark,
         open=upper is None or math.isinf(upper),
-        detectable=None if detectable is None else place(detectable / claimed),
+        detectable=detectable,
         role=role(result),
         text=bounds(result),
     )
@@ -301,7 +307,7 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
             axes.set_ylim(bottom=0)
         _set_ticks(axes, "y", logarithmic)
         plain_ticks(axes.xaxis, 6)
-        axes.legend(loc="lower left" if logarithmic else "upper right")
+        axes.legend()
         return finish(
             figure,
             "Delta as a function of epsilon, for the worst pair and for the claim.",
@@ -309,7 +315,9 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
 
 
 def _set_ticks(axes: Axes, name: str, logarithmic: bool) -> None:
-    axis = axes.xaxis if name == "x" else axes.yaxis
+    axis: Axis = axes.yaxis
+    if name == "x":
+        axis = axes.xaxis
     if not logarithmic:
         plain_ticks(axis, 5)
         return
@@ -333,7 +341,9 @@ def classes(estimation: EstimationDetails) -> Markup | None:
     if ratios:
         label = "variance of the estimates / bound"
         title = "Variance over its bound"
-    centre = 1.0 if ratios else 0.0
+    centre = 0.0
+    if ratios:
+        centre = 1.0
     margin = estimation.margin
     with drawing():
         figure, axes = new_axes(WIDTH, 62 + 22 * len(rows), left=112)
@@ -344,9 +354,11 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         for row, (_, low, middle, high) in enumerate(rows):
             # A variance below its bound is no fault.
             is_off = low > centre or (high < centre and not ratios)
-            shade = COLOURS["violated" if is_off else "not-refuted"]
+            shade, marker = COLOURS["not-refuted"], "o"
+            if is_off:
+                shade, marker = COLOURS["violated"], "x"
             axes.plot([low, high], [row, row], color=shade, linewidth=2)
-            axes.plot(middle, row, "x" if is_off else "o", color=shade)
+            axes.plot(middle, row, marker, color=shade)
         if ratios:
             axes.set_xlim(left=0)
         names = [shorten(printable(name), 18) for name, *_ in rows]
@@ -397,6 +409,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
             )
         for name in "xy":
             _set_ticks(axes, name, logarithmic)
+        # Points above and below equality are compared on axes of one range.
         if description.diagonal:
             ends = [*axes.get_xlim(), *axes.get_ylim()]
             whole = (min(ends), max(ends))
@@ -413,8 +426,8 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
 
 def _finite(points: Iterable[Point], *, positive: bool = False) -> list[Point]:
     """Return the finite points, or those of them that a logarithmic plot can have."""
-    found = [(float(x), float(y)) for x, y in points]
-    finite = [point for point in found if all(map(math.isfinite, point))]
+    numbers = [(float(x), float(y)) for x, y in points]
+    finite = [point for point in numbers if all(map(math.isfinite, point))]
     return [point for point in finite if not positive or min(point) > 0]
 
 
@@ -424,13 +437,17 @@ Row = tuple[str, float, float, float]
 def _class_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and its bias between the ends of its interval."""
     values = (row.low - row.truth, row.mean - row.truth, row.high - row.truth)
-    return (row.name, *values) if all(map(math.isfinite, values)) else None
+    if all(map(math.isfinite, values)):
+        return (row.name, *values)
+    return None
 
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and its variance over its bound, if it has one."""
-    most = row.variance_bound
-    if not most:
+    limit = row.variance_bound
+    if not limit:
         return None
-    values = (row.variance_low / most, row.variance / most, row.variance_high / most)
-    return (row.name, *values) if all(map(math.isfinite, values)) else None
+    values = (row.variance_low / limit, row.variance / limit, row.variance_high / limit)
+    if all(map(math.isfinite, values)):
+        return (row.name, *values)
+    return None

@@ -14,7 +14,14 @@ from auditdp.report import terminal
 from auditdp.report.facts import tables
 from auditdp.report.forge import commands, pull_request
 from auditdp.report.formats import render
-from auditdp.report.guesses import at_most, line_of, looked_at, proposed, read_off, said
+from auditdp.report.guesses import (
+    at_most,
+    line_of,
+    suspicions,
+    trace_scope,
+    trace_sentences,
+    understood_findings,
+)
 from auditdp.report.html.cards import evidence_views
 from auditdp.report.html.pages import pages
 from auditdp.report.machine_readable import sarif
@@ -92,25 +99,26 @@ def clean(audit):
 def test_what_is_read_off_comes_with_the_line_first_and_where_to_look_is_left_out(
     broken, clean
 ):
-    assert read_off(broken) == [FINDING, ROUND]
-    assert read_off(clean) == []
+    assert understood_findings(broken) == [FINDING, ROUND]
+    assert understood_findings(clean) == []
 
 
 def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken):
-    assert read_off(replace(broken, verdict=Verdict.NOT_REFUTED)) == []
+    assert understood_findings(replace(broken, verdict=Verdict.NOT_REFUTED)) == []
 
 
 def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(
     broken, clean
 ):
-    assert proposed(broken) == proposed(clean) == []
+    assert suspicions(broken) == suspicions(clean) == []
     unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
-    assert proposed(unshown) == [("suspicion", ROUND)]
+    assert suspicions(unshown) == [("suspicion", ROUND)]
     assert (
-        proposed(with_trace(unshown, findings=[replace(ROUND, confirmed=False)])) == []
+        suspicions(with_trace(unshown, findings=[replace(ROUND, confirmed=False)]))
+        == []
     )
     steps = replace(LOOK, kind="steps")
-    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [
+    assert suspicions(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [
         ("accountant", steps)
     ]
     assert f"suspicion {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
@@ -118,7 +126,7 @@ def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_alwa
 
 def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
     other = with_trace(broken, findings=[replace(FINDING, pair="[4] | [0]"), ROUND])
-    assert said(other) == [
+    assert trace_sentences(other) == [
         f"src/ages.py: {SENTENCE}; on the pair [4] | [0]",
         ROUND.sentence,
     ]
@@ -126,7 +134,9 @@ def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
 
 
 def test_a_finding_that_no_runs_confirmed_is_a_suspicion(broken):
-    (sentence,) = said(with_trace(broken, findings=[replace(FINDING, confirmed=False)]))
+    (sentence,) = trace_sentences(
+        with_trace(broken, findings=[replace(FINDING, confirmed=False)])
+    )
     assert sentence.startswith(f"src/ages.py: {SENTENCE} (a suspicion")
 
 
@@ -258,7 +268,7 @@ def test_part_of_the_code_is_said(audit):
     trace = GameTrace(
         pairs=1, runs=2, extent="part", opaque=["line 3: noise is rounded"]
     )
-    assert looked_at(trace) == "1 pair and 2 runs looked at, traced in part"
+    assert trace_scope(trace) == "1 pair and 2 runs looked at, traced in part"
 
 
 def test_json_has_all_of_it(record, broken):

@@ -18,7 +18,7 @@ from auditdp.numerics.streams import stream
 from auditdp.record.results import RESULT, RunRecord, Verdict
 from auditdp.report import terminal
 from auditdp.report.html import pages as html
-from auditdp.report.sentences import counted
+from auditdp.report.sentences import counting_sentences
 from auditdp.testing import LaplaceMechanism, LeakyResponse, Response
 
 BIT = AnyValues((0, 1))
@@ -293,7 +293,7 @@ def test_reports_show_the_bound_with_its_scope():
         budget=20_000,
     )
     again = RESULT.validate_json(RESULT.dump_json(result))
-    assert counted(again) == counted(result)
+    assert counting_sentences(again) == counting_sentences(result)
     line = terminal.line(result, width=120)
     assert "at most" in line
     assert "but for outputs of probability δ = " in line

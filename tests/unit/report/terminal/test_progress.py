@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from auditdp.record.results import AuditResult, Verdict
-from auditdp.report.progress_bar import Watch, left
+from auditdp.report.progress_bar import Watch, seconds_left
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,16 @@ from auditdp.report.progress_bar import Watch, left
     ],
 )
 def test_what_is_left(finished, before, workers, expected):
-    assert left(["a", "b", "c"], finished, before=before, workers=workers) == expected
+    assert (
+        seconds_left(["a", "b", "c"], finished, before=before, workers=workers)
+        == expected
+    )
 
 
 def test_nothing_is_left_at_the_end_and_what_ran_already_is_taken_off():
-    assert left([], {}, before={}, workers=4) == 0.0
-    assert left(["a"], {"x": 5.0}, before={}, workers=1, running=2.0) == 3.0
-    assert left(["a"], {"x": 5.0}, before={}, workers=1, running=9.0) == 0.0
+    assert seconds_left([], {}, before={}, workers=4) == 0.0
+    assert seconds_left(["a"], {"x": 5.0}, before={}, workers=1, running=2.0) == 3.0
+    assert seconds_left(["a"], {"x": 5.0}, before={}, workers=1, running=9.0) == 0.0
 
 
 def shown(width, screen=None, **options):

@@ -14,7 +14,7 @@ from auditdp.record.results import (
 )
 from auditdp.report import terminal
 from auditdp.report.plain_text import printable
-from auditdp.report.sentences import rarely
+from auditdp.report.sentences import rare_leaks
 
 
 def lines(result, **options):
@@ -389,4 +389,4 @@ def test_the_power_line_names_what_is_rare(shares, phrases):
             )
         ],
     )
-    assert rarely(result) == phrases
+    assert rare_leaks(result) == phrases
