@@ -81,6 +81,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    # The error of TOML on these markers would not name the merge.
     conflict = _CONFLICT.search(text)
     if conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
@@ -159,6 +160,7 @@ def _value(key: str, value: Any) -> str:
         return f"{value:_}"
     if isinstance(value, str):
         return _text(value)
+    # Longer lists have a line for each item, for a diff.
     if len(value) == 1:
         return f"[{_text(value[0])}]"
     return "[\n" + "".join(f"  {_text(item)},\n" for item in value) + "]"
@@ -228,7 +230,9 @@ def _read(key: str, value: Any, where: str) -> Any:
         return _accepted(value, f"{where}.accepted")
     if key == "calls" and value < 0:
         raise ConfigurationError(f"{given}; expected a number >= 0")
-    return tuple(value) if expected is list else value
+    if expected is list:
+        return tuple(value)
+    return value
 
 
 def _numbers(amount: int | None, text: str, given: str) -> Any:
@@ -240,7 +244,9 @@ def _numbers(amount: int | None, text: str, given: str) -> Any:
     if not numbers or amount not in (None, len(numbers)):
         needed = {None: "numbers", 1: "a number", 2: "two numbers"}[amount]
         raise ConfigurationError(f'{given}; expected {needed} as a text, such as "0.8"')
-    return numbers[0] if amount == 1 else numbers
+    if amount == 1:
+        return numbers[0]
+    return numbers
 
 
 def _accepted(table: Mapping[str, Any], where: str) -> Accepted:

@@ -82,6 +82,7 @@ class Claimed:
         """Return a recorded claim for comparison; a skipped audit states none."""
         if claim is None:
             return Claimed()
+        # A claim has one of these parameters, or none.
         parameters = [getattr(claim, name) for name in SYMBOLS]
         curve = chain.from_iterable(claim.curve)
         given = [*parameters, claim.delta, claim.level, *curve]
@@ -112,7 +113,9 @@ class Claimed:
         if len(self.numbers) != len(other.numbers):
             return False
         # The values of δ on a curve are noise below 1e-12.
-        near = 1e-12 if len(self.numbers) > 2 else 0.0
+        near = 0.0
+        if len(self.numbers) > 2:
+            near = 1e-12
         pairs = zip(self.numbers, other.numbers, strict=True)
         return all(same_number(a, b, near=near) for a, b in pairs)
 
@@ -180,7 +183,10 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     """Return the entry of a result."""
     counting = next(details(result.evidence, CountingDetails), CountingDetails())
     about_played = [e for e in result.evidence if e.known.subject is Subject.PLAYED]
-    counted = about_played[0].epsilon_upper if about_played else None
+    counted = None
+    if about_played:
+        counted = about_played[0].epsilon_upper
+    # A control that survived shows nothing that a later run could lose.
     refuted = [control.name for control in result.controls if not control.survived]
     # Chance decides these calls, so they cannot be compared between runs.
     drawn = sum(each.calls for each in result.evidence if decided_by_data(each))
@@ -238,7 +244,9 @@ def _outward(value: float | None, *, up: bool) -> float | None:
     if (up and value == math.inf) or (not up and value <= 0):
         return None
     short = value
-    directed = ROUND_CEILING if up else ROUND_FLOOR
+    directed = ROUND_FLOOR
+    if up:
+        directed = ROUND_CEILING
     for rounding in (ROUND_HALF_EVEN, directed):
         context = Context(prec=DIGITS, rounding=rounding)
         short = float(context.create_decimal_from_float(value))
@@ -249,7 +257,9 @@ def _outward(value: float | None, *, up: bool) -> float | None:
 
 
 def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
-    return None if one is None or other is None else (one, other)
+    if one is None or other is None:
+        return None
+    return (one, other)
 
 
 def covered(record: RunRecord) -> Callable[[str], bool]:

@@ -60,7 +60,7 @@ class Details(Row):
     scatter: Scatter | None = None
     """A plot that the audit's ``figure`` makes."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
-    """What is not known here, by its key."""
+    """Fields that this version does not have, by key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object, with the plot and unknown fields last."""

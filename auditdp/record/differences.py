@@ -123,6 +123,7 @@ def of_versions(record: RunRecord) -> Iterator[Difference]:
 
 
 def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
+    # Nothing else is known of an audit that crashed.
     if result.verdict is Verdict.ERROR:
         yield Kind.CRASHED, result.summary
         return
@@ -143,7 +144,9 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
 
 
 def _findings(entry: Entry | None, result: AuditResult, today: date) -> Found:
-    accepted = None if entry is None else entry.accepted
+    accepted = None
+    if entry is not None:
+        accepted = entry.accepted
     if not result.is_finding:
         if accepted is not None and result.verdict is not Verdict.SKIPPED:
             yield (
@@ -206,7 +209,9 @@ def _uncompared(
             yield Difference(name, Kind.NOT_COMPARED, text, result)
     if undigested:
         first, *rest = undigested
-        others = f" and of {count(len(rest), 'other audit')}" if rest else ""
+        others = ""
+        if rest:
+            others = f" and of {count(len(rest), 'other audit')}"
         yield Difference(
             first.id,
             Kind.NOT_COMPARED,
@@ -219,6 +224,7 @@ def _uncompared(
 
 def _strength(entry: Entry, result: AuditResult) -> Found:
     now = entry_of(result)
+    # A skipped audit has no strength to compare.
     if now.verdict is Verdict.SKIPPED:
         if entry.verdict is not Verdict.SKIPPED:
             text = f"{entry.verdict} in the baseline, not run now: {result.summary}"
@@ -242,7 +248,9 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
 def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
     """Yield the changes of an audit's strength, each weaker, stronger or by chance."""
     # With a small budget, chance decides the verdict and the refuted controls.
-    may_vary = Kind.CHANCE if result.is_undecided else Kind.WEAKER
+    may_vary = Kind.WEAKER
+    if result.is_undecided:
+        may_vary = Kind.CHANCE
     verdicts = (entry.verdict, now.verdict)
     if entry.verdict is not now.verdict and STRENGTH.keys() >= {*verdicts}:
         kind = may_vary
@@ -253,7 +261,9 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
         yield kind, f"{entry.verdict} in the baseline, {now.verdict} now"
     for name in sorted({*entry.evidence} - {*now.evidence}):
         by_data = name in result.asked and kind_of(name).by_data
-        kind = Kind.CHANCE if by_data else Kind.WEAKER
+        kind = Kind.WEAKER
+        if by_data:
+            kind = Kind.CHANCE
         yield kind, f"evidence {name!r} is no longer gathered"
     for name in now.evidence:
         if name not in entry.evidence:
@@ -266,14 +276,18 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
     # ended, and not how strong it is.
     decided = {*verdicts} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
-        kind = Kind.WEAKER if now.calls < entry.calls else Kind.STRONGER
+        kind = Kind.STRONGER
+        if now.calls < entry.calls:
+            kind = Kind.WEAKER
         yield kind, f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
     """Yield the reason if an audit detects less than its entry, or is new and blind."""
     power = result.power
-    then = BLIND_POWER if entry is None else entry.sees
+    then: float | None = BLIND_POWER
+    if entry is not None:
+        then = entry.sees
     if power is None or then is None or power <= max(then, 1.0) * POWER_GROWTH:
         return
     now = f"one of {outwards(power, up=True, digits=2)} times"

@@ -71,6 +71,7 @@ class Row:
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object of the serialised fields."""
+        # JSON keys may be reserved words of Python, such as ``class``.
         return {
             self.keys.get(name, name): value
             for name, value in fields.items()

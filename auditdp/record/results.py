@@ -57,17 +57,23 @@ class Verdict(StrEnum):
     """The outcome of an audit, of one piece of evidence, or of a control."""
 
     VIOLATED = "VIOLATED"
-    """The claim is false: a counterexample and, for statistical evidence, a stated error probability."""
+    """The claim is false.
+
+    There is a counterexample and, for statistical evidence, a stated error probability.
+    """
     MISCALIBRATED = "MISCALIBRATED"
-    """Two neighbours need more than the noise is calibrated to: the argument for the claim fails; the claim may hold."""
+    """Two neighbours need more than the noise is calibrated to.
+
+    The argument for the claim fails; the claim may hold.
+    """
     CERTIFIED = "CERTIFIED"
     """The claim is proved for the stated model and scope."""
     NOT_REFUTED = "NOT_REFUTED"
-    """No violation was seen; comes with the smallest epsilon that would have been."""
+    """No violation was found; the result has the smallest epsilon that would have been."""
     EQUIVALENT = "EQUIVALENT"
-    """An estimate is within the stated margin of what is promised."""
+    """An estimate is within the stated margin of its promised value."""
     INCONCLUSIVE = "INCONCLUSIVE"
-    """The evidence decides nothing: a control survived, or the code is not what the stated law says."""
+    """The evidence decides nothing: a control survived, or the code has another law."""
     ERROR = "ERROR"
     """The audit crashed or timed out; nothing was found out."""
     SKIPPED = "SKIPPED"
@@ -365,13 +371,17 @@ class AuditResult:
         return [control.name for control in self.controls if control.survived]
 
     @property
+    def declared(self) -> Verdict | None:
+        """The verdict of the declared fault, or None if the claim is declared to hold."""
+        return DECLARABLE.get(self.expected)
+
+    @property
     def as_expected(self) -> bool:
         """True if the audit found the fault that it declares, and no other."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
-        declared = DECLARABLE.get(self.expected)
-        if declared is not None:
-            return self.verdict is declared
+        if self.declared is not None:
+            return self.verdict is self.declared
         return self.verdict not in REFUTATIONS
 
     @property
@@ -384,7 +394,9 @@ class AuditResult:
         if self.verdict is Verdict.VIOLATED:
             return []
         # A refuted calibration does not hide that the claim was refuted, too.
-        dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
+        dropped: tuple[Verdict, ...] = REFUTATIONS
+        if self.verdict in REFUTATIONS:
+            dropped = ()
         return [
             each
             for each in self.evidence
@@ -397,7 +409,7 @@ class AuditResult:
         # A refuted claim whose refutation was not confirmed has another verdict.
         dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
         dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
-        return bool(dropped - {DECLARABLE.get(self.expected)})
+        return bool(dropped - {self.declared})
 
     @property
     def contradiction(self) -> str:
@@ -434,7 +446,7 @@ class AuditResult:
         pending = {Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE}
         if self.expected == "violation":
             pending |= {Verdict.MISCALIBRATED}
-        if self.verdict not in {*pending, DECLARABLE.get(self.expected)}:
+        if self.verdict not in {*pending, self.declared}:
             return False
         survivors = [control for control in self.controls if control.survived]
         # More calls help only evidence that samples the mechanism.
@@ -468,6 +480,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON data; an infinite number is the string "inf"."""
+        # JSON has no infinities, so the mode decides how they are written.
         content: dict[str, Any] = RESULT.dump_python(self, mode="json")
         return content
 
@@ -624,6 +637,7 @@ class RunRecord:
     def contradiction(self) -> str:
         """A sentence on the first contradiction in the record, empty without one."""
         names = Counter(result.id for result in self.results)
+        # Reports and baselines find results by their ids.
         repeated = [name for name, results in names.items() if results > 1]
         if repeated:
             return f"two results of {repeated[0]}"

@@ -111,7 +111,7 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     """The harness refused its outputs; counts as killed."""
     SURVIVED = "survived"
-    """Nothing refuted it, and nothing shows that it keeps the claim."""
+    """Nothing refuted it, and nothing proves that it keeps the claim."""
     EQUIVALENT = "equivalent"
     """It keeps the claim, for the reason given; does not count."""
     INVALID = "invalid"

@@ -49,6 +49,7 @@ def conclude(
 ) -> tuple[Verdict, str]:
     """Draw one verdict and its summary; a surviving control makes it INCONCLUSIVE."""
     verdict, summary = _concluded(evidence)
+    # An audit that misses a broken twin could miss any fault of the mechanism.
     surviving = [control.name for control in controls if control.survived]
     if not surviving:
         return verdict, summary
@@ -218,7 +219,9 @@ def given_sensitivity(evidence: Evidence) -> float | None:
         The declared sensitivity, or None if the bound is over all pairs.
     """
     exact = evidence.details
-    return exact.given_sensitivity if isinstance(exact, ExactDetails) else None
+    if isinstance(exact, ExactDetails):
+        return exact.given_sensitivity
+    return None
 
 
 def _without_sensitivity(evidence: Evidence) -> Evidence:
@@ -275,5 +278,6 @@ def _upper_bound(evidence: Sequence[Evidence]) -> float | None:
     """Return the first finite upper bound, an infinite one without it, or None."""
     bounding = [each for each in evidence if each.known.subject is not Subject.PLAYED]
     uppers = [each.epsilon_upper for each in bounding if each.epsilon_upper is not None]
+    # A finite bound of one law says more than an infinite one of another.
     finite = [upper for upper in uppers if math.isfinite(upper)]
     return next(iter([*finite, *uppers]), None)

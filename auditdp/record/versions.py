@@ -12,9 +12,9 @@ class LawChange(StrEnum):
     """What became of the law of the outputs, as far as was seen."""
 
     CHANGED = "changed"
-    """Bets on which of the two versions ran told their outputs apart."""
+    """Bets on the version that ran distinguished the outputs of both."""
     DRAWS = "draws otherwise"
-    """The code draws or computes otherwise, and no bets told the outputs apart."""
+    """The code draws or computes otherwise, and no bets distinguished the outputs."""
     UNSEEN = "unseen"
     """Neither traces nor bets saw a difference."""
     FAILED = "not compared"
@@ -55,6 +55,7 @@ class VersionsResult:
     @property
     def text(self) -> str:
         """All of it in one sentence, for a reader who knows the audit."""
+        # The other fields of a failed comparison are empty.
         if self.change is LawChange.FAILED:
             return f"not compared with {self.revision}: {self.reason}"
         looked = f"{self.inputs:,} inputs traced, {self.calls:,} calls"

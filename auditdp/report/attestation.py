@@ -107,7 +107,9 @@ def _outcome(item: Judged) -> str:
         return "FAILED"
     # A game with equal outputs on both inputs can refute nothing.
     is_blind = item.result is not None and item.result.has_same_outputs
-    return "PASSED" if item.level is Level.FINE and not is_blind else "WARNED"
+    if item.level is Level.FINE and not is_blind:
+        return "PASSED"
+    return "WARNED"
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
@@ -139,11 +141,10 @@ def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
     It knows neither curator, sector, region nor deployment model.
     """
     # The registry has no field for the μ of Gaussian DP.
-    parameters = {
-        name: json_number(value)
-        for name in ("epsilon", "delta", "rho")
-        if (value := getattr(claim, name)) is not None
-    }
+    parameters = {}
+    for name in ("epsilon", "delta", "rho"):
+        if getattr(claim, name) is not None:
+            parameters[name] = json_number(getattr(claim, name))
     implementation = {"mechanisms": result.mechanism}
     for found in details(result.evidence, AccountingDetails):
         names = [each.name for each in found.accountants]

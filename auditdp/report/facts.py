@@ -119,6 +119,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("refuted", refutation(evidence), Tone.ALARM)
         if evidence.counterexample is not None:
             yield from list(_counterexample(evidence.counterexample))[:2]
+    # A declared fault that was not found is a finding by itself.
     for sentence in missed_declaration(result):
         yield Fact("missed", sentence, Tone.ALARM)
     if verdict in REFUTATIONS:
@@ -145,9 +146,12 @@ def facts(result: AuditResult) -> Iterator[Fact]:
         yield Fact("traced", at_most(result))
     yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
     yield from (Fact(label, sentence) for label, sentence in counting_sentences(result))
+    # A surviving mutant is a fault of the audit, and not of the mechanism.
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
-        tone = Tone.DOUBT if survivors else Tone.GOOD
+        tone = Tone.GOOD
+        if survivors:
+            tone = Tone.DOUBT
         yield Fact("mutants", mutation_score(result.mutation), tone)
         for mutant in survivors:
             sentence = f"{mutant.name}: {mutant.statement}"
@@ -162,6 +166,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
 
 
 def _of_refutation(result: AuditResult) -> Iterator[Fact]:
+    # Readers of a declared fault know where the claim is from.
     if result.claim is not None and result.claim.source and result.is_finding:
         yield Fact("claimed in", result.claim.source)
     if guessing(result):
@@ -173,12 +178,9 @@ def _of_refutation(result: AuditResult) -> Iterator[Fact]:
         yield from _counterexample(result.counterexample)
     elif result.summary:
         yield Fact("because", result.summary)
-    if (
-        result.verdict is Verdict.VIOLATED
-        and result.is_finding
-        and further_summary(result)
-    ):
-        yield Fact("besides", further_summary(result))
+    further = further_summary(result)
+    if further and result.is_finding and result.verdict is Verdict.VIOLATED:
+        yield Fact("besides", further)
 
 
 def _counterexample(found: Counterexample) -> Iterator[Fact]:
@@ -233,9 +235,9 @@ def evidence_facts(
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
-        if name not in IN_STATEMENTS or not contains_phrase(
-            already_shown, value.partition(" (")[0]
-        ):
+        number_alone = value.partition(" (")[0]
+        is_repeated = contains_phrase(already_shown, number_alone)
+        if name not in IN_STATEMENTS or not is_repeated:
             yield name, value
 
 
@@ -271,7 +273,9 @@ def _evidence_facts(
         yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
     # With δ, an exact ε is that of pure DP, and not that of the claim.
     if exact.exact_epsilon is not None:
-        pure = "pure " if claim is not None and claim.delta else ""
+        pure = ""
+        if claim is not None and claim.delta:
+            pure = "pure "
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
     worst_pair = getattr(given, "worst_pair", None)
     if worst_pair not in (None, pair):
@@ -317,7 +321,9 @@ def contains_phrase(text: str, part: str) -> bool:
 
 
 def _confirmation(confirmation: Confirmation) -> str:
-    outcome = "confirmed" if confirmation.confirmed else "not confirmed"
+    outcome = "not confirmed"
+    if confirmation.confirmed:
+        outcome = "confirmed"
     wealth = numbers.e_value(confirmation.log_e_value)
     return (
         f"{outcome} after {number(confirmation.calls)} calls (e-value {wealth}, α = "
@@ -396,7 +402,9 @@ def plain(value: object) -> str:
     if value is None:
         return MISSING
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):

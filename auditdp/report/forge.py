@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import AuditResult, ClaimRecord, RunRecord
-from auditdp.report.facts import CODE, SPELLED_OUT, facts
+from auditdp.report.facts import CODE, SPELLED_OUT, Fact, facts
 from auditdp.report.guesses import SIGNS
 from auditdp.report.machine_readable import (
     Judged,
@@ -130,10 +131,14 @@ def pull_request(
 def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> str:
     counts = Counter(item.level for item in audits)
     weaker, accepted = counts[Level.REGRESSED], counts[Level.ACCEPTED]
-    beside = [f"▼ {weaker:,} weaker"] if weaker else []
+    beside = []
+    if weaker:
+        beside = [f"▼ {weaker:,} weaker"]
     beside += [count(accepted, "accepted finding")] if accepted else []
     findings = counts[Level.FINDING]
-    new = "new " if with_baseline else ""
+    new = ""
+    if with_baseline:
+        new = "new "
     return "✕ " * bool(findings) + headline(record, *beside, findings=findings, new=new)
 
 
@@ -180,23 +185,34 @@ def _item(item: Judged) -> list[str]:
     result = item.result
     audit = markdown_code(item.audit)
     if item.level is Level.UNDECIDED:
-        verdict = result.verdict.value if result else ""
+        verdict = ""
+        if result:
+            verdict = result.verdict.value
         why = markdown(shorten(" ".join(item.reasons), LONG))
         return [f"- {audit} {verdict}: {why}", ""]
     where = place(result)
-    at = f" at {markdown_code(f'{where.file}:{where.line}')}" if where else ""
+    at = ""
+    if where:
+        at = f" at {markdown_code(f'{where.file}:{where.line}')}"
     lines = [f"**{audit}**{at}", ""]
     lines += [f"- {markdown(shorten(reason, LONG))}" for reason in item.reasons]
-    spelled_out = facts(result) if result and item.level is Level.FINDING else ()
-    for fact in spelled_out:
-        if fact.label in SPELLED_OUT:
-            written = markdown_code if fact.label in CODE else markdown
-            # Commands and pairs as Python are copied, so they are not cut.
-            is_whole = fact.label in ("reproduce", "next", "as Python")
-            text = fact.text if is_whole else shorten(fact.text, LONG)
-            rows = text.splitlines() if fact.label == "as Python" else [text]
-            lines += [f"- {fact.label}: {written(row)}" for row in rows]
+    if result is not None and item.level is Level.FINDING:
+        lines += chain.from_iterable(map(_spelled_out, facts(result)))
     return [*lines, ""]
+
+
+def _spelled_out(fact: Fact) -> list[str]:
+    if fact.label not in SPELLED_OUT:
+        return []
+    # Commands and pairs as Python are copied, so they are not cut.
+    if fact.label == "as Python":
+        return [f"- as Python: {markdown_code(row)}" for row in fact.text.splitlines()]
+    if fact.label in ("reproduce", "next"):
+        return [f"- {fact.label}: {markdown_code(fact.text)}"]
+    text = shorten(fact.text, LONG)
+    if fact.label in CODE:
+        return [f"- {fact.label}: {markdown_code(text)}"]
+    return [f"- {fact.label}: {markdown(text)}"]
 
 
 def _row(result: AuditResult) -> list[str]:

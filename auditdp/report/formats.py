@@ -55,7 +55,9 @@ class Format:
         Raises:
             ConfigurationError: If there is such a file.
         """
-        content = content_of(path) if path.is_file() else b""
+        content = b""
+        if path.is_file():
+            content = content_of(path)
         # The doctype of HTML may be in capitals.
         begins = content.lstrip().lower().startswith(self.begins.lower())
         if content.strip() and not (begins and self.holds in content):
@@ -123,6 +125,7 @@ def render(
         ConfigurationError: If there is no such format.
     """
     chosen = format_of(name)
+    # Each format takes some of the options.
     options = {"colour": colour, "width": width, "differences": differences}
     taken = {option: options[option] for option in chosen.takes}
     return str(resolve_name(chosen.writer)(record, **taken))

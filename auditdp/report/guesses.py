@@ -130,7 +130,9 @@ def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]])
     # The best guess is the likelier input.
     wrong = min(first, second) / total
     may = _wrong(statements[0][0])
-    return f"Whoever sees this output {_against(wrong, may)}." if wrong < may else ""
+    if wrong < may:
+        return f"Whoever sees this output {_against(wrong, may)}."
+    return ""
 
 
 def _from_guesses(
@@ -161,7 +163,9 @@ def _from_guesses(
         percent = number(100 * bets / calls, 2)
         percent = "more than 99" if percent == "100" else percent
         each = f"one of the most telling outputs ({percent}% of all)"
-    together = ", over all of them together" if beyond else ""
+    together = ""
+    if beyond:
+        together = ", over all of them together"
     return (
         f"Whoever sees {each} guesses rightly {_of_100(share, cap)} times of 100 {WHICH} "
         f"({number(right)} of {number(bets)} guesses on fresh calls{together}); the claim "
@@ -203,7 +207,9 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
     claimed = level(claim)
     if lower is None or claimed is None or claim is None or lower <= claimed:
         return ""
-    sure = "proved" if lead.known.proves else "a certified bound"
+    sure = "a certified bound"
+    if lead.known.proves:
+        sure = "proved"
     if claim.parameter == "epsilon" and not claim.delta:
         against = _against(
             _wrong(lower), _wrong(claimed), up=False, after=" after any output"
@@ -230,7 +236,9 @@ def _against(
     written.
     """
     if max(wrong, may) > 0.005:
-        least = "at least " if up is not None and wrong > 0 else ""
+        least = ""
+        if up is not None and wrong > 0:
+            least = "at least "
         often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
         limit = f"{_of_100(1 - may, 1 - wrong)}{after}"
         return f"guesses {often} {WHICH}; the claim allows {limit}"
@@ -479,7 +487,9 @@ def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
     """Return the cells of each line with noise."""
     cells = []
     for row in lines:
-        place = f"{row.file}:{row.line}" if row.line else "unknown"
+        place = "unknown"
+        if row.line:
+            place = f"{row.file}:{row.line}"
         losses = [
             "not understood" if value is None else number(value)
             for value in (row.loss, row.share)

@@ -28,7 +28,7 @@ from xml.etree import ElementTree
 from auditdp import __version__
 from auditdp.numerics.rounding import outwards
 from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
-from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
+from auditdp.record.results import AuditResult, Place, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.report import numbers, terminal
 from auditdp.report.facts import SPELLED_OUT, facts
@@ -93,7 +93,9 @@ def judged(
     for name, kinds in by_audit.items():
         if kinds.keys() - {Kind.NOT_RUN}:
             texts = _regressions(kinds)
-            level = Level.REGRESSED if texts else Level.FINE
+            level = Level.FINE
+            if texts:
+                level = Level.REGRESSED
             audits.append(Judged(name, level, tuple(texts), None))
     return audits
 
@@ -155,7 +157,9 @@ def message(item: Judged) -> str:
         for fact in facts(result):
             # The reasons of an unconfirmed refutation are its facts.
             if fact.label in SPELLED_OUT and fact.text not in lines[0]:
-                gap = "\n" if fact.label == "as Python" else " "
+                gap = " "
+                if fact.label == "as Python":
+                    gap = "\n"
                 label = fact.label[0].upper() + fact.label[1:]
                 lines.append(f"{label}:{gap}{fact.text}")
     return "\n".join(lines)
@@ -343,13 +347,15 @@ def rule_of(item: Judged) -> str:
         return "unconfirmed"
     if item.level is Level.REGRESSED or result is None:
         return "weaker"
-    if result.verdict is not DECLARABLE.get(result.expected):
+    if result.verdict is not result.declared:
         if result.verdict is Verdict.VIOLATED:
             return "violated"
         if result.verdict is Verdict.MISCALIBRATED:
             return "miscalibrated"
     missed = result.is_finding and not result.surviving_controls
-    return "missed" if missed else "toothless"
+    if missed:
+        return "missed"
+    return "toothless"
 
 
 def _result(item: Judged) -> dict[str, Any]:
@@ -357,7 +363,9 @@ def _result(item: Judged) -> dict[str, Any]:
     rule = rule_of(item)
     # Lines and numbers change between runs, and the rule of an audit does not.
     fingerprint = hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
-    level = "warning" if item.level is Level.REGRESSED else "error"
+    level = "error"
+    if item.level is Level.REGRESSED:
+        level = "warning"
     content: dict[str, Any] = {
         "ruleId": f"auditdp/{rule}",
         "ruleIndex": list(RULES).index(rule),

@@ -22,7 +22,9 @@ def between(before: str, text: object, after: str = "") -> str:
     >>> between(" (", "1-DP", ")"), between(" (", None, ")")
     (' (1-DP)', '')
     """
-    return f"{before}{text}{after}" if text else ""
+    if text:
+        return f"{before}{text}{after}"
+    return ""
 
 
 def as_float(value: object) -> float | None:
@@ -33,7 +35,9 @@ def as_float(value: object) -> float | None:
         result = float(value)
     except ValueError:
         return None
-    return None if math.isnan(result) else result
+    if math.isnan(result):
+        return None
+    return result
 
 
 def number(value: object, digits: int = 4) -> str:
@@ -50,7 +54,9 @@ def number(value: object, digits: int = 4) -> str:
     if exact is None:
         return MISSING
     if math.isinf(exact):
-        return "∞" if exact > 0 else "−∞"
+        if exact > 0:
+            return "∞"
+        return "−∞"
     return _write(significant(exact, digits))
 
 
@@ -89,12 +95,16 @@ def level(claim: ClaimRecord | None) -> float | None:
 
 def symbol(claim: ClaimRecord | None) -> str:
     """Return the letter of the parameter that the bounds of an audit are about."""
-    return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
+    if claim is not None:
+        return SYMBOLS.get(claim.parameter, "ε")
+    return "ε"
 
 
 def at_delta(claim: ClaimRecord | None) -> str:
     """Return the δ of a claim, as words after an ε; empty without δ."""
-    return f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
+    if claim is not None and claim.delta:
+        return f" at δ = {number(claim.delta)}"
+    return ""
 
 
 def interval(
@@ -126,7 +136,9 @@ def interval(
         text = f"{least} {'<' if is_strict else '≤'} {letter}"
     if high is not None:
         text += f" ≤ {bound(high, up=True, against=claimed)}"
-    return MISSING if text == letter else text
+    if text == letter:
+        return MISSING
+    return text
 
 
 def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
@@ -156,9 +168,13 @@ def e_value(log_e_value: object) -> str:
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
     # The fraction of a larger logarithm has no digit left.
-    rest = log - exponent * math.log(10) if abs(log) <= 1e12 else 0.0
+    rest = 0.0
+    if abs(log) <= 1e12:
+        rest = log - exponent * math.log(10)
     mantissa = f"{math.exp(rest):.1f}"
-    return f"1.0e{exponent + 1}" if mantissa == "10.0" else f"{mantissa}e{exponent}"
+    if mantissa == "10.0":
+        return f"1.0e{exponent + 1}"
+    return f"{mantissa}e{exponent}"
 
 
 def duration(seconds: object) -> str:
@@ -177,13 +193,17 @@ def duration(seconds: object) -> str:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s"
 
 
 def _write(value: Decimal) -> str:
     if value == 0:
         return "0"
-    sign = "−" if value < 0 else ""
+    sign = ""
+    if value < 0:
+        sign = "−"
     if not -4 <= value.adjusted() < 9:
         mantissa, _, exponent = f"{abs(value):.3e}".partition("e")
         return f"{sign}{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"

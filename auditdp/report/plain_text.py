@@ -105,7 +105,9 @@ def markdown_code(text: str) -> str:
     # A fence that is longer than every run of backticks ends at none of them.
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
-    return f"{fence} {line} {fence}" if longest or not line else f"{fence}{line}{fence}"
+    if longest or not line:
+        return f"{fence} {line} {fence}"
+    return f"{fence}{line}{fence}"
 
 
 def workflow(text: str) -> str:

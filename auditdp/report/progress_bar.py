@@ -135,7 +135,9 @@ class Watch:
         names = [name.rpartition("::")[2] for name in self._waiting[: self._workers]]
         if names and not self._is_narrow:
             listed = ", ".join(shorten(printable(name), 30) for name in names[:2])
-            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            more = ""
+            if len(names) > 2:
+                more = f" and {len(names) - 2} more"
             parts.append(f"running {listed}{more}")
         return " · ".join(parts)
 

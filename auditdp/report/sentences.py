@@ -13,7 +13,7 @@ from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
 from auditdp.record.differences import EXPECTED_POWER
-from auditdp.record.results import DECLARABLE, AuditResult, Evidence, RunRecord, Verdict
+from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict
 from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
@@ -46,7 +46,9 @@ BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 
 def outcome_words(key: Standing, audits: int) -> str:
     """Return the words after a number of audits, of which the first may be singular."""
-    return re.sub(r"^(\w+)s\b", r"\1", key.value) if audits == 1 else key.value
+    if audits == 1:
+        return re.sub(r"^(\w+)s\b", r"\1", key.value)
+    return key.value
 
 
 def standing(result: AuditResult) -> Standing:
@@ -106,14 +108,17 @@ def headline(
 
 def verdict_label(result: AuditResult) -> str:
     """Return the verdict, with 'as declared' for a declared fault that was found."""
-    declared = DECLARABLE.get(result.expected)
-    return str(result.verdict) + " as declared" * (result.verdict is declared)
+    if result.verdict is result.declared:
+        return f"{result.verdict} as declared"
+    return str(result.verdict)
 
 
 def role(result: AuditResult) -> str:
     """Return the name of an audit's colour; a declared fault is certified."""
     as_declared = standing(result) in AS_DECLARED
-    verdict = Verdict.CERTIFIED if as_declared else result.verdict
+    verdict = result.verdict
+    if as_declared:
+        verdict = Verdict.CERTIFIED
     return verdict.value.lower().replace("_", "-")
 
 
@@ -122,7 +127,7 @@ def reasons(result: AuditResult) -> list[str]:
     if not result.is_finding:
         return []
     sentences = []
-    undeclared = result.verdict is not DECLARABLE.get(result.expected)
+    undeclared = result.verdict is not result.declared
     if result.verdict is Verdict.VIOLATED and undeclared:
         sentences.append(
             "The claim is violated, and the audit does not declare that it is."
@@ -151,16 +156,17 @@ def undecided(result: AuditResult) -> str:
 
 def missed_declaration(result: AuditResult) -> list[str]:
     """Return a sentence if the audit declares a fault that it did not find."""
-    declared = DECLARABLE.get(result.expected)
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
-    if declared is None or declared in verdicts:
+    if result.declared in (None, *verdicts):
         return []
     return [f"A {result.expected} is declared here, and it was not found."]
 
 
 def further_summary(result: AuditResult) -> str:
     """Return the part of the summary after the statement of the leading evidence."""
-    statement = result.leading.statement if result.leading else ""
+    statement = ""
+    if result.leading:
+        statement = result.leading.statement
     if not statement or not result.summary.startswith(statement):
         return ""
     return result.summary.removeprefix(statement).lstrip(";. ")
@@ -196,14 +202,18 @@ def unconfirmed(result: AuditResult) -> list[str]:
 def unrepeated_summary(result: AuditResult) -> list[str]:
     """Return the summary, unless it is the statement of an evidence that refutes."""
     statements = [evidence.statement for evidence in result.refuting]
-    return [] if result.summary in statements else [result.summary]
+    if result.summary in statements:
+        return []
+    return [result.summary]
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
     """Return up to five audits of a second or more, unless they are all of the run."""
     ordered = sorted(record.results, key=lambda result: -result.seconds)
     slow = [result for result in ordered if result.seconds >= 1][:5]
-    return slow if len(record.results) > len(slow) else []
+    if len(record.results) > len(slow):
+        return slow
+    return []
 
 
 def surviving(result: AuditResult) -> list[str]:
@@ -211,8 +221,12 @@ def surviving(result: AuditResult) -> list[str]:
     sentences = []
     for control in result.controls:
         if control.survived:
-            calls = f" after {count(control.calls, 'call')}" if control.calls else ""
-            statement = f": {control.statement}" if control.statement else "."
+            calls = ""
+            if control.calls:
+                calls = f" after {count(control.calls, 'call')}"
+            statement = "."
+            if control.statement:
+                statement = f": {control.statement}"
             sentences.append(
                 f"{control.name} ended {control.verdict}{calls}{statement}"
             )
@@ -284,7 +298,9 @@ def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
     nothing bounds the loss of that one from above.
     """
     sentences = []
-    pair = result.counterexample.pair if result.counterexample else None
+    pair = None
+    if result.counterexample:
+        pair = result.counterexample.pair
     for evidence in result.evidence:
         counts = evidence.details
         if not isinstance(counts, CountingDetails):
@@ -394,8 +410,9 @@ def run_meaning(record: RunRecord) -> str:
     """
     left_out = []
     for audits, ended in unseen(record):
-        was = "was " if audits == 1 else "were "
-        verb = was if ended == "skipped" else ""
+        verb = ""
+        if ended == "skipped":
+            verb = "was " if audits == 1 else "were "
         left_out.append(f"{count(audits, 'audit')} {verb}{ENDED[ended]}")
     nothing = ""
     if left_out:
@@ -425,7 +442,9 @@ def run_meaning(record: RunRecord) -> str:
         sentences.append(f"{assured[:1].upper()}{assured[1:]}.")
     open_audits = sum(result.is_undecided for result in record.results)
     if open_audits:
-        verb = "is" if open_audits == 1 else "are"
+        verb = "are"
+        if open_audits == 1:
+            verb = "is"
         audits_text = count(open_audits, "audit")
         sentences.append(f"{audits_text} {verb} undecided with so few calls.")
     return " ".join([*sentences, nothing]).rstrip()
@@ -453,7 +472,9 @@ def assurance(record: RunRecord) -> str:
     seeing = len(powered) - len(blind)
     if seeing:
         audits = count(seeing, "audit").removeprefix("1 ")
-        which = "these" if seeing > 1 else "this"
+        which = "this"
+        if seeing > 1:
+            which = "these"
         if blind:
             which = "the other"
         parts.append(

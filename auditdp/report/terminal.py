@@ -117,7 +117,9 @@ def short(result: AuditResult) -> str:
 
 def key_numbers(result: AuditResult) -> str:
     """Return claim, bounds, calls and time of a result, as far as it has them."""
-    parts = [f"{result.claim.text} claimed"] if result.claim else []
+    parts = []
+    if result.claim:
+        parts = [f"{result.claim.text} claimed"]
     if bounds(result) != MISSING:
         parts.append(f"{bounds(result)} found")
     if result.calls:
@@ -140,9 +142,13 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for row in _title(record):
         text.append(textwrap.fill(row, width) + "\n", style="bold")
     for key, audits in counts.items():
-        words = outcome_words(key, audits) if record.audited or audits else "audited"
+        words = "audited"
+        if record.audited or audits:
+            words = outcome_words(key, audits)
         row = textwrap.fill(f"{audits:>6,}  {words}", width, drop_whitespace=False)
-        style = STYLES[key] if audits else calm
+        style = calm
+        if audits:
+            style = STYLES[key]
         text.append(row + "\n", style=style)
     text.append("\n")
     for label, value in _about(record).items():
@@ -173,6 +179,7 @@ def _about(record: RunRecord) -> dict[str, str]:
     mutations = [each.mutation for each in record.results if each.mutation is not None]
     if mutations:
         rows["mutants"] = mutation_score(*mutations)
+    # Times are aligned with each other.
     times = [(duration(each.seconds), printable(each.id)) for each in slowest(record)]
     widest = max([7, *(len(time) for time, _ in times)])
     rows["slowest"] = "\n".join(f"{time:<{widest}} {name}" for time, name in times)
@@ -192,9 +199,12 @@ def _about(record: RunRecord) -> dict[str, str]:
 def _headline(result: AuditResult, width: int) -> Text:
     """Return verdict, id and numbers: the numbers in columns, on the right."""
     label = verdict_label(result)
-    claim = printable(result.claim.text) if result.claim else MISSING
-    interval = bounds(result) if result.claim else MISSING
-    calls = count(result.calls, "call") if result.calls else MISSING
+    claim, interval, calls = MISSING, MISSING, MISSING
+    if result.claim:
+        claim = printable(result.claim.text)
+        interval = bounds(result)
+    if result.calls:
+        calls = count(result.calls, "call")
     time = duration(result.seconds)
     text = Text().append(label, style=STYLES[standing(result)])
     text.append(f"{label:<13} {printable(result.id)}".removeprefix(label))
@@ -237,7 +247,9 @@ def _note(fact: Fact, width: int, *, indent: int = INDENT) -> Text:
             lines.append(paragraph)
             continue
         # The rows of a table are indented, and their continuation more than they are.
-        hanging = "    " if paragraph[:1] == " " and room > 3 * INDENT else ""
+        hanging = ""
+        if paragraph[:1] == " " and room > 3 * INDENT:
+            hanging = "    "
         lines += textwrap.wrap(paragraph, room, subsequent_indent=hanging) or [""]
     note = Text().append(" " * indent + f"{fact.label:<{LABEL - 1}} ", style="dim")
     return note.append(start.join(lines), style=fact.tone or "none")
@@ -265,6 +277,7 @@ def _write(text: Text, colour: bool) -> str:
     """Return the text, with ANSI colours or without; its lines are wrapped already."""
     if not colour:
         return without_commands(text.plain)
+    # Rich would query the terminal for properties that are not given.
     console = Console(
         file=io.StringIO(), force_terminal=True, color_system="standard", width=10_000
     )

@@ -43,9 +43,9 @@ from auditdp.record.results import (
 )
 from auditdp.report.formats import FORMATS, render
 from auditdp.report.html.drawings import drawing, inputs
-from auditdp.report.plain_text import graphs
 from auditdp.runner.log import Log
 from auditdp.runner.run_record import read_log, scan_log, scan_record
+from audits.ledger.pages import graphs
 from tests.adversary.records import record, text_in, with_digests, without_digests
 
 ID = "audits/audit_a.py::b"

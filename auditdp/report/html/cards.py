@@ -142,7 +142,9 @@ class EvidenceView:
 def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceView]:
     """Return the evidence of an audit for its page, with or without plots."""
     claim = result.claim
-    pair = result.counterexample.pair if result.counterexample else ""
+    pair = ""
+    if result.counterexample:
+        pair = result.counterexample.pair
     is_pure = claim and claim.parameter == "epsilon" and not claim.delta
     views = []
     for evidence in result.evidence:
@@ -155,7 +157,9 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
         facts = evidence_facts(evidence, claim, already_shown=stated, pair=pair)
         if result.summary.startswith(statement):
             statement = ""
-        drawn = list(_plots(evidence, claim)) if is_drawn else []
+        drawn = []
+        if is_drawn:
+            drawn = list(_plots(evidence, claim))
         assumptions = _assumptions(evidence, claim)
         view = EvidenceView(evidence, statement, list(facts), assumptions, drawn)
         views.append(view)
@@ -163,11 +167,14 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
 
 
 def _assumptions(evidence: Evidence, claim: ClaimRecord | None) -> list[str]:
-    adjacency = claim.adjacency if claim else ""
+    adjacency = ""
+    if claim:
+        adjacency = claim.adjacency
     stated = f"scope: {evidence.statement}; neighbours: {adjacency}"
     unstated = []
     for text in evidence.assumptions:
         head, _, rest = text.partition(": ")
+        # The statement has the scope, and the claim the neighbours.
         if head not in ("scope", "neighbours") or not contains_phrase(stated, rest):
             unstated.append(text)
     return unstated
@@ -187,7 +194,9 @@ def _plots(
         caption = CURVE
     elif isinstance(given, EstimationDetails):
         image = figures.classes(given)
-        crossed = VARIANCE if given.margin is None else BIAS
+        crossed = BIAS
+        if given.margin is None:
+            crossed = VARIANCE
         caption = f"By class of inputs, with intervals. {crossed}"
     if image is not None:
         yield image, caption

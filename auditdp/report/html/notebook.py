@@ -80,7 +80,9 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
         axes.plot(interval.mark, 0, "o", color=shade, markersize=9)
         if interval.detectable is not None:
             axes.plot(interval.detectable, 0, "|", color=shade, markersize=16)
-    claim = result.claim.text if result.claim else MISSING
+    claim = MISSING
+    if result.claim:
+        claim = result.claim.text
     text = printable(f"{text}, claimed {claim}")
     axes.set_title(text, color=shade, fontsize=10, loc="left", parse_math=False)
     return axes

@@ -250,7 +250,9 @@ def environment() -> Environment:
 
 def _printable(value: object) -> str:
     # Markup is a str that is escaped already.
-    return value if isinstance(value, Markup) else printable(str(value), keep="\n")
+    if isinstance(value, Markup):
+        return value
+    return printable(str(value), keep="\n")
 
 
 def _moment(text: str) -> str:
@@ -271,6 +273,8 @@ def _paragraphs(text: str) -> list[Markup]:
 
 def coded(text: str) -> Markup:
     """Return a text, escaped, with the parts in single or double backticks as code."""
+    # Backticks are not special in HTML, so the text is escaped before its code is
+    # marked.
     written = str(escape(printable(text, keep="\n")))
     return Markup(re.sub(r"(``?)([^`]+)\1", r"<code>\2</code>", written))
 
@@ -296,7 +300,9 @@ def paper(source: str) -> str:
     'Sajadmanesh et al. 2023'
     """
     match = _PAPER.search(source)
-    return f"{match[1]} {match[2]}" if match else NO_PAPER
+    if match:
+        return f"{match[1]} {match[2]}"
+    return NO_PAPER
 
 
 def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:

@@ -65,9 +65,7 @@ _STYLE: Any = {
     "svg.hashsalt": "auditdp",
     "svg.fonttype": "none",
     "text.parse_math": False,
-    "axes.unicode_minus": True,
     "font.size": 11,
-    "axes.labelsize": 11,
     "axes.labelcolor": COLOURS["soft"],
     "axes.edgecolor": COLOURS["soft"],
     "axes.linewidth": 0.8,
@@ -79,13 +77,10 @@ _STYLE: Any = {
     "grid.linewidth": 0.7,
     "xtick.color": COLOURS["soft"],
     "ytick.color": COLOURS["soft"],
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
     "xtick.bottom": False,
     "ytick.left": False,
     "text.color": COLOURS["ink"],
     "legend.frameon": False,
-    "legend.fontsize": 11,
     "lines.solid_capstyle": "butt",
 }
 
@@ -142,7 +137,9 @@ def log_ticks(
     exponents = range(first, last + 1, max(1, (last - first) // 6))
     ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
-    axis = axes.xaxis if name == "x" else axes.yaxis
+    axis: Axis = axes.yaxis
+    if name == "x":
+        axis = axes.xaxis
     if len(inside) < 2:
         inside = [low, high]
     axis.set_major_locator(FixedLocator(inside))
@@ -318,7 +315,9 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
 
 
 def _set_ticks(axes: Axes, name: str, logarithmic: bool) -> None:
-    axis = axes.xaxis if name == "x" else axes.yaxis
+    axis: Axis = axes.yaxis
+    if name == "x":
+        axis = axes.xaxis
     if not logarithmic:
         plain_ticks(axis, 5)
         return
@@ -342,7 +341,9 @@ def classes(estimation: EstimationDetails) -> Markup | None:
     if ratios:
         label = "variance of the estimates / bound"
         title = "Variance over its bound"
-    centre = 1.0 if ratios else 0.0
+    centre = 0.0
+    if ratios:
+        centre = 1.0
     margin = estimation.margin
     with drawing():
         figure, axes = new_axes(WIDTH, 62 + 22 * len(rows), left=112)
@@ -436,7 +437,9 @@ Row = tuple[str, float, float, float]
 def _class_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and its bias between the ends of its interval."""
     values = (row.low - row.truth, row.mean - row.truth, row.high - row.truth)
-    return (row.name, *values) if all(map(math.isfinite, values)) else None
+    if all(map(math.isfinite, values)):
+        return (row.name, *values)
+    return None
 
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
@@ -445,4 +448,6 @@ def _ratio_row(row: ClassOfInputs) -> Row | None:
     if not limit:
         return None
     values = (row.variance_low / limit, row.variance / limit, row.variance_high / limit)
-    return (row.name, *values) if all(map(math.isfinite, values)) else None
+    if all(map(math.isfinite, values)):
+        return (row.name, *values)
+    return None
