@@ -1,12 +1,12 @@
 """Orders and samples of records on an input that has one record more, or one fewer.
 
-A replay may have any draw that has the law of the other input, jointly with the recorded
-draw; the less it differs from that, the less it moves. Without a record, an order keeps the
-order of the others. A further record comes in at the place that it has in a fresh order. In
-a sample without replacement, a record that is not in the sample, drawn afresh, takes the
-place of a missing one; a further record takes the place that it has in a fresh sample, if
-it is in that. Draws with replacement do so one by one. Each result is uniform on the one
-input if the recorded draw is uniform on the other.
+A replay may have any draw that has the law of the other input, jointly with the
+recorded draw; the less it differs from that, the less it moves. Without a record, an
+order keeps the order of the others. A further record comes in at the place that it has
+in a fresh order. In a sample without replacement, a record that is not in the sample,
+drawn afresh, takes the place of a missing one; a further record takes the place that it
+has in a fresh sample, if it is in that. Draws with replacement do so one by one. Each
+result is uniform on the one input if the recorded draw is uniform on the other.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
     elif kept.shape != drawn.shape:
         return fresh
     # Records behind the place have another number on the other input.
-    gone = np.zeros(kept.shape, bool) if more else kept == place
-    kept = np.where(kept >= place if more else kept > place, kept + difference, kept)
+    gone = (kept == place) & (not more)
+    kept = np.where((kept >= place) & ~gone, kept + difference, kept)
     if family == "permutation" and more:
         kept = np.insert(kept, int(np.argmax(drawn == place)), place)
     elif family == "permutation":
@@ -59,4 +59,6 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
         kept = np.where(gone, drawn, kept)
     if hasattr(fresh, "detach"):
         return fresh.new_tensor(kept)
-    return kept.astype(drawn.dtype) if ndim(fresh) else type(fresh)(kept)
+    if ndim(fresh):
+        return kept.astype(drawn.dtype)
+    return type(fresh)(kept)

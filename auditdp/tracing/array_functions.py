@@ -1,17 +1,18 @@
-"""The rules by which functions of numpy and of torch are applied to noise, by the name of the function.
+"""Rules that apply functions of numpy and of torch to noise, by the function's name.
 
-A function without a rule, or a rule that does not follow the noise, gets ordinary numbers, and the trace states so.
-Functions of one name do the same in both libraries, up to the names of their options, which the rules pass on.
+A function without a rule, or a rule that does not follow the noise, gets ordinary
+numbers, and the trace states so. Functions of one name do the same in both libraries,
+up to the names of their options, which the rules pass on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import COMPARISONS as COMPARED
 from auditdp.tracing.alignment import compare, largest, searched
 from auditdp.tracing.linear_forms import (
     clipped,
@@ -23,6 +24,7 @@ from auditdp.tracing.linear_forms import (
 )
 from auditdp.tracing.mixed_values import gathered, linear
 from auditdp.tracing.noise import (
+    COMPARISONS,
     RULES,
     Call,
     Noise,
@@ -45,9 +47,6 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("multiply", "mul"), multiplied),
     **dict.fromkeys(("divide", "true_divide", "div"), divided),
 }
-COMPARISONS = dict(zip(("lt", "le", "gt", "ge"), COMPARED, strict=True))
-COMPARISONS |= {name: name for name in COMPARED}
-"""The name in numpy of each comparison of numpy or torch."""
 LAYING = frozenset(
     (
         "array_split",
@@ -137,19 +136,24 @@ GATHERING: dict[str, tuple[int, ...]] = {
     "insert": (0, 2),
     "where": (1, 2),
 }
-"""Functions that put entries of several arrays into one: the places of these arrays among
-the arguments, or () if the first argument is the list of them."""
+"""Functions that put entries of several arrays into one.
+
+The value is the places of these arrays among the arguments, or () if the first argument
+is the list of them.
+"""
 
 
 Unary = Callable[[Noise, Call], Any]
 
 
 def _unary(*names: str) -> Callable[[Unary], Unary]:
-    """Add a rule, under several names, of functions whose first argument is the noise."""
+    """Return a decorator that adds a rule of functions of noise, by their names."""
 
     def add(rule: Unary) -> Unary:
         def of_noise(call: Call) -> Any:
-            return None if call.noise is None else rule(call.noise, call)
+            if call.noise is None:
+                return None
+            return rule(call.noise, call)
 
         RULES.update(dict.fromkeys(names, of_noise))
         return rule
@@ -172,20 +176,27 @@ def _comparison(name: str) -> Rule:
 
 
 RULES.update({name: _operator(compute) for name, compute in ARITHMETIC.items()})
-RULES.update({name: _comparison(of_numpy) for name, of_numpy in COMPARISONS.items()})
+for _torch_name, _name in COMPARISONS.items():
+    RULES |= dict.fromkeys((_torch_name, _name), _comparison(_name))
 RULES["positive"] = _operator(lambda noise: noise)
 
 
 @_unary("negative", "neg")
 def _negative(noise: Noise, call: Call) -> Any:
-    offset = None if noise.offset is None else -noise.offset
-    terms = scaled(noise.terms, -1.0)
-    return Noise(noise.run, call.of(noise.value), terms, offset, noise.site)
+    made = noise.copied(call.of(noise.value))
+    made.terms = scaled(noise.terms, -1.0)
+    if noise.offset is not None:
+        made.offset = -noise.offset
+    return made
 
 
 @_unary(*LAYING)
 def _laid(noise: Noise, call: Call) -> Any:
-    return noise.laid(call.of) if hasattr(noise.value, "reshape") else None
+    # The view of a tensor as another type reads its bytes as other numbers.
+    as_type = any(type(other).__name__ == "dtype" for other in call.given[1:])
+    if as_type or not hasattr(noise.value, "reshape"):
+        return None
+    return noise.laid(call.of)
 
 
 @_unary(*COPYING)
@@ -194,6 +205,7 @@ def _copied(noise: Noise, call: Call) -> Any:
 
 
 def _linear(call: Call) -> Any:
+    # A product of two arrays of noise is linear in neither of them.
     places = [k for k, argument in enumerate(call.given) if type(argument) is Noise]
     if len(places) != 1 or "out" in call.options:
         return None
@@ -211,6 +223,8 @@ RULES.update(dict.fromkeys(LINEAR, _linear))
 
 @_unary("sum")
 def _sum(noise: Noise, call: Call) -> Any:
+    # With a term for each entry, the sum of any family has a law with a name, and
+    # differences that cancel are found. Longer sums have to be Gaussian.
     is_short = ndim(noise.value) == 1 and len(noise.value) <= MAX_TERMS
     if is_short and call.is_of_one:
         terms = tuple(term for entry in noise for term in entry.terms)
@@ -219,7 +233,9 @@ def _sum(noise: Noise, call: Call) -> Any:
             offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
         return Noise(noise.run, call.of(noise.value), terms, offset)
     found = _linear(call)
-    return call.of(noise.settle("is summed")) if found is None else found
+    if found is None:
+        return call.of(noise.settle("is summed"))
+    return found
 
 
 def _gathering(places: tuple[int, ...]) -> Rule:
@@ -243,8 +259,9 @@ def _gathering(places: tuple[int, ...]) -> Rule:
                 arguments[place] = part
             return call.function(*arguments, **call.options)
 
-        parts = [call.given[k] for k in places] if places else call.given[0]
-        return gathered(parts, gather)
+        if not places:
+            return gathered(call.given[0], gather)
+        return gathered([call.given[k] for k in places], gather)
 
     return rule
 
@@ -254,28 +271,34 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
-    found = rounded(noise, call.of(noise.value)) if call.is_of_one else None
-    return call.of(noise.settle("is rounded")) if found is None else found
+    found = None
+    if call.is_of_one:  # rounded to whole numbers, and not to digits
+        found = rounded(noise, call.of(noise.value))
+    if found is None:
+        return call.of(noise.settle("is rounded"))
+    return found
 
 
-@_unary("abs", "absolute")
-def _folded(noise: Noise, call: Call) -> Any:
-    return folded(noise, call.function)
+def _changed(change: Callable[[Noise, Any], Any]) -> Rule:
+    """Return the rule of a function of one number that changes the law of noise."""
+
+    def rule(call: Call) -> Any:
+        if call.noise is None or not call.is_of_one:
+            return None
+        return change(call.noise, call.function)
+
+    return rule
 
 
-@_unary("sign")
-def _sign(noise: Noise, call: Call) -> Any:
-    return sign_of(noise, call.function) if call.is_of_one else None
-
-
-@_unary("log")
-def _logarithm(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function) if call.is_of_one else None
-
-
-@_unary("log1p")
-def _logarithm_plus_one(noise: Noise, call: Call) -> Any:
-    return logarithm(noise, call.function, 1.0) if call.is_of_one else None
+# A uniform draw becomes exponential by its logarithm, and Laplace noise by its sign:
+# the way in which code without a library makes Laplace noise.
+RULES |= {
+    "log": _changed(logarithm),
+    "log1p": _changed(partial(logarithm, plus=1.0)),
+    "sign": _changed(sign_of),
+    "abs": _changed(folded),
+    "absolute": _changed(folded),
+}
 
 
 def _with_sign(call: Call) -> Any:
@@ -284,7 +307,9 @@ def _with_sign(call: Call) -> Any:
     sign = None
     if type(noise) is Noise and type(size) in (int, float):
         sign = sign_of(noise)
-    return None if sign is None else abs(size) * sign
+    if sign is None:
+        return None
+    return abs(size) * sign
 
 
 RULES["copysign"] = _with_sign
@@ -300,13 +325,17 @@ def _clipped(noise: Noise, call: Call) -> Any:
 
 @_unary("argmax")
 def _largest(noise: Noise, call: Call) -> Any:
-    is_array = isinstance(noise.value, np.ndarray)
-    return largest(*call.given, **call.options) if is_array else None
+    # The place is a number of numpy, which torch would not return.
+    if isinstance(noise.value, np.ndarray):
+        return largest(*call.given, **call.options)
+    return None
 
 
 def _searched(call: Call) -> Any:
     table, noise, *rest = call.given
-    side = call.options.get("side", rest[0] if rest else "left")
+    side = call.options.get("side", "left")
+    if rest:
+        side = rest[0]
     if type(noise) is not Noise or hasattr(noise.value, "detach"):
         return None
     if "sorter" in call.options:
@@ -321,9 +350,13 @@ RULES["searchsorted"] = _searched
 def _written(noise: Noise, call: Call) -> Any:
     """Write numbers or noise into the entries of noise."""
     key, content = call.given[1:]
-    made = overwritten(noise, content, key) if noise.settled is None else None
+    made = None
+    if noise.settled is None:
+        made = overwritten(noise, content, key)
+    # If all of it was overwritten by numbers, it is an ordinary array from here on.
     if made is not None:
-        return noise.become(made if any_of(made.law.scale) else made.value)
+        has_noise = any_of(made.law.scale)
+        return noise.become(made if has_noise else made.value)
     why = "is changed in place"
     target = noise.settle(why)
     target[placed(key, target)] = plain(content, why)
@@ -336,7 +369,7 @@ def overwritten(
     key: Any = ...,
     view: Callable[[Any], Any] = lambda array: array,
 ) -> Noise | None:
-    """Return an array or tensor once something was written into it, one of both being noise.
+    """Return noise that is an array, or a tensor, after a change of some entries.
 
     Args:
         before: The array, or noise.
@@ -354,5 +387,6 @@ def overwritten(
         view(array)[placed(key, array)] = part
         return array
 
-    is_tensor = hasattr(value_of(before), "detach")
-    return gathered([before, content], for_arrays(put) if is_tensor else put)
+    if hasattr(value_of(before), "detach"):
+        put = for_arrays(put)
+    return gathered([before, content], put)

@@ -1,9 +1,10 @@
-"""Calls of ``int`` and ``float`` in the caller's code, which leave noise what it is.
+"""Calls of ``int`` and ``float`` in the caller's code, which keep noise noise.
 
-``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) - int(rng.geometric(p))`` would lose its
-draws. While code is watched its functions have a code object in which a *call* of these two names finds another function;
-every other use of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two differ by a
-bit: a name that is loaded to be called is pushed together with a null.
+``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) -
+int(rng.geometric(p))`` would lose its draws. While code is watched its functions have a
+code object in which a *call* of these two names finds another function; every other use
+of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two
+differ by a bit: a name that is loaded to be called is pushed together with a null.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 MAX_NAMES = 127
-"""Largest number of names of a function: that of the last one fits into a byte beside the bit."""
+"""Largest number of names of a function; a larger one would not fit into 7 bits."""
 
 
 def watched_int(*arguments: Any, **keywords: Any) -> Any:
@@ -42,22 +43,27 @@ FUNCTIONS = {NAMES["int"]: watched_int, NAMES["float"]: watched_float}
 
 @lru_cache(maxsize=4096)
 def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
-    """Return code whose calls of ``int`` and ``float`` are watched; the same object if it has none.
+    """Return code whose calls of ``int`` and ``float`` are watched.
 
     Args:
         code: The code of a function.
         own: Names among these two that its module defines itself.
+
+    Returns:
+        The code; the same object if it has no such call.
     """
     constants = tuple(
         converted(part, own) if isinstance(part, CodeType) else part
         for part in code.co_consts
     )
+    # A name at the end of the table leaves the numbers of all others as they are.
     body, names = bytearray(code.co_code), list(code.co_names)
     for name, watched in NAMES.items():
         if name in own or name not in names or len(names) >= MAX_NAMES:
             continue
         called = (names.index(name) << 1) | 1
-        # An instruction takes two bytes. After EXTENDED_ARG its argument is a part of a number.
+        # An instruction takes two bytes. After EXTENDED_ARG its argument is a part of a
+        # number.
         places = [
             at
             for at in range(0, len(body), 2)

@@ -1,4 +1,4 @@
-"""The draws that entries of noise are made of: a sparse matrix of entries by entries of draws."""
+"""A sparse matrix that maps entries of draws to entries of noise."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
         rows, which = np.arange(len(index)), np.zeros(len(index), np.int64)
         draws = (term.draw,)
         parts.append(Coordinates(draws, rows, which, index, factors * scales))
-    return parts[0] if len(parts) == 1 else together(parts, [0] * len(parts))
+    if len(parts) == 1:
+        return parts[0]
+    return together(parts, [0] * len(parts))
 
 
 def together(parts: list[Coordinates], after: list[int]) -> Coordinates:

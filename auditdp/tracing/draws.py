@@ -14,7 +14,7 @@ from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
 MAX_NOISE_RANGE = 2**24
-"""Largest number of integers that a draw is among, as noise: more make seeds and names."""
+"""Largest range of integers that is noise; a wider one is of seeds and names."""
 WHOLE = -1
 """Key that stands for all entries of a draw."""
 COMPARED = " noise that was compared with a number before"
@@ -22,7 +22,7 @@ COMPARED = " noise that was compared with a number before"
 LENT = " noise that may have been changed in place"
 """Suffix of the name of a family, for noise whose numbers code may have changed."""
 SHARED = " noise that entries share"
-"""Suffix of the name of a family, for noise with one draw in sums of several entries."""
+"""Suffix of the name of a family, for one draw in sums of several entries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +40,8 @@ class WatchedDraw:
         limits: The bounds on P(U <= u) that comparisons with numbers left, by the entry
             of the draw u; under ``WHOLE`` for all entries.
         drawn: A copy of a returned array, for replays: code may change it in place.
-        is_lent: Whether code got the memory of the array, as by ``view``, so that it may
-            have changed the numbers.
+        is_lent: Whether code got the memory of the array, as by ``view``, so that it
+            may have changed the numbers.
     """
 
     number: int
@@ -58,10 +58,12 @@ class WatchedDraw:
     @property
     def numbers(self) -> Any:
         """The numbers that the sampler returned, before any change in place."""
-        return self.value if self.drawn is None else self.drawn
+        if self.drawn is None:
+            return self.value
+        return self.drawn
 
     def compared(self, index: Any) -> bool:
-        """Return whether any of some entries may have been compared with a number."""
+        """Return True if any of some entries may have been compared with a number."""
         if not self.limits or WHOLE in self.limits:
             return bool(self.limits)
         return not isinstance(index, int) or index in self.limits
@@ -75,7 +77,9 @@ class WatchedDraw:
 
     def use(self, index: Any, release: int) -> None:
         """Record that some entries go into a release."""
-        for k in np.ravel(index).tolist():
+        # A single entry is the usual case, and numpy takes long for it.
+        entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
+        for k in entries:
             self.used.setdefault(k, release)
 
 
@@ -104,18 +108,20 @@ DIFFERENCES = {
 
 
 def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
-    """Return the law of a linear form of draws, with a name alone if it is not followed.
+    """Return the law of a linear form of draws.
 
-    One term has the family of its draw. The difference of two geometric draws of one p is
-    two-sided geometric, that of two exponential ones of one scale Laplace, and that of two
-    Gumbel ones logistic; sums of Gaussian draws are Gaussian.
+    One term has the family of its draw. The difference of two geometric draws of one p
+    is two-sided geometric, that of two exponential ones of one scale Laplace, and that
+    of two Gumbel ones logistic; sums of Gaussian draws are Gaussian. Any other form has
+    a law with a name alone.
     """
     laws = [term.draw.law for term in terms]
     family = laws[0].family
-    if any(term.draw.is_lent for term in terms):
-        return NoiseLaw(f"{family}{LENT}")
-    if any(term.draw.compared(term.index) for term in terms):
-        return NoiseLaw(f"{family}{COMPARED}")
+    for term in terms:
+        if term.draw.is_lent:
+            return NoiseLaw(f"{family}{LENT}")
+        if term.draw.limits and term.draw.compared(term.index):
+            return NoiseLaw(f"{family}{COMPARED}")
     scales = [
         _times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)
     ]
@@ -135,7 +141,7 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
 
 
 def _are_one(first: Term, second: Term) -> bool:
-    """Return whether two terms share a draw, as two logarithms of one uniform draw do."""
+    # Two logarithms of one uniform draw are two draws with one record of uses.
     is_same = first.draw.used is second.draw.used
     return is_same and bool(np.any(np.equal(first.index, second.index)))
 
@@ -154,7 +160,7 @@ COIN = "coin"
 CHOICE = "choice"
 """Kind of a release: a name, by a table of probabilities."""
 MAXIMUM = "maximum"
-"""Kind of a release: the name of the largest noisy score."""
+"""Kind of a release: the name with the largest noisy score."""
 NOISY = "noise on a value"
 """Kind of a release: a value with noise."""
 ALONE = "noise alone"
@@ -170,8 +176,8 @@ class Release:
         kind: One of the kinds above.
         law: The law of the noise.
         location: The value v that the noise is added to; the probability of a coin, the
-            table of a choice, the scores before a maximum; None for noise alone without a
-            location.
+            table of a choice, the scores before a maximum; None for noise alone without
+            a location.
         result: A number or an array; a truth value; a place in the table.
         site: The line.
         groups: The number of the draw's entry for each entry, if one draw is shared by
@@ -180,10 +186,11 @@ class Release:
         earlier: Releases that the same draws went into before.
         why: The reason for which noise alone was taken for public randomness, if the
             trace does not understand it.
-        names: The items that the places of a choice stand for; None if these are numbers.
+        names: The items that the places of a choice stand for; None if these are
+            numbers.
         label: Texts that differ between the passes of a loop.
-        recorded: On a replay, the number of the recorded release that gave the result, or
-            None.
+        recorded: On a replay, the number of the recorded release that gave the result,
+            or None.
         terms: The draws.
         of_record: Whether it is a coin that is tossed once for each record.
     """
@@ -212,11 +219,13 @@ class Release:
     @property
     def centre(self) -> Any:
         """The value that the noise is added to, or 0 for noise alone."""
-        return 0.0 if self.location is None else self.location
+        if self.location is None:
+            return 0.0
+        return self.location
 
     @property
     def is_known(self) -> bool:
-        """Whether its law is known, or it is public as an order of rows is."""
+        """True if its law is known, or it is public as an order of rows is."""
         is_public = self.kind == ALONE and not self.why
         has_law = self.law.known is not None or self.law.declared is not None
         return is_public or has_law or self.kind in (COIN, CHOICE, MAXIMUM)

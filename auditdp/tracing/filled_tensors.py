@@ -1,4 +1,7 @@
-"""Tensors that noise was written into: any tensor in their memory, by a view or under another name, is that noise."""
+"""Tensors that noise was written into.
+
+Any tensor in their memory, by a view or under another name, is that noise.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def memory(tensor: Any) -> int:
 
 
 def is_alone(tensor: Any) -> bool:
-    """Return whether no other tensor looks at the memory of a tensor."""
+    """Return True if no other tensor uses the memory of a tensor."""
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
         uses = int(torch._C._storage_Use_Count(tensor.untyped_storage()._cdata))
@@ -36,7 +39,7 @@ def is_alone(tensor: Any) -> bool:
 
 
 def _laid_as(tensor: Any) -> Any:
-    """Return the function that takes the entries of a tensor out of all that are in its memory."""
+    """Return a function that selects a tensor's entries from all in its memory."""
     return partial(
         sys.modules["torch"].as_strided,
         size=tuple(tensor.shape),
@@ -46,7 +49,7 @@ def _laid_as(tensor: Any) -> Any:
 
 
 def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
-    """Return the noise that a tensor stands for, or None if its numbers are no noise."""
+    """Return the noise that a tensor stands for, or None."""
     if not run.filled:
         return None
     flat, noise = run.filled.get(memory(tensor), (None, None))
@@ -54,13 +57,15 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
         return None
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
+        # Code in C, or by an array of numpy in the same memory, may have changed it.
         if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
             for term in noise.terms:
                 term.draw.is_lent = True
             end(run, tensor, "is changed where that is not seen")
             return None
+        # Noise initialises a parameter, which is public.
         if tensor.requires_grad and torch.is_grad_enabled():
-            end(run, tensor, "")  # a parameter, which noise initialises
+            end(run, tensor, "")
             return None
         part = noise.shaped(for_arrays(_laid_as(tensor)))
         if not any_of(part.law.scale):
@@ -77,13 +82,16 @@ def end(run: WatchedRun, tensor: Any, why: str) -> None:
 
 
 def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
-    """Return a tensor in which noise, or numbers, are written, and which stands for its content.
+    """Write noise, or numbers, into a tensor, which then stands for its content.
 
     Args:
         run: The run.
         target: The tensor.
         content: The noise, or the numbers.
         key: The entries of the tensor that it is written into.
+
+    Returns:
+        The tensor.
     """
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -97,6 +105,7 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
             flat.set_(target.untyped_storage())
             before = flat.clone()
 
+        # The noise is that of the whole memory, in which other tensors may overlap.
         made = None
         is_whole = target.is_contiguous() and target.numel() == flat.numel()
         is_same = type(content) is Noise and content.shape == target.shape
@@ -109,6 +118,7 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
             write(flat, plain(before, why))
             target[placed(key, target)] = plain(content, why)
             return target
+        # The copy shows later whether the memory still holds these numbers.
         write(flat, made.value)
         made.value = flat.clone()
         if address and any_of(made.law.scale):

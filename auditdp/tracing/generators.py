@@ -1,4 +1,4 @@
-"""Generators of numpy that are watched: each draw is noise that remembers where it was drawn."""
+"""Watched generators of numpy, whose draws are noise that remembers its line."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
 Sample = tuple[NoiseLaw | None, Any, Any]
-"""The law of a draw without its location, or None if it is not followed; the location; and the size argument."""
+"""The law of a draw without its location, the location, and the size argument.
+
+The law is None if it is not followed.
+"""
 DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
-"""Types of results whose law is that of the family; numbers of fewer bits have another one."""
+"""Types of results with the law of the family; numbers of fewer bits have another."""
 
 
 def _located(family: str) -> Callable[..., Sample]:
@@ -44,9 +47,16 @@ def _standard(family: str) -> Callable[..., Sample]:
     def sample(
         size: Any = None, dtype: Any = None, method: str = "", out: Any = None
     ) -> Sample:
-        return NoiseLaw(family) if dtype in DOUBLE else None, 0.0, size
+        return _if(dtype in DOUBLE, NoiseLaw(family)), 0.0, size
 
     return sample
+
+
+def _if(is_known: bool, law: NoiseLaw) -> NoiseLaw | None:
+    """Return a law if it is known, else None."""
+    if is_known:
+        return law
+    return None
 
 
 def _integer(
@@ -56,17 +66,17 @@ def _integer(
     dtype: Any = None,
     endpoint: bool = False,
 ) -> Sample:
-    low, high = (0, low) if high is None else (low, high)
+    if high is None:
+        low, high = 0, low
     law = NoiseLaw("integer", 1.0, number(high) - number(low) + bool(endpoint))
-    return law if dtype in DOUBLE else None, number(low), size
+    return _if(dtype in DOUBLE, law), number(low), size
 
 
 def _binomial(n: Any, p: Any, size: Any = None) -> Sample:
     if ndim(n) == 0 and n == 1:
         return NoiseLaw("coin"), np.asarray(p, float), size
-    is_one = ndim(n) == ndim(p) == 0
-    law = NoiseLaw("binomial", 1.0, (number(n), number(p))) if is_one else None
-    return law, 0.0, size
+    law = NoiseLaw("binomial", 1.0, (number(n), number(p)))
+    return _if(ndim(n) == ndim(p) == 0, law), 0.0, size
 
 
 def _normals(mean: Any, cov: Any, size: Any = None, *_: Any, **__: Any) -> Sample:
@@ -75,7 +85,8 @@ def _normals(mean: Any, cov: Any, size: Any = None, *_: Any, **__: Any) -> Sampl
     is_diagonal = not np.any(covariance != np.diag(variances))
     if size is not None:
         size = (*_shape(size), len(mean))
-    return NoiseLaw("Gaussian", np.sqrt(variances)) if is_diagonal else None, mean, size
+    law = NoiseLaw("Gaussian", np.sqrt(variances))
+    return _if(is_diagonal, law), mean, size
 
 
 SAMPLERS: dict[str, Callable[..., Sample]] = {
@@ -116,13 +127,13 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "binomial": _binomial,
     "multivariate_normal": _normals,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "negative_binomial": lambda n, p, size=None: (n, p),
     "standard_t": lambda df, size=None: (df,),
     "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""For samplers that are not followed, the function that reads which law of its family a draw has."""
+"""Functions that read the parameters of a sampler that is not followed, by its name."""
 
 
 def watched_draw(
@@ -133,7 +144,7 @@ def watched_draw(
     keywords: dict[str, Any],
     origin: Any = None,
 ) -> Any:
-    """Draw by a method of numpy's generators, and return the noise, or the release, in place of the number.
+    """Draw by a method of numpy's generators.
 
     Args:
         run: The run that records the draw.
@@ -142,19 +153,25 @@ def watched_draw(
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
         origin: See `WatchedRun.draw`.
+
+    Returns:
+        The noise, or the release, in place of the number.
     """
     why = "is a parameter of a draw"
     arguments = settled(arguments, why)
     keywords = dict(zip(keywords, settled([*keywords.values()], why), strict=True))
     if method in METHODS:
         return METHODS[method](run, perform, *arguments, origin=origin, **keywords)
+    # Noise that is written into an array of the code ends there.
     if keywords.get("out") is not None and method in SAMPLERS:
         out = keywords.pop("out")
         given = {**keywords, "size": np.shape(out)}
         drawn = watched_draw(run, method, perform, (), given, origin)
         return write(out, plain(drawn, WRITTEN))
     draw_it = functools.partial(perform, *arguments, **keywords)
-    law, location, size = None, 0.0, None
+    law: NoiseLaw | None = None
+    location: Any = 0.0
+    size = None
     if method in SAMPLERS:
         law, location, size = SAMPLERS[method](*arguments, **keywords)
     if law is None and method == "multivariate_normal":
@@ -169,24 +186,33 @@ def watched_draw(
         return drawn_release(
             run, method, draw_it, COIN, law, location, shape=shape, **options
         )
-    is_several = law.parameter is None or isinstance(law.parameter, tuple)
-    shape = _shape(size, location, law.scale, 0.0 if is_several else law.parameter)
+    parameters = [location, law.scale]
+    if law.parameter is not None and not isinstance(law.parameter, tuple):
+        parameters.append(law.parameter)
+    shape = _shape(size, *parameters)
     site = here()
     draw = run.draw(
         method, draw_it, law, site, location=location, shape=shape, **options
     )
+    # A location that is 0 in one run may be data in another one.
     if any_of(location):
         run.located.add(site)
-    return noise_of(run, draw, location if site in run.located else None)
+    if site not in run.located:
+        location = None
+    return noise_of(run, draw, location)
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a draw, which that of its parameters is without a size."""
-    if size is not None and size != ():
-        is_several = isinstance(size, tuple | list | np.ndarray)
-        return tuple(size) if is_several else (int(size),)
+    """Return the shape of a draw: its size, or else the shape of its parameters."""
+    is_several = isinstance(size, tuple | list | np.ndarray)
+    if is_several and len(size):
+        return tuple(size)
+    if size is not None and not is_several:
+        return (int(size),)
     shapes = {shape_of(parameter) for parameter in parameters}
-    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    if len(shapes) == 1:
+        return shapes.pop()
+    return np.broadcast_shapes(*shapes)
 
 
 def _correlated(
@@ -223,8 +249,8 @@ def _correlated(
     method, law = "multivariate_normal", NoiseLaw("Gaussian")
     draw = run.draw(method, standard, law, here(), shape=mean.shape, origin=origin)
     # A replay has the recorded draws, and calls no sampler.
-    value = drawn[0] if drawn else moved(draw.value)
-    return linear(noise_of(run, draw), moved, value)
+    drawn.append(moved(draw.value))
+    return linear(noise_of(run, draw), moved, drawn[0])
 
 
 def _not_followed(
@@ -259,7 +285,7 @@ def _choice(
     """Choose from a table of probabilities, or some of the items at random."""
     is_count = ndim(a) == 0
     count = int(a) if is_count else len(a)
-    shape = () if size is None else _shape(size)
+    shape = _shape(size, 0.0)
     draw = functools.partial(perform, count, size, replace, p, **options)
     items: dict[str, Any] = {}
     if p is None:
@@ -279,7 +305,9 @@ def _choice(
     if is_count:
         return place
     axis = options.get("axis")
-    return np.take(np.asarray(a), place, axis=axis) if axis else np.asarray(a)[place]
+    if axis:
+        return np.take(np.asarray(a), place, axis=axis)
+    return np.asarray(a)[place]
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
@@ -313,7 +341,9 @@ def drawn_places(
     place = drawn_release(run, method, draw, kind, law, table, **options)
     # A replay may be forced to a place that its own items do not have.
     is_array = isinstance(place, np.ndarray)
-    return np.minimum(place, count - 1) if is_array else min(place, count - 1)
+    if is_array:
+        return np.minimum(place, count - 1)
+    return min(place, count - 1)
 
 
 def _permuted(
@@ -343,23 +373,30 @@ def _permuted(
         if method == "shuffle":
             perform(order)
             return order
-        return perform(order, axis=axis) if each else perform(len(order))
+        if each:
+            return perform(order, axis=axis)
+        return perform(len(order))
 
-    family = "permutation" if len(shape) == 1 else "permutation along an axis"
+    family = "permutation"
+    if len(shape) != 1:
+        family = "permutation along an axis"
     law = NoiseLaw(family, 1.0, math.prod(shape))
     order = drawn_release(run, method, places, ALONE, law, shape=shape, origin=origin)
     if each:
         return np.ravel(x)[order]
     order = as_order(order, shape[0])
     if method != "shuffle":
-        return order if is_count else np.take(np.asarray(x), order, axis=axis)
+        if is_count:
+            return order
+        return np.take(np.asarray(x), order, axis=axis)
     is_array = isinstance(x, np.ndarray)
     x[:] = np.take(x, order, axis=axis) if is_array else [x[k] for k in order]
     return None
 
 
 def as_order(places: Any, count: int) -> Any:
-    """Return places as an order of a number of items: a replay may be forced to one of more items, or of fewer."""
+    """Return places as an order of a number of items."""
+    # A replay may be forced to an order of more items, or of fewer.
     kept = dict.fromkeys(place for place in places.tolist() if place < count)
     return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
 
@@ -369,30 +406,51 @@ for _name in ("permutation", "permuted", "shuffle"):
     METHODS[_name] = functools.partial(_permuted, _name)
 
 
-# -- generators --------------------------------------------------------------------------------------------------------
+# -- generators ------------------------------------------------------------------------
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Record in the run under way that the code has a source of draws that the trace does not observe."""
+    """Record that the code has a source of draws that no trace observes."""
     if run is not None:
         why = "draws numbers that the trace does not see"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
 
 
-class WatchedGenerator(np.random.Generator):
+class _Watched:
     """A generator on the stream of another one, whose draws are watched.
 
     Args:
         plain: The other one.
-        active: Returns the run under way, or None if there is none, or in another thread.
-        seed: A value that generators share if they have the same seed; None if that is not known.
+        active: Returns the run under way, or None if there is none, or in another
+            thread.
+        seed: A value that generators share if they have the same seed; None if that is
+            not known.
     """
 
-    def __init__(
-        self, plain: np.random.Generator, active: Active, seed: Any = None
-    ) -> None:
-        super().__init__(plain.bit_generator)
+    def __init__(self, plain: Any, active: Active, seed: Any = None) -> None:
+        super().__init__(plain._bit_generator)  # type: ignore[call-arg]
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
+
+    def __reduce__(self) -> Any:
+        _unseen(self._active(), "a copy of the generator")
+        return self._plain.__reduce__()
+
+    def _draw(
+        self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        perform, run = getattr(self._plain, method), self._active()
+        if run is None:
+            return perform(*arguments, **keywords)
+        origin = None
+        if self._seed is not None:
+            # Generators with one seed draw the same numbers in the same order.
+            self._count += 1
+            origin = (self._seed, self._count, method)
+        return watched_draw(run, method, perform, arguments, keywords, origin)
+
+
+class WatchedGenerator(_Watched, np.random.Generator):
+    """A watched generator of numpy."""
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return children that are watched as well."""
@@ -405,32 +463,9 @@ class WatchedGenerator(np.random.Generator):
         _unseen(self._active(), "the bit generator")
         return self._plain.bit_generator
 
-    def __reduce__(self) -> Any:
-        _unseen(self._active(), "a copy of the generator")
-        return self._plain.__reduce__()
 
-    def _draw(
-        self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
-    ) -> Any:
-        perform, run = getattr(self._plain, method), self._active()
-        if run is None:
-            return perform(*arguments, **keywords)
-        self._count += 1
-        origin = None if self._seed is None else (self._seed, self._count, method)
-        return watched_draw(run, method, perform, arguments, keywords, origin)
-
-
-class WatchedState(np.random.RandomState):
-    """The same for numpy's older generator."""
-
-    def __init__(
-        self, plain: np.random.RandomState, active: Active, seed: Any = None
-    ) -> None:
-        super().__init__(plain._bit_generator)
-        self._plain, self._active, self._seed, self._count = plain, active, seed, 0
-
-    __reduce__ = WatchedGenerator.__reduce__
-    _draw = WatchedGenerator._draw
+class WatchedState(_Watched, np.random.RandomState):
+    """A watched generator of numpy's older kind."""
 
 
 UNWATCHED = ("seed", "get_state", "set_state")
@@ -446,7 +481,10 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-for _kind in (WatchedGenerator, WatchedState):
-    for _name, _value in vars(_kind.__base__).items():
+for _kind, _base in (
+    (WatchedGenerator, np.random.Generator),
+    (WatchedState, np.random.RandomState),
+):
+    for _name, _value in vars(_base).items():
         if not _name.startswith("_") and callable(_value) and _name != "spawn":
             setattr(_kind, _name, _method(_name))

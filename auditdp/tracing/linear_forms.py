@@ -1,6 +1,7 @@
 """Linear forms of draws: the part of noise that is not its behaviour.
 
-Noise that a function changes into noise of another law: rounded, clipped, and made of uniform draws by their logarithms.
+Noise that a function changes into noise of another law: rounded, clipped, and made of
+uniform draws by their logarithms.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from auditdp.tracing.watched_run import WatchedRun, law_and_groups
 SHOWING = ("is in the output", "is printed")
 """Uses that show a number as it is."""
 ROUNDING_RTOL = 0.01
-"""Largest relative difference, by rounding, of a number from the sum that it is computed as."""
+"""Largest relative rounding error of noise as the sum of its terms."""
 WHOLE = ("geometric", "integer", "binomial", "rounded Laplace")
 """Families of whole draws, of which sums stay whole."""
 LAZY = [name for name, family in FAMILIES.items() if family.is_part]
-"""Families of draws that are parts of noise, or are compared. The sum of a value and such a draw is released when it is
-used."""
+"""Families of draws that are parts of noise, or are compared.
+
+The sum of a value and such a draw is released when it is used.
+"""
 
 
 class Form:
@@ -39,9 +42,12 @@ class Form:
         value: The number or array that it is.
         terms: The draws.
         offset: The value that was added to them; None if none was.
-        site: The line that added the value; None if no value was added, or by the sampler itself.
-        weight: For noise before a maximum, ln Σ e^score over all scores that were found smaller, its own included.
-        is_held: Whether values are being added by ``+=``: the first other use releases their sum.
+        site: The line that added the value; None if no value was added, or by the
+            sampler itself.
+        weight: For noise before a maximum, ln Σ e^score over all scores that were found
+            smaller, its own included.
+        is_held: Whether values are being added by ``+=``: the first other use releases
+            their sum.
     """
 
     __slots__ = (
@@ -71,7 +77,10 @@ class Form:
 
     @property
     def settled(self) -> tuple[Any] | None:
-        """The ordinary number or array in a tuple, once the noise has ended; reading it ends noise that is held."""
+        """The ordinary number or array in a tuple, once the noise has ended; else None.
+
+        Reading it ends noise that is held.
+        """
         if self.is_held:
             self.settle("")
         return self._settled
@@ -81,19 +90,29 @@ class Form:
         """The law of the noise."""
         return law_of(self.terms)
 
+    @property
+    def centre(self) -> Any:
+        """The value that was added to the draws, or 0 if none was."""
+        if self.offset is None:
+            return 0.0
+        return self.offset
+
     def settle(self, why: str) -> Any:
         """End the noise, and return the ordinary number or array.
 
-        The first call records the release: of the value that was added, or else of the noise alone.
+        The first call records the release: of the value that was added, or else of the
+        noise alone.
 
         Args:
-            why: The use that ends it, for the sentence that calls it opaque; empty if the use is understood.
+            why: The use that ends it, for the sentence that calls it opaque; empty if
+                the use is understood.
         """
         self.is_held = False
         if self._settled is None:
             kind = ALONE if self.offset is None else NOISY
             law, groups = self.law_and_groups()
-            # A value with noise is a release whatever follows, and so is a choice among integers.
+            # A value with noise is a release whatever follows, and so is a choice among
+            # integers.
             is_noisy = kind == NOISY and law.family not in LAZY and all_of(law.scale)
             if law.family == "integer" or why in SHOWING or is_noisy:
                 why = ""
@@ -113,19 +132,20 @@ class Form:
         return self._settled[0]
 
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
-        """Return the law of its entries, and which of them share a draw.
+        """Return the law of its entries, and the groups of those that share a draw.
 
         The law has another family if code changed the numbers in memory.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
+        # Lent noise has such a law already, by its draws.
         is_lent = any(term.draw.is_lent for term in self.terms)
         if not is_lent and self.was_changed():
             law = NoiseLaw(f"{law.family}{LENT}")
         return law, groups
 
     def was_changed(self) -> bool:
-        """Return whether its numbers differ from those of the draws, because code changed them by a view of the memory."""
-        total = 0.0 if self.offset is None else self.offset
+        """Return True if code changed its numbers, as by a view of the memory."""
+        total = self.centre
         size = np.abs(total)
         for term in self.terms:
             draw = term.draw
@@ -142,27 +162,26 @@ class Form:
 
     @property
     def is_whole(self) -> bool:
-        """Whether noise is whole by its family, with a whole offset and whole factors."""
-        numbers = [term.factor for term in self.terms]
-        numbers += [] if self.offset is None else [self.offset]
+        """True if noise is whole by its family, its offset and its factors."""
+        numbers = [self.centre, *(term.factor for term in self.terms)]
         return all(term.draw.law.family in WHOLE for term in self.terms) and all(
             bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
         )
 
 
 def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
-    """Return a context in which no transform of ``torch.func`` that is under way applies to a tensor."""
+    """Return a context in which no transform of ``torch.func`` applies to a tensor."""
     context: AbstractContextManager[Any] = nullcontext()
     if hasattr(value, "detach"):
         context = sys.modules["torch"]._C._DisableFuncTorch()
     return context
 
 
-# -- numbers and terms -------------------------------------------------------------------------------------------------
+# -- numbers and terms -----------------------------------------------------------------
 
 
 def number(value: Any) -> Any:
-    """Return a value as numpy computes with it: Decimal and Fraction as floats, and the real part of complex numbers."""
+    """Return a value as numpy computes with it, of complex numbers the real part."""
     if isinstance(value, int | float):
         return value
     if isinstance(value, complex):
@@ -171,7 +190,9 @@ def number(value: Any) -> Any:
         if value.dtype.kind == "c":
             return value.real
         is_other = value.dtype.kind in "buO"
-        return value.astype(np.float64) if is_other else value
+        if is_other:
+            return value.astype(np.float64)
+        return value
     if isinstance(value, list | tuple):
         return np.asarray(value, float)
     if hasattr(value, "to_numpy"):
@@ -179,11 +200,13 @@ def number(value: Any) -> Any:
     if hasattr(value, "detach"):
         return value.detach().cpu().double().numpy()[()]
     is_array = hasattr(value, "__array__")
-    return np.asarray(value, np.float64)[()] if is_array else float(value)
+    if is_array:
+        return np.asarray(value, np.float64)[()]
+    return float(value)
 
 
 def is_numeric(value: Any) -> bool:
-    """Return whether arithmetic with a value is that of numbers."""
+    """Return True if arithmetic with a value is that of numbers."""
     if isinstance(value, bool | int | float | complex):
         return True
     if isinstance(value, np.ndarray | np.generic):
@@ -203,9 +226,10 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
-    """Return terms with those of the same entries of one draw as one term, without terms that cancel."""
+    """Return the sum of terms, with one term for the same entries of one draw."""
     if len(terms) < 2:
         return terms
+    # Terms are few, and their entries arrays, so that no table of them would be faster.
     found: list[Term] = []
     for term in terms:
         for other in found:
@@ -220,7 +244,7 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
 def with_law(
     draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]
 ) -> WatchedDraw:
-    """Return a draw whose scale and parameter, if they are arrays, follow a change of shape."""
+    """Return a draw whose arrays of parameters follow a change of shape."""
     law = draw.law
     parts = [law.scale, law.parameter]
     is_scalar = isinstance(law.parameter, tuple) or ndim(law.parameter) == 0
@@ -234,11 +258,11 @@ def with_law(
     return made
 
 
-# -- noise of another law ----------------------------------------------------------------------------------------------
+# -- noise of another law --------------------------------------------------------------
 
 
 def _is_one_draw(noise: Form, *, offset: bool = False) -> bool:
-    """Return whether noise is a multiple of one draw that nothing has used.
+    """Return True if noise is a multiple of one draw that nothing has used.
 
     Args:
         noise: The noise.
@@ -261,12 +285,13 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
     made = copy(term.draw)
     # The copy shares the record of uses: whatever uses one of the draws uses both.
     made.law, made.location, made.limits, made.drawn = law, 0.0, {}, None
-    made.value = value if keep else made.value
+    if keep:
+        made.value = value
     return type(noise)(noise.run, value, (Term(made, term.index),))
 
 
 def rounded(noise: Form, plain: Any) -> Form | None:
-    """Return noise rounded to whole numbers: whole noise is the same, and Laplace noise has another family.
+    """Return noise that is rounded to whole numbers.
 
     Args:
         noise: The noise.
@@ -310,7 +335,6 @@ def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
 
 
 def _is_around_zero(noise: Form) -> bool:
-    """Return whether noise is a uniform draw on an interval around 0."""
     if noise.law.family != "uniform" or noise.offset is None:
         return False
     is_centred = same(2 * noise.offset, -noise.law.scale)
@@ -318,7 +342,11 @@ def _is_around_zero(noise: Form) -> bool:
 
 
 def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
-    """Return |noise|, or None if it is no uniform draw around 0, which becomes one of half the width."""
+    """Return |noise|, for a uniform draw around 0.
+
+    Returns:
+        A uniform draw of half the width, or None for other noise.
+    """
     if not _is_around_zero(noise):
         return None
     law = NoiseLaw("uniform", np.abs(noise.law.scale) / 2)
@@ -336,10 +364,10 @@ def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
 
 
 def signed(first: Form, second: Form) -> Form | None:
-    """Return the Laplace noise that is an exponential draw times the sign of the uniform draw that it was made of.
+    """Return the product of an exponential draw and the sign of its uniform draw.
 
     Returns:
-        The noise, or None for other factors.
+        Laplace noise, or None for other factors.
     """
     by_family = {noise.law.family: noise for noise in (first, second)}
     if set(by_family) != {"exponential", "sign"}:
@@ -354,7 +382,7 @@ def signed(first: Form, second: Form) -> Form | None:
 
 
 def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
-    """Return the logarithm of a uniform draw, which is an exponential draw with a minus sign.
+    """Return the logarithm of a uniform draw, the negative of an exponential draw.
 
     Args:
         noise: Noise.
@@ -367,7 +395,7 @@ def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form
     if noise.law.family != "uniform" or not _is_one_draw(noise, offset=True):
         return None
     width = noise.law.scale
-    start = (0.0 if noise.offset is None else noise.offset) + plus
+    start = noise.centre + plus
     is_upwards = same(width, 1.0) and same(start, 0.0)
     is_downwards = same(width, -1.0) and same(start, 1.0)
     if not is_upwards and not is_downwards:

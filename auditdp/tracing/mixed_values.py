@@ -1,4 +1,4 @@
-"""Noise whose entries are made of those of several draws: put into one array, or added up by a linear function."""
+"""Noise whose entries are entries of several draws, or linear functions of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from auditdp.tracing.sites import here
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes up to which mixed noise is followed, since time and memory grow with them."""
+    """Sizes up to which mixed noise is followed: time and memory grow with them."""
 
     gathered: int = 1_000_000
     """Largest total number of entries of arrays that are put together."""
     mixed: int = 512
-    """Largest number of entries of noise in a linear function, which is called once for each of them."""
+    """Largest number of entries in a linear function, which is called for each one."""
 
 
 LIMITS = Limits()
@@ -35,7 +35,8 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
 
     Args:
         items: Arrays, numbers and noise.
-        gather: A function that puts entries of arrays of these shapes into one array, whatever the entries are.
+        gather: A function that puts entries of arrays of these shapes into one array,
+            whatever the entries are.
 
     Returns:
         The noise, or None if it is not followed.
@@ -47,6 +48,7 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     are_sums = any(len(item.terms) > 1 for item in noisy) and families != {"Gaussian"}
     if len(families) != 1 or are_sums or not all(map(_is_plain, noisy)):
         return None
+    # All entries get a number, also those of arrays without noise.
     sizes = [size_of(value) for value in values]
     if not all(map(is_numeric, values)) or sum(sizes) > LIMITS.gathered:
         return None
@@ -58,7 +60,7 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
         for start, size, value in zip(starts, sizes, values, strict=True)
     ]
     places = np.asarray(gather(entries))
-    offsets = _flat([_offset(item) for item in items], entries)
+    offsets = _flat([_centre(item) for item in items], entries)
     drawn = _flat([number(value) for value in values], entries) - offsets
     parts, after = [], []
     for item, start in zip(items, starts, strict=True):
@@ -73,14 +75,14 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     )
 
 
-def _offset(item: Any) -> Any:
-    if type(item) is not Noise:
-        return number(item)
-    return 0.0 if item.offset is None else item.offset
+def _centre(item: Any) -> Any:
+    if type(item) is Noise:
+        return item.centre
+    return number(item)
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
-    """Return the entries of several arrays, each broadcast to a shape, one after another."""
+    """Return the entries of arrays one after another, each broadcast to a shape."""
     return np.concatenate(
         [
             np.broadcast_to(part, each.shape).ravel()
@@ -90,7 +92,7 @@ def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
 
 
 def without_zeros(noise: Noise) -> Noise:
-    """Return it as noise alone if zeros were put beside it and none of them is left."""
+    """Return noise alone in place of noise on zeros, if all entries have noise."""
     offset = noise.offset
     if offset is not None and not any_of(offset) and all_of(noise.law.scale):
         noise.offset = noise.site = None
@@ -112,22 +114,27 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     families = {term.draw.law.family for term in noise.terms}
     if not 0 < size <= LIMITS.mixed or families != {"Gaussian"} or not _is_plain(noise):
         return None
-    value = function(noise.value) if value is None else value
+    if value is None:
+        value = function(noise.value)
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
     # A large argument keeps the digits of the coefficients beside the constant.
     large = 2.0**20 if has_constant else 1.0
+    # The matrix of the function, column by column.
     units = large * np.eye(size).reshape(-1, *shape)
     images = [np.ravel(function(unit) - constant) for unit in units]
     matrix = np.stack(images, axis=1) / large
 
+    # The same entry of a draw may be in several entries of the noise: each has one
+    # column.
     of = coordinates(noise.terms, shape)
     _, first, columns = np.unique(of.columns, return_index=True, return_inverse=True)
     draws = np.zeros((size, len(first)))
     np.add.at(draws, (of.rows, columns), of.numbers)
     mixed = matrix @ draws
     if has_constant:
-        # The rounding error of the constant must not pass for a scale that depends on the data.
+        # The rounding error of the constant must not pass for a scale that depends on
+        # the data.
         largest = np.abs(mixed).max() or 1.0
         grain = 2.0**-32 * 2.0 ** np.floor(np.log2(largest))
         mixed = np.rint(mixed / grain) * grain
@@ -135,17 +142,18 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     which, places = of.which[first][columns], of.places[first][columns]
     made = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
 
-    offset = constant
+    offset: Any = constant
     if noise.offset is not None:
         offset = np.asarray(function(np.array(np.broadcast_to(noise.offset, shape))))
     entries = np.arange(size_of(value)).reshape(shape_of(value))
     term = _mixed(noise, made, entries, number(value) - offset)
-    has_offset = noise.offset is not None or has_constant
-    return noise.made(value, (term,), offset if has_offset else None)
+    if noise.offset is None and not has_constant:
+        offset = None
+    return noise.made(value, (term,), offset)
 
 
 def _is_plain(noise: Noise) -> bool:
-    """Return whether entries are multiples of draws that nothing has bounded or changed."""
+    """Return True if entries are multiples of draws that nothing bounded or changed."""
     return not noise.was_changed() and not any(
         term.draw.limits or term.draw.is_lent or term.draw.law.parameter is not None
         for term in noise.terms
@@ -153,7 +161,7 @@ def _is_plain(noise: Noise) -> bool:
 
 
 def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
-    """Return a term of noise of the same family, whose entries are some of those that have coordinates."""
+    """Return a term of the noise's family with the coordinates of some entries."""
     draw, size = noise.terms[0].draw, size_of(drawn)
     if draw.law.family == "Gaussian":
         scales = np.sqrt(np.bincount(of.rows, np.square(of.numbers), size))

@@ -1,12 +1,14 @@
-"""Noise that remembers its draws: watched samplers return it in place of a number or an array.
+"""Noise that remembers its draws, in place of the number or array of a sampler.
 
-It behaves as the number or the array does. Multiples, slices, sums and differences of noise are noise. The sum of noise
-and a value is an ordinary number or array, and it is a release. A comparison of noise with a number releases an event of
-known probability. Any other use ends the noise: the code gets an ordinary number, which the trace records as public
-randomness together with the reason.
+It behaves as the number or the array does. Multiples, slices, sums and differences of
+noise are noise. The sum of noise and a value is an ordinary number or array, and it is
+a release. A comparison of noise with a number releases an event of known probability.
+Any other use ends the noise: the code gets an ordinary number, which the trace records
+as public randomness together with the reason.
 
-Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the name of the function. Other
-modules fill the table of rules, so that this module imports none of them.
+Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the
+name of the function. Other modules fill the table of rules, so that this module imports
+none of them.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Call(NamedTuple):
 
     Attributes:
         function: The function, of ordinary numbers and arrays.
-        given: Its positional arguments, in which noise that has ended is an ordinary number.
+        given: Its positional arguments, in which noise that has ended is an ordinary
+            number.
         options: Its keyword arguments.
     """
 
@@ -56,11 +59,13 @@ class Call(NamedTuple):
     def noise(self) -> Noise | None:
         """The first argument if it is noise, else None."""
         first = next(iter(self.given), None)
-        return first if type(first) is Noise else None
+        if type(first) is Noise:
+            return first
+        return None
 
     @property
     def is_of_one(self) -> bool:
-        """Whether there is one argument."""
+        """True if there is one argument."""
         return len(self.given) == 1 and not self.options
 
     def of(self, entries: Any) -> Any:
@@ -72,9 +77,9 @@ class Call(NamedTuple):
 Rule = Callable[[Call], Any]
 """Computes a function of noise, or returns None if the noise is not followed."""
 RULES: dict[str, Rule] = {}
-"""The rule of each function, or method, that is followed, by its name without underscores."""
+"""The rule of each followed function or method, by its name without underscores."""
 ADAPTERS: dict[str, Callable[..., Any]] = {}
-"""The function that applies functions of torch to noise, under the name "torch" once its module is imported."""
+"""The function that applies functions of torch to noise, under the name "torch"."""
 DESCRIBING = frozenset(
     (
         "device",
@@ -116,7 +121,9 @@ class Noise(Form):
         """The type that code observes with ``isinstance(x, float)``."""
         kind = type(self.value)
         # An array of jax leaves operators only to types that it does not know.
-        return Noise if hasattr(kind, "aval") else kind
+        if hasattr(kind, "aval"):
+            return Noise
+        return kind
 
     @__class__.setter
     def __class__(self, kind: Any) -> None:
@@ -124,7 +131,7 @@ class Noise(Form):
 
     @property
     def requires_grad(self) -> Any:
-        """Whether it is a tensor that has a gradient."""
+        """True if it is a tensor with a gradient."""
         return self._now.requires_grad
 
     @requires_grad.setter
@@ -133,18 +140,21 @@ class Noise(Form):
 
     @property
     def _now(self) -> Any:
-        """The ordinary number or array if it has ended as noise, and else its value, without a use of it."""
-        return self._settled[0] if self._settled else self.value
+        """The number or array that it is; reading it does not end the noise."""
+        if self._settled:
+            return self._settled[0]
+        return self.value
 
-    # -- entries ------------------------------------------------------------------------------------------------------
+    # -- entries -----------------------------------------------------------------------
 
     def shaped(self, change: Callable[[Any], Any]) -> Any:
-        """Return it with its entries laid out as a function lays out those of an array."""
+        """Return noise whose entries a function lays out as those of an array."""
         shape = shape_of(self.value)
         terms = []
         for term in self.terms:
             index = change(np.broadcast_to(term.index, shape))
-            index = int(index) if ndim(index) == 0 else index
+            if ndim(index) == 0:
+                index = int(index)
             factor = term.factor
             if ndim(factor):
                 factor = change(np.broadcast_to(factor, shape))
@@ -152,11 +162,13 @@ class Noise(Form):
         offset = self.offset
         if offset is not None and shape:
             offset = change(np.broadcast_to(offset, shape))
-        value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
+        value = self.value
+        if not hasattr(value, "reshape"):  # a number of Python
+            value = np.asarray(value)
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def laid(self, change: Callable[[Any], Any]) -> Any:
-        """Return it in one part, or in several, as a function lays out the entries of an array."""
+        """Return noise, or a list of noise, for a function that may split an array."""
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
             return self.shaped(change)
@@ -165,11 +177,12 @@ class Noise(Form):
         )
 
     def copied(self, value: Any) -> Any:
-        """Return the same noise, as another number, array or tensor with the same entries."""
+        """Return the same noise with another object that has the same entries."""
         return Noise(self.run, value, self.terms, self.offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
-        key = key.settle("is an index") if isinstance(key, Form) else key
+        if isinstance(key, Form):
+            key = key.settle("is an index")
         if self.settled is not None:
             return self.settled[0][key]
         return self.shaped(lambda array: array[placed(key, array)])
@@ -202,12 +215,12 @@ class Noise(Form):
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()
 
-    # -- sums and changes in place ------------------------------------------------------------------------------------
+    # -- sums and changes in place -----------------------------------------------------
 
     def made(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
-        """Return a new form, or a release once a value was added to noise of a whole family.
+        """Return a sum as a new form, or as a release if a value was added to noise.
 
         Args:
             plain: The number or array.
@@ -222,8 +235,9 @@ class Noise(Form):
             return made
         made.site = self.site or here()
         if made.site in self.run.traced.constants:
-            return made
+            return made  # the value is the same on both inputs, and part of the noise
         law, groups = made.law_and_groups()
+        # Noise such as one geometric draw is a part of noise that is still to come.
         if law.known is None:
             is_part = all(
                 term.draw.law.family in LAZY and not term.draw.compared(term.index)
@@ -241,15 +255,15 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Return it after it was changed in place, memory and all, into noise or into numbers."""
+        """Change it in place, with its memory, into other noise or into numbers."""
+        # The names in the code that hold this object get the noise of the result.
         if type(result) is Noise and result._settled is None and self._settled is None:
             self.terms, self.offset = result.terms, result.offset
             self.site, self.is_held = result.site, result.is_held
             write(self.value, result.value)
             return self
-        numbers = result.settle(WRITTEN) if type(result) is Noise else result
         self._settled = self._settled or (self.value,)
-        return write(self._settled[0], numbers)
+        return write(self._settled[0], plain(result, WRITTEN))
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
@@ -272,10 +286,10 @@ class Noise(Form):
     def __ne__(self, other: object) -> Any:
         return operator.ne(*plain((self, other), "is compared for equality"))
 
-    # -- conversions --------------------------------------------------------------------------------------------------
+    # -- conversions -------------------------------------------------------------------
 
     def as_number(self, kind: type) -> Any:
-        """Return it as an ``int`` or a ``float``, which is still noise if that changes no number of it."""
+        """Return it as an ``int`` or a ``float``: noise if that keeps its number."""
         is_same = kind is float or self.is_whole
         if self.settled is not None or size_of(self.value) != 1 or not is_same:
             return kind(self.settle("is rounded"))
@@ -316,17 +330,19 @@ class Noise(Form):
             return deepcopy(self.settled[0])
         return self.copied(deepcopy(self.value))
 
-    # -- functions of libraries ---------------------------------------------------------------------------------------
+    # -- functions of libraries --------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # libraries look for these in types of their own
             raise AttributeError(name)
         if name in DESCRIBING:
             return getattr(self._now, name)
-        if self.settled is None and (found := self._method(name)) is not None:
+        found = None if self.settled else self._method(name)
+        if found is not None:
             return found
         # Whatever has a gradient is a parameter, and parameters are public.
-        settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")
+        why = "" if name == "requires_grad_" else f"is used by .{name}"
+        settled = self.settle(why)
         if name in LENDING:
             for term in self.terms:
                 term.draw.is_lent = True
@@ -358,7 +374,7 @@ class Noise(Form):
         if method == "__call__" and set(keywords) <= {"out"}:
             result = apply(name, function, inputs, {})
             return _into(keywords.get("out"), result)
-        if (name, method) == ("add", "reduce"):
+        if (name, method) == ("add", "reduce"):  # as ``numpy.sum`` calls it
             return apply("sum", compute, inputs, keywords)
         return plainly(compute, inputs, keywords, name)
 
@@ -384,11 +400,11 @@ def _call_of_array(name: str, noise: Noise, *arguments: Any, **keywords: Any) ->
     return apply(name, call, (noise, *arguments), keywords)
 
 
-# -- functions ---------------------------------------------------------------------------------------------------------
+# -- functions -------------------------------------------------------------------------
 
 
 def opened(value: Any) -> Any:
-    """Return the ordinary number or array in place of noise that has ended; else the value."""
+    """Return the ordinary number in place of noise that has ended; else the value."""
     if type(value) is Noise and value.settled is not None:
         return value.settled[0]
     return value
@@ -396,31 +412,31 @@ def opened(value: Any) -> Any:
 
 def value_of(item: Any) -> Any:
     """Return the number or the array that noise is; else the item."""
-    return item.value if type(item) is Noise else item
+    if type(item) is Noise:
+        return item.value
+    return item
 
 
 def plain(value: Any, why: str) -> Any:
-    """Return a value in which ordinary numbers are in place of noise, also in lists and dictionaries.
+    """Return a value with ordinary numbers in place of noise, also inside of lists.
 
     Args:
         value: Any value.
         why: The reason for which its noise ends.
     """
-    if isinstance(value, Noise):
+    if type(value) is Noise:
         return value.settle(why)
     if type(value) is dict:
         return {key: plain(item, why) for key, item in value.items()}
     # Other lists stay the same object, which the function may change.
-    if isinstance(value, list | tuple) and any(isinstance(v, Noise) for v in value):
+    if isinstance(value, list | tuple) and Noise in map(type, value):
         return type(value)([plain(item, why) for item in value])
     return value
 
 
 def settled(values: Sequence[Any], why: str) -> list[Any]:
-    """Return values with ordinary numbers in place of noise; a list among them stays the same object."""
-    return [
-        value.settle(why) if isinstance(value, Noise) else value for value in values
-    ]
+    """Return values with ordinary numbers in place of noise, not inside of lists."""
+    return [value.settle(why) if type(value) is Noise else value for value in values]
 
 
 def plainly(
@@ -442,7 +458,7 @@ def apply(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Apply a function of a library, some of whose arguments are noise, by the rule that its name has.
+    """Apply a function of a library to noise, by the rule of its name.
 
     Args:
         name: The name of the function.
@@ -452,8 +468,12 @@ def apply(
     """
     given = [opened(argument) for argument in arguments]
     rule = RULES.get(name)
-    found = None if rule is None else rule(Call(function, given, keywords))
-    return plainly(function, given, keywords, name) if found is None else found
+    found = None
+    if rule is not None:
+        found = rule(Call(function, given, keywords))
+    if found is None:
+        return plainly(function, given, keywords, name)
+    return found
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -479,11 +499,11 @@ def write(target: Any, numbers: Any) -> Any:
         return target.copy_(numbers)
 
 
-# -- operators ---------------------------------------------------------------------------------------------------------
+# -- operators -------------------------------------------------------------------------
 
 
 def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> Any:
-    """Return the sum, or the difference, of two values of which at least one is noise.
+    """Return the sum, or the difference, of two values, one or both of them noise.
 
     Args:
         first: A number, an array, or noise.
@@ -492,6 +512,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         held: See `Noise.made`.
     """
     compute = operator.add if sign > 0 else operator.sub
+    # Noise that has ended is an ordinary number here.
     sides = [opened(first), opened(second)]
     noisy = [side for side in sides if type(side) is Noise]
     values = [value_of(side) for side in sides]
@@ -502,6 +523,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
     if sign > 0 and type(first) is int and first == 0 and called_by_builtin():
         return second  # ``sum`` begins with 0
 
+    # The result is that of the plain code, bit for bit; draws and offset are beside it.
     total = compute(*values)
     terms: tuple[Term, ...] = ()
     offset = None
@@ -510,31 +532,36 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
             terms += scaled(side.terms, factor)
             part = side.offset
         else:
-            part = number(value)
-            # Code may add noise to an array in place.
-            part = np.copy(part) if isinstance(part, np.ndarray) else part
+            # Code may change the array later, in place.
+            part = copy(number(value))
         if part is not None and offset is None:
             offset = part if factor > 0 else -part
         elif part is not None:
             offset = offset + factor * part
-    return noisy[0].made(total, terms, offset, held) if noisy else total
+    if noisy:
+        return noisy[0].made(total, terms, offset, held)
+    return total
 
 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
-    """Return the product, or the quotient, of two values of which at least one is noise."""
+    """Return the product, or the quotient, of two values, one or both of them noise."""
     compute = operator.truediv if divide else operator.mul
     first, second = opened(first), opened(second)
     is_first = type(first) is Noise
     noise, other = (first, second) if is_first else (second, first)
 
     def result(mine: Any, theirs: Any) -> Any:
-        return compute(mine, theirs) if is_first else compute(theirs, mine)
+        if is_first:
+            return compute(mine, theirs)
+        return compute(theirs, mine)
 
     if type(noise) is not Noise:
         return compute(first, second)
     are_both = type(other) is Noise
-    if are_both and not divide and (made := signed(noise, other)) is not None:
-        return made
+    if are_both and not divide:
+        made = signed(noise, other)
+        if made is not None:
+            return made
     is_number = is_numeric(value_of(other))
     if are_both or not is_number or (divide and not is_first):
         why = "is multiplied with noise, or is divided by"
@@ -543,16 +570,20 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
     value = result(noise.value, other)
     with np.errstate(all="ignore"):
         factor = number(other)
+        # The result has infinite entries, which no law describes.
         if divide and not all_of(factor):
             return compute(noise.settle("is divided by zero"), other)
-        factor = 1 / factor if divide else factor
-        offset = None if noise.offset is None else noise.offset * factor
+        if divide:
+            factor = 1 / factor
+        offset = noise.offset
+        if offset is not None:
+            offset = offset * factor
         terms = joined(scaled(noise.terms, factor), shape_of(value))
         return Noise(noise.run, value, terms, offset, noise.site)
 
 
 def _product(first: Any, second: Any) -> Any:
-    """Return the product of two matrices, one of which is noise and the other perhaps sparse."""
+    """Return the product of two matrices, one of them noise, the other maybe sparse."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value_of(first), torch.Tensor):
         return torch.matmul(first, second)
@@ -564,20 +595,25 @@ def _reflected(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator such as ``+=``: it changes the memory of an array, which other names may share.
+    """Return an operator such as ``+=``, which changes the memory of an array.
 
-    Values may be added one after another, as in a loop over records. The release is then their sum.
+    Values may be added one after another, as in a loop over records. The release is
+    then their sum.
     """
 
     def operate(self: Noise, other: Any) -> Any:
         # A multiple of a held sum is a use of it, which releases the sum.
-        ended = self._settled if name in ("add", "sub") else self.settled
+        if self.is_held and name not in ("add", "sub"):
+            self.settle("")
+        ended = self._settled
         if ended is not None:
             return getattr(operator, f"i{name}")(ended[0], other)
         self.is_held = False
         made = compute(self, other)
         is_array = isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
-        return self.become(made) if is_array else made
+        if is_array:
+            return self.become(made)
+        return made
 
     return operate
 
@@ -604,19 +640,15 @@ _FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (multiplied, multiplied),
     "truediv": (divided, divided),
 }
-"""For each operator its function, and the function of its form in place."""
+"""The function of each operator, and the function of its form in place."""
 for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
     setattr(Noise, f"__i{_name}__", _in_place(_name, _held))
 
-_COMPARISONS = {
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
-for _name, _comparison in _COMPARISONS.items():
+COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+"""The name in numpy of each comparison operator."""
+for _name, _comparison in COMPARISONS.items():
     setattr(
         Noise,
         f"__{_name}__",
@@ -650,23 +682,27 @@ for _name, _function in _ENDING.items():
     setattr(Noise, f"__r{_name}__", _ending(_name, _reflected(_function)))
 
 
-# -- draws -------------------------------------------------------------------------------------------------------------
+# -- draws -----------------------------------------------------------------------------
 
 
 def places_of(value: Any) -> Any:
     """Return the places of the entries of a draw, counted flat, in its shape."""
     shape = tuple(shape_of(value))
-    return np.arange(math.prod(shape)).reshape(shape) if shape else 0
+    if shape:
+        return np.arange(math.prod(shape)).reshape(shape)
+    return 0
 
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
-    """Return the noise of a draw, or the release that it is if the sampler added a location to it."""
+    """Return the noise of a draw, or a release if the sampler added a location."""
     noise = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location)
     law = draw.law
     is_name = law.family == "integer" and any_of(law.parameter > MAX_NOISE_RANGE)
     is_whole = law.known is not None and not law.known.is_part
     is_release = location is not None and is_whole
-    return noise.settle("") if is_name or is_release else noise
+    if is_name or is_release:
+        return noise.settle("")
+    return noise
 
 
 def drawn_noise(
@@ -677,7 +713,7 @@ def drawn_noise(
     location: Any = 0.0,
     **options: Any,
 ) -> Any:
-    """Draw by a sampler, and return the noise or the release in place of the number.
+    """Draw by a sampler, and return the noise, or the release, in place of the number.
 
     Args:
         run: The run that records the draw.
@@ -688,7 +724,9 @@ def drawn_noise(
         options: ``shape`` and ``origin`` of `WatchedRun.draw`.
     """
     draw = run.draw(method, perform, law, here(), location=location, **options)
-    return noise_of(run, draw, location if any_of(location) else None)
+    if not any_of(location):
+        location = None
+    return noise_of(run, draw, location)
 
 
 def drawn_release(
@@ -721,7 +759,9 @@ def drawn_release(
     if kind == COIN:
         shape = shape_of(draw.value)
         location = np.broadcast_to(location, shape) if shape else float(location)
-    terms = () if kind == ALONE else (Term(draw, 0),)
+    terms: tuple[Term, ...] = ()
+    if kind != ALONE:
+        terms = (Term(draw, 0),)
     return run.release(
         kind, law, location, draw.value, site, terms, names=names, why=why
     )

@@ -1,7 +1,7 @@
 """Replacements while code is watched, which are undone whatever happens.
 
-They concern the functions of the caller's code, and the names in its modules that hold a
-source of randomness.
+They concern the functions of the caller's code, and the names in its modules that hold
+a source of randomness.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Patches:
     """Replacements that are undone in reverse order.
 
     Attributes:
-        replaced: Each original with its replacement, by the identity of the original: for
-            names that the caller's modules imported.
-        around: Functions that make the contexts of a watched run. A plain run is in none,
-            and as fast as ever.
+        replaced: Each original with its replacement, by the identity of the original:
+            for names that the caller's modules imported.
+        around: Functions that make the contexts of a watched run. A plain run is in
+            none, and as fast as ever.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Patches:
     def sampler(
         self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
     ) -> None:
-        """Replace a function or a method by ``draw(run, function, …)`` with the arguments of a call."""
+        """Replace a function or a method, in a run, by ``draw(run, function, …)``."""
         function = getattr(owner, name)
         in_a_run = functools.partial(_with_run, draw, function)
         self.attribute(owner, name, in_run(function, active, in_a_run))
@@ -133,7 +133,7 @@ class Caller:
 
     @classmethod
     def of(cls, function: Any) -> Caller:
-        """Return the parts that a function reaches, in its module and in others of the caller."""
+        """Return the parts that a function reaches in modules of the caller."""
         found, seen = cls(), set[int]()
         waiting = [function]
         while waiting and len(seen) < MAX_FUNCTIONS:
@@ -153,13 +153,14 @@ class Caller:
         return found
 
     def _follow(self, function: FunctionType, seen: set[int]) -> Iterator[Any]:
-        """Add a function with its namespaces, and yield the functions and classes in these."""
+        """Add a function, and yield the functions and classes of its namespaces."""
         if not _is_callers(function.__code__):
             return
         space = function.__globals__
         code = converted(function.__code__, own_names(space))
         if code is not function.__code__:
             self.codes.append((function, code))
+        # Variables of enclosing functions may hold generators and helpers.
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
@@ -168,6 +169,7 @@ class Caller:
             self.cells.append(cell)
             if callable(value):
                 yield value
+        # Functions of one module share its namespace, which is followed once.
         if id(space) in seen:
             return
         seen.add(id(space))
@@ -200,7 +202,7 @@ def _lies_elsewhere(module: Any) -> bool:
 
 
 def _may_be_callers(value: Any) -> bool:
-    """Return whether it is a function, or a class of the caller."""
+    """Return True for a function, or for a class of the caller."""
     # The methods of the classes of libraries are too many to be followed.
     if isinstance(value, type):
         return not _lies_elsewhere(sys.modules.get(value.__module__))
@@ -241,6 +243,7 @@ def _watched(
     original, replacement = replaced.get(id(value), (None, None))
     if original is value and original is not None:
         return replacement
+    # A method that the code holds by a name of its own, as in ``draw = rng.laplace``.
     owner = getattr(value, "__self__", None)
     if type(owner) in (GENERATOR, STATE):
         return getattr(_watched(owner, replaced, active), value.__name__)

@@ -1,4 +1,4 @@
-"""Shapes and truth of values, computed at once for plain numbers, and functions of torch on arrays of numpy."""
+"""Shapes and truth of values, and functions of torch on arrays of numpy."""
 
 from __future__ import annotations
 
@@ -11,43 +11,56 @@ from typing import Any
 import numpy as np
 
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
-"""Types of plain numbers. Most shapes that a run computes are of these, and numpy takes long for them."""
+"""Types of plain numbers, the most frequent values, for which numpy takes long."""
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index on the device of an array: a tensor on a GPU indexes no array on the CPU."""
+    """Return an index on the device of an array."""
+    # A tensor on a GPU indexes no array on the CPU.
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
-    return index.to(array.device) if hasattr(index, "is_cuda") else index
+    if hasattr(index, "is_cuda"):
+        return index.to(array.device)
+    return index
 
 
 def ndim(value: Any) -> int:
     """Return the number of axes of a value."""
-    return 0 if type(value) in PLAIN else np.ndim(value)
+    if type(value) in PLAIN:
+        return 0
+    return np.ndim(value)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """Return the shape of a value."""
-    return () if type(value) in PLAIN else np.shape(value)
+    if type(value) in PLAIN:
+        return ()
+    return np.shape(value)
 
 
 def size_of(value: Any) -> int:
     """Return the number of entries of a value."""
-    return 1 if type(value) in PLAIN else math.prod(np.shape(value))
+    if type(value) in PLAIN:
+        return 1
+    return math.prod(np.shape(value))
 
 
 def any_of(value: Any) -> bool:
-    """Return whether any entry is not zero."""
-    return bool(value) if type(value) in PLAIN else bool(np.any(value))
+    """Return True if any entry is not zero."""
+    if type(value) in PLAIN:
+        return bool(value)
+    return bool(np.any(value))
 
 
 def all_of(value: Any) -> bool:
-    """Return whether all entries are true."""
-    return bool(value) if type(value) in PLAIN else bool(np.all(value))
+    """Return True if all entries are true."""
+    if type(value) in PLAIN:
+        return bool(value)
+    return bool(np.all(value))
 
 
 def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of tensors that also takes arrays of numpy, and then returns arrays."""
+    """Return a function of tensors that also maps arrays of numpy to arrays."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -64,7 +77,8 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_cpu(value: Any) -> Any:
-    """Return arrays and tensors, also those in a list, as tensors on the CPU, of double precision if of fractions."""
+    """Return arrays and tensors, also in a list, as tensors on the CPU."""
+    # Fractions have double precision, as all arrays do that noise is followed by.
     if type(value) in (list, tuple):
         return type(value)([_on_cpu(part) for part in value])
     if isinstance(value, np.ndarray):
@@ -72,4 +86,6 @@ def _on_cpu(value: Any) -> Any:
     if not hasattr(value, "is_cuda"):
         return value
     value = value.detach().cpu()
-    return value.double() if value.is_floating_point() else value
+    if value.is_floating_point():
+        return value.double()
+    return value

@@ -1,4 +1,4 @@
-"""The line of the caller's code: the innermost that is no library's and not this package's."""
+"""The line of the caller's code under way: the innermost outside of libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from auditdp.errors import ELSEWHERE
 
 HERE = str(Path(__file__).parent)
 OUTERMOST = str(Path(__file__).with_name("trace.py"))
-"""The file that calls watched code: frames further out belong to whatever runs the audit."""
+"""The file that calls watched code. Frames further out are of the process itself."""
 
 
 class CodeLine(NamedTuple):
@@ -31,7 +31,9 @@ class CodeLine(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
+        if self.line:
+            return f"{Path(self.file).name}:{self.line}"
+        return "an unknown line"
 
 
 NOWHERE = CodeLine("", 0, "")
@@ -45,7 +47,7 @@ def _is_callers(code: CodeType) -> bool:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Yield the frames under way, from this room's own out to the call of watched code."""
+    """Yield the frames under way, from the innermost to the call of watched code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != OUTERMOST:
         yield frame
@@ -53,14 +55,14 @@ def _frames() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """Return whether an import of a module is under way."""
+    """Return True while a module is imported."""
     return any(
         frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames()
     )
 
 
 def called_by_builtin() -> bool:
-    """Return whether a function in C, such as ``sum``, computes, and not an operator."""
+    """Return True in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
@@ -83,7 +85,10 @@ def here() -> CodeLine:
 
 
 def label() -> str:
-    """Return the texts among the caller's local variables, which differ between the passes of a loop over keys."""
+    """Return the texts among the caller's local variables.
+
+    They differ between the passes of a loop over keys.
+    """
     frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
     variables = {} if frame is None else frame.f_locals
     return "\n".join(

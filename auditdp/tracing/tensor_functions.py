@@ -1,7 +1,7 @@
-"""Functions of torch on noise: names and options of torch, before the rules apply that it shares with numpy.
+"""Functions of torch on noise: its names and options, before the rules apply.
 
-A mode of torch calls `on_tensors` for every function while code is watched, so that a tensor that noise was written into
-stands for that noise.
+A mode of torch calls `on_tensors` for every function while code is watched, so that a
+tensor that noise was written into stands for that noise.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ ALIASES = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "
 OVERWRITING = frozenset(("copy", "fill", "setitem", "zero"))
 """Functions that leave nothing of the entries that they write into."""
 VIEWS = COPYING | LAYING | frozenset(["H", "T", "data", "item", "mH", "mT", "tolist"])
-"""Functions and attributes that look at the memory of a tensor, or copy entries of it."""
+"""Functions and attributes that share the memory of a tensor, or copy entries."""
 PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divided)}
-"""Functions whose gradient in one tensor shows the entries of another one."""
+"""Functions whose gradient in one tensor reveals the entries of another one."""
 
 
 def named(function: Any) -> tuple[str, bool]:
-    """Return the name of a function of torch without underscores, and whether it changes its first argument.
+    """Return the name of a function of torch without underscores.
 
     The name of a getter is that of its attribute.
+
+    Returns:
+        The name, and whether the function changes its first argument.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
@@ -65,33 +68,37 @@ def torch_function(
             for call in calls
         ]
     options = dict(keywords)
-    first = arguments[0] if arguments else None
+    first = next(iter(arguments), None)
     if (name in ARITHMETIC or name in LINEAR) and options.get("out") is not None:
         target = options.pop("out")
         return _into(target, torch_function(function, arguments, options))
+    # The gradient of a product shows the noise to the code, beside the product itself.
     if name in PRODUCTS and _has_gradient(arguments):
         why = f"{name}, of which there is a gradient"
         return plainly(function, arguments, options, why)
     if type(first) is Noise and name in OVERWRITING and not options:
-        key = arguments[1] if name == "setitem" else ...
-        first[key] = 0.0 if name == "zero" else arguments[-1]
+        _, key, content = _of_overwriting(name, arguments)
+        first[key] = content
         return first
     # Noise that is written into a parameter initialises it, and parameters are public.
     if name in ("copy", "set") and getattr(first, "requires_grad", False):
         return function(*plain(arguments, ""), **options)
+    # A rule returns new noise: what it makes in place is followed for arithmetic alone.
     if in_place and name not in ARITHMETIC:
         return plainly(function, arguments, options, name)
     if name in ("add", "sub") and len(arguments) == 2 and "alpha" in options:
         arguments = (first, arguments[1] * options.pop("alpha"))
     result = apply(name, for_arrays(function), arguments, options)
-    return _into(first, result) if in_place else result
+    if in_place:
+        return _into(first, result)
+    return result
 
 
 ADAPTERS["torch"] = torch_function
 
 
 def _has_gradient(values: Sequence[Any]) -> bool:
-    """Return whether a gradient shows the numbers that a parameter is multiplied with."""
+    """Return True if a gradient reveals the factors of a parameter."""
     return sys.modules["torch"].is_grad_enabled() and any(
         type(value) is not Noise and getattr(value, "requires_grad", False)
         for value in values
@@ -101,7 +108,11 @@ def _has_gradient(values: Sequence[Any]) -> bool:
 def _of_each(
     name: str, in_place: bool, arguments: Sequence[Any]
 ) -> tuple[Any, list[Sequence[Any]]] | None:
-    """Return the method, and the arguments of each call, of a function of lists of tensors; None for other functions."""
+    """Return the calls that a function of lists of tensors consists of.
+
+    Returns:
+        The method and the arguments of each call, or None for other functions.
+    """
     single = name.removeprefix("foreach_")
     if single == name or not (single in ARITHMETIC or single in OVERWRITING):
         return None
@@ -119,11 +130,11 @@ def _into(target: Any, result: Any) -> Any:
     return fill(result.run, target, result)
 
 
-# -- tensors that stand for noise --------------------------------------------------------------------------------------
+# -- tensors that stand for noise ------------------------------------------------------
 
 
 def filled_tensors(active: Active) -> Any:
-    """Return a mode of torch in which a tensor that noise was written into stands for that noise."""
+    """Return a mode of torch in which tensors stand for noise written into them."""
     overrides = sys.modules["torch.overrides"]
 
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
@@ -147,6 +158,7 @@ def on_tensors(
     """Apply a function of torch, any of whose tensors may stand for noise."""
     name, in_place = named(function)
     is_written = bool(arguments) and type(arguments[-1]) is Noise
+    # An attribute such as ``grad`` takes a tensor, which then stands for the noise.
     if name == "set" and is_written:
         tensor, noise = arguments
         if function.__self__.__name__ == "grad" or not tensor.requires_grad:
@@ -158,6 +170,7 @@ def on_tensors(
         is_written or not run.filled.keys().isdisjoint(map(memory, arguments))
     ):
         return _overwritten(run, function, name, arguments, keywords)
+    # Most calls of a run concern no noise, and end here.
     if not run.filled:
         return function(*arguments, **keywords)
     found = [_noise_in(run, value) for value in arguments]
@@ -168,6 +181,7 @@ def on_tensors(
     if each is not None:
         method, calls = each
         return [on_tensors(run, method, call, keywords) for call in calls]
+    # A tensor in the same memory stays a tensor: later calls find its noise there.
     if name in VIEWS and type(found[0]) is Noise:
         return _viewed(function, name, found[0], arguments, keywords)
     if name not in RULES:
@@ -175,18 +189,24 @@ def on_tensors(
         _end(run, arguments, why)
         return function(*arguments, **keywords)
     result = torch_function(function, found, keywords)
-    is_target = in_place and found[0] is not arguments[0]
-    return fill(run, arguments[0], result) if is_target else result
+    # The result is in a copy of the tensor that the function should change.
+    if in_place and found[0] is not arguments[0]:
+        return fill(run, arguments[0], result)
+    return result
 
 
 def _noise_in(run: WatchedRun, value: Any) -> Any:
-    """Return the noise that a tensor, or each tensor of a list, stands for; else the value."""
+    """Return noise in place of a tensor, or of tensors in a list, that stand for it."""
     if type(value) in (list, tuple):
         found = [_noise_in(run, item) for item in value]
         is_same = all(new is old for new, old in zip(found, value, strict=True))
-        return value if is_same else found
+        if is_same:
+            return value
+        return found
     noise = noise_in(run, value)
-    return value if noise is None else noise
+    if noise is None:
+        return value
+    return noise
 
 
 def _overwritten(
@@ -197,11 +217,19 @@ def _overwritten(
     keywords: Mapping[str, Any],
 ) -> Any:
     """Write into a tensor, and keep the noise that it then stands for."""
-    tensor = arguments[0]
-    content = 0.0 if name == "zero" else _noise_in(run, arguments[-1])
+    tensor, key, content = _of_overwriting(name, arguments)
     if type(tensor) is Noise or tensor.requires_grad or keywords:
         return torch_function(function, arguments, keywords)
-    return fill(run, tensor, content, arguments[1] if name == "setitem" else ...)
+    return fill(run, tensor, _noise_in(run, content), key)
+
+
+def _of_overwriting(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
+    """Return the tensor, the key and the content of a call that overwrites entries."""
+    if name == "setitem":
+        return arguments
+    if name == "zero":
+        return arguments[0], ..., 0.0
+    return arguments[0], ..., arguments[-1]
 
 
 def _viewed(
@@ -211,13 +239,15 @@ def _viewed(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Return tensors that look at the same memory as they are, and noise in place of others."""
+    """Return tensors that share the memory, and noise in place of other tensors."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     made = function(*arguments, **keywords)
     if name == "numpy":  # an array that shares the memory of the tensor
         return noise.copied(made)
-    parts = made if isinstance(made, list | tuple) else (made,)
+    parts = made
+    if not isinstance(made, list | tuple):
+        parts = (made,)
     if all(memory(part) == memory(arguments[0]) for part in parts):
         return made
     return torch_function(function, [noise, *arguments[1:]], keywords)

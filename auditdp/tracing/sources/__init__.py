@@ -4,8 +4,8 @@ A source replaces samplers for the time of a run. The standard library and numpy
 replaced in every run, any other library once it is imported. A new library needs a file
 with a function ``watch(patches, active)``, and a line in ``LIBRARIES``. ``active()``
 returns the run under way, or None, as in another thread. ``patches.sampler`` replaces a
-function, and `drawn_noise` and `drawn_release` record the draw; for a call whose draws are
-not observed, a `primitives.Library` lists how its law is read.
+function, and `drawn_noise` and `drawn_release` record the draw; for a call whose draws
+are not observed, a `primitives.Library` lists how its law is read.
 """
 
 from __future__ import annotations

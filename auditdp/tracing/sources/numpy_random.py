@@ -22,7 +22,7 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the functions of ``numpy.random``, and the functions and classes that make generators."""
+    """Replace the functions of ``numpy.random``, and all that makes generators."""
     module = np.random
     methods = [name for name in vars(module.mtrand.RandomState) if name[0] != "_"]
     for name in (*methods, "ranf", "sample"):
@@ -55,12 +55,17 @@ def _array(array: Callable[..., Any]) -> Callable[..., Any]:
     def make(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) != 1 or keywords:
             return array(*arguments, **keywords)
+        # numpy would make a float of each entry, which ends its noise.
         (first,) = arguments
         if type(first) is list and Noise in map(type, first):
             found = gathered(first, array)
-            return array(first) if found is None else found
+            if found is None:
+                return array(first)
+            return found
         is_noise = type(first) is Noise and isinstance(first.value, np.ndarray)
-        return first if is_noise and first.settled is None else array(first)
+        if is_noise and first.settled is None:
+            return first
+        return array(first)
 
     return make
 
@@ -69,8 +74,8 @@ def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Record a seed.
 
     Returns:
-        The seed as an ordinary number, and a value that generators share if they have the same seed, or None if there is
-        no seed.
+        The seed as an ordinary number, and a value that generators share if they have
+        the same seed, or None if there is no seed.
     """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState

@@ -1,4 +1,4 @@
-"""diffprivlib: ``randomise`` of its mechanisms, which its tools and models use as well."""
+"""diffprivlib: ``randomise`` of its mechanisms, which its tools and models use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def _categorical(mechanism: Any, value: Any) -> Law:
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
-    """A choice that loses ε if a utility moves by the sensitivity (McKenna & Sheldon 2020, Theorem 1)."""
+    """A choice that loses ε if a utility moves by the sensitivity.
+
+    Source: McKenna & Sheldon (2020), Theorem 1.
+    """
     del value
     epsilon, sensitivity = mechanism.epsilon, mechanism.sensitivity
 
@@ -135,4 +138,6 @@ def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> A
         chance,
         why=LIBRARY.why,
     )
-    return mechanism.value1 if is_one else mechanism.value0
+    if is_one:
+        return mechanism.value1
+    return mechanism.value0

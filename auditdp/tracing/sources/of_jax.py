@@ -1,7 +1,8 @@
-"""jax, where it is imported: the samplers of ``jax.random``, and so the noise that jax-privacy adds to gradients.
+"""jax: the samplers of ``jax.random``, and so the noise of jax-privacy.
 
-While code is watched nothing is compiled, so that its samplers are called where they stand; a result may differ from that
-of compiled code in its last bits. Operators keep noise noise; for the functions of ``jax.numpy`` it is an ordinary array.
+While code is watched nothing is compiled, so that its samplers are called where they
+stand; a result may differ from that of compiled code in its last bits. Operators keep
+noise noise; for the functions of ``jax.numpy`` it is an ordinary array.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ OTHERS = (
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers and the functions that compute with noise, and compile nothing."""
+    """Replace samplers and the functions that compute, and compile nothing."""
     jax = sys.modules["jax"]
     patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):

@@ -1,7 +1,8 @@
-"""OpenDP: a measurement is called in Rust. A call is one release, and loses the value of the measurement's map.
+"""OpenDP: a call of a measurement is one release, which loses the value of its map.
 
-The map takes the distance of the two inputs that the measurement was called with, in its own metric. Of ρ-zCDP the loss is
-taken for that of Gaussian noise, which it is where OpenDP's own measurements state ρ.
+The map takes the distance of the two inputs that the measurement was called with, in
+its own metric. Of ρ-zCDP the loss is taken for that of Gaussian noise, which it is
+where OpenDP's own measurements state ρ.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ MEASURES: dict[str, Callable[[Any], Loss]] = {
         0.0, float(stated[1]), 2 * float(stated[0])
     ),
 }
-"""The loss that the result of a map states, by the name of its measure. Curves are no such statement."""
+"""The loss that the result of a map states, by the name of its measure.
+
+Measures whose results are curves have none.
+"""
 
 
 def _invoked(measurement: Any, arg: Any) -> Law:

@@ -1,4 +1,4 @@
-"""PyDP: noise is drawn in C++. Its mechanisms state the scale, and its algorithms the ε of one row."""
+"""PyDP: mechanisms state the scale of their noise, algorithms the ε of a row."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LIBRARY = Library(
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the methods that add noise, and keep the entries that algorithms get one after another."""
+    """Replace the methods that add noise, and keep the entries of algorithms."""
     LIBRARY.watch(patches, active)
     kind = sys.modules["pydp.algorithms._algorithm"].MetaAlgorithm
     patches.sampler(kind, "add_entry", active, partial(_kept, lambda entry: [entry]))

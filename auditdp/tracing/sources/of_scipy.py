@@ -1,4 +1,4 @@
-"""scipy's distributions, which keep the generator of ``numpy.random`` from the time of their import."""
+"""scipy's distributions, which keep the generator of ``numpy.random``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = {
     "scipy.stats._distn_infrastructure": "rv_generic",
     "scipy.stats._multivariate": "multi_rv_generic",
 }
-"""By their modules, the classes of distributions of a number and of several numbers."""
+"""The class of distributions in each module."""
 
 
 def watch(patches: Patches, active: Active) -> None:
@@ -21,7 +21,9 @@ def watch(patches: Patches, active: Active) -> None:
 
     def kept(distribution: Any) -> Any:
         state = vars(distribution)["_random_state"]
-        return WatchedState(state, active) if type(state) is STATE else state
+        if type(state) is STATE:
+            return WatchedState(state, active)
+        return state
 
     def keep(distribution: Any, state: Any) -> None:
         vars(distribution)["_random_state"] = state

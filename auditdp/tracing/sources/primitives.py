@@ -1,4 +1,4 @@
-"""Primitives of libraries: a call of one is one release, whose law is read from the primitive's own parameters."""
+"""Primitives of libraries: a call is one release, whose law its parameters state."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ class Library:
     Attributes:
         module: The module that has to be imported.
         package: The name of the installed package.
-        versions: Beginnings of the versions that contract tests were run with; those of others are opaque.
-        primitives: The function that reads a call, by the path of the primitive below the module.
+        versions: Beginnings of the versions that contract tests were run with; those of
+            others are opaque.
+        primitives: The function that reads a call, by the path of the primitive below
+            the module.
     """
 
     module: str
@@ -45,7 +47,7 @@ class Library:
 
     @property
     def why(self) -> str:
-        """The reason for which its primitives are opaque; empty if its version is known."""
+        """The reason why its primitives are opaque; empty for a tested version."""
         version = importlib.metadata.version(self.package)
         if any(f"{version}.".startswith(f"{each}.") for each in self.versions):
             return ""
@@ -81,7 +83,9 @@ def _called(
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
     is_declared = law.declared is not None
-    value = value if is_declared else number(value)
+    # A declared distance is one of the inputs as they are, and not of numbers.
+    if not is_declared:
+        value = number(value)
     draw = run.draw(path, lambda: result, law, site, location=value)
     terms = () if is_declared else (Term(draw, places_of(result)),)
     plain = np.asarray(result) if isinstance(result, list) else result
@@ -90,7 +94,8 @@ def _called(
         return made.tolist()
     if not isinstance(result, float | int):
         return made
-    # On the neighbour a number may have another type than its noise: it is returned as it was recorded.
+    # On the neighbour a number may have another type than its noise: it is returned as
+    # it was recorded.
     last = run.traced.releases[-1]
     if run.record is None or last.recorded is None or last.number in run.forced:
         return made
@@ -109,15 +114,19 @@ def declared(
         name: Its name in sentences.
         distance: The distance of two inputs.
         loss: The loss at a distance.
-        parameters: The parameters that it was made with, which have to be the same on both inputs.
+        parameters: The parameters that it was made with, which have to be the same on
+            both inputs.
     """
     return NoiseLaw(name, 1.0, repr(parameters), DeclaredLoss(distance, loss))
 
 
 def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
-    """Return the loss at k times the distance that (ε, δ) is for, by the privacy of groups: (kε, δ(e^kε − 1)/(e^ε − 1)).
+    """Return the loss at a multiple of the distance that (ε, δ) is for.
 
-    Source: Vadhan (2017), "The Complexity of Differential Privacy", Lemma 2.2, the sum in its proof.
+    By the privacy of groups it is (kε, δ(e^kε − 1)/(e^ε − 1)) at k times the distance.
+
+    Source: Vadhan (2017), "The Complexity of Differential Privacy", Lemma 2.2, the sum
+    in its proof.
     """
 
     def loss(distance: float) -> Loss:
@@ -132,7 +141,7 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 
 
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
-    """Return the distance of two numbers, or of two arrays in L1, in multiples of a unit."""
+    """Return a function for the L1 distance of two values, in multiples of a unit."""
 
     def distance(first: Any, second: Any) -> float:
         one, two = np.asarray(number(first), float), np.asarray(number(second), float)
@@ -141,13 +150,15 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
         moved = float(np.abs(one - two).sum())
         if moved == 0:
             return 0.0
-        return math.inf if math.isnan(moved) or not unit else moved / unit
+        if math.isnan(moved) or not unit:
+            return math.inf
+        return moved / unit
 
     return distance
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows that one collection has and the other lacks, in both directions together."""
+    """Return the number of rows that are in only one of two collections."""
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
     )
@@ -157,4 +168,6 @@ def rows_apart(first: Any, second: Any) -> float:
 def unlike(first: Any, second: Any) -> float:
     """Return 0 for two equal values, and else 1."""
     alike = np.array_equal(first, second) if is_numeric(first) else first == second
-    return 0.0 if alike else 1.0
+    if alike:
+        return 0.0
+    return 1.0

@@ -50,7 +50,7 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "getrandbits": _bits,
     "randbits": _bits,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 OTHERS = (
     "triangular",
     "lognormvariate",
@@ -74,7 +74,8 @@ def watch(patches: Patches, active: Active) -> None:
             if callable(vars(module).get(name)):
                 patches.sampler(module, name, active, partial(_drawn, name, 0))
         for kind in (random.Random, random.SystemRandom):
-            # The class inherits these two from C, and has them itself for the time of a run.
+            # The class inherits these two from C, and has them itself for the time of a
+            # run.
             is_inherited = kind is random.Random and name in ("random", "getrandbits")
             if name in vars(kind) or is_inherited:
                 patches.sampler(kind, name, active, partial(_drawn, name, 1))
@@ -111,6 +112,7 @@ def _drawn(
     """
     given = settled(arguments[owners:], "is a parameter of a draw")
 
+    # Samplers of the standard library call each other: only the outermost is a draw.
     def perform(*those: Any, **others: Any) -> Any:
         return run.unwatched(function, *arguments[:owners], *those, **others)()
 
@@ -151,7 +153,9 @@ def _items(
     if table is not None:
         law, names = NoiseLaw("choice"), tuple(map(repr, items))
     place = drawn_places(run, name, draw, law, count, table=table, names=names)
-    return items[place] if name == "choice" else [items[k] for k in place.tolist()]
+    if name == "choice":
+        return items[place]
+    return [items[k] for k in place.tolist()]
 
 
 def _table(weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:

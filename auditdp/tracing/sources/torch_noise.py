@@ -1,4 +1,4 @@
-"""torch, where it is imported: its samplers as functions, in place, and in distributions."""
+"""torch: its samplers as functions, in place, and in distributions."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ FUNCTIONS: dict[str, Callable[..., Sample]] = {
     "rand_like": _like("uniform"),
     "normal": _normal,
 }
-"""For each sampler the function that reads its arguments."""
+"""Functions that read the arguments of a sampler, by its name."""
 IN_PLACE: dict[str, Callable[..., tuple[NoiseLaw, Any]]] = {
     "normal_": lambda mean=0.0, std=1.0, **_: (NoiseLaw("Gaussian", std), mean),
     "uniform_": lambda low=0.0, high=1.0, **_: (NoiseLaw("uniform", high - low), low),
     "exponential_": lambda lambd=1.0, **_: (NoiseLaw("exponential", 1 / lambd), 0.0),
 }
-"""For each method that fills a tensor, the function that reads the law and the location."""
+"""Functions that read the arguments of a method that fills a tensor, by its name."""
 DISTRIBUTIONS = {"Laplace": "Laplace", "Normal": "Gaussian", "Gumbel": "Gumbel"}
 """The family of each distribution that has the attributes ``loc`` and ``scale``."""
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
@@ -71,10 +71,11 @@ TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers, and the functions that make a tensor or a parameter of noise."""
+    """Replace samplers, and functions that make a tensor or a parameter of noise."""
     torch = sys.modules["torch"]
     with torch.device("cpu"):
-        # At its first call in such a context, torch looks up the functions that heed a default device.
+        # At its first call in such a context, torch looks up the functions that heed a
+        # default device.
         torch.empty(0)
     mode = filled_tensors(active)
     patches.around.append(lambda: mode)
@@ -92,9 +93,8 @@ def watch(patches: Patches, active: Active) -> None:
     for name in IN_PLACE:
         function = getattr(torch.Tensor, name)
         patches.attribute(torch.Tensor, name, _in_place(name, function, active))
-    distributions = sys.modules.get("torch.distributions")
     for name in (*DISTRIBUTIONS, *TABLES):
-        kind = getattr(distributions, name, None)
+        kind = getattr(torch.distributions, name)
         for method in ("sample", "rsample"):
             if hasattr(kind, method):
                 patches.sampler(kind, method, active, partial(_distribution, name))
@@ -114,14 +114,18 @@ def _drawn(
     perform = run.unwatched(function, *arguments, **keywords)
     noise = drawn_noise(run, name, perform, law, location, shape=shape)
     if out is not None:
-        return fill(run, out, noise) if type(noise) is Noise else write(out, noise)
-    return noise.requires_grad_() if requires_grad else noise
+        if type(noise) is Noise:
+            return fill(run, out, noise)
+        return write(out, noise)
+    if requires_grad:
+        return noise.requires_grad_()
+    return noise
 
 
 def _public(
     family: str, run: WatchedRun, function: Any, *arguments: Any, **keywords: Any
 ) -> Any:
-    """Draw an order, or places, that do not depend on the data, as public randomness."""
+    """Draw an order, or places, as public randomness."""
     count = float(max(part for part in arguments if isinstance(part, int)))
     perform = run.unwatched(function, *arguments, **keywords)
     return drawn_release(run, family, perform, ALONE, NoiseLaw(family, 1.0, count))
@@ -154,9 +158,11 @@ def _in_place(
         run = active()
         if run is None:
             return function(tensor, *arguments, **keywords)
-        # Two references are this function's own: then no name in the code holds the tensor.
+        # Two references are this function's own: then no name in the code holds the
+        # tensor.
         is_held = sys.getrefcount(tensor) > 2
 
+        # The sampler writes into the tensor, which keeps its numbers until ``fill``.
         def perform() -> Any:
             before = tensor.detach().clone()
             made = function(tensor, *arguments, **keywords).detach().clone()
@@ -185,13 +191,15 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
         if type(data) is not Noise:
             return function(data, *arguments, **keywords)
         made = data.copied(function(np.asarray(data.value), *arguments, **keywords))
-        return made.settle("") if made.value.requires_grad else made
+        if made.value.requires_grad:
+            return made.settle("")
+        return made
 
     return convert
 
 
 def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a transform of ``torch.func`` whose functions take noise as the weights that it initialises."""
+    """Return a transform of ``torch.func`` whose functions take noise as weights."""
 
     def made(*given: Any, **options: Any) -> Any:
         function = transform(*given, **options)
@@ -203,7 +211,10 @@ def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parameter(make: Callable[..., Any]) -> Any:
-    """Return a function that makes a parameter, also of noise, which initialises it: that is public."""
+    """Return a function that makes a parameter, also of noise.
+
+    Noise that initialises a parameter is public.
+    """
 
     def new(kind: Any, data: Any = None, *arguments: Any, **keywords: Any) -> Any:
         return make(kind, plain(data, ""), *arguments, **keywords)
