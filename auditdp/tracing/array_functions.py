@@ -183,11 +183,11 @@ RULES["positive"] = _operator(lambda noise: noise)
 
 @_unary("negative", "neg")
 def _negative(noise: Noise, call: Call) -> Any:
-    made = noise.copied(call.of(noise.value))
-    made.terms = scaled(noise.terms, -1.0)
+    result = noise.copied(call.of(noise.value))
+    result.terms = scaled(noise.terms, -1.0)
     if noise.offset is not None:
-        made.offset = -noise.offset
-    return made
+        result.offset = -noise.offset
+    return result
 
 
 @_unary(*LAYING)
@@ -232,10 +232,10 @@ def _sum(noise: Noise, call: Call) -> Any:
         if offset is not None:
             offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
         return Noise(noise.run, call.of(noise.value), terms, offset)
-    found = _linear(call)
-    if found is None:
+    result = _linear(call)
+    if result is None:
         return call.of(noise.settle("is summed"))
-    return found
+    return result
 
 
 def _gathering(places: tuple[int, ...]) -> Rule:
@@ -271,12 +271,12 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
-    found = None
+    result = None
     if call.is_of_one:  # rounded to whole numbers, and not to digits
-        found = rounded(noise, call.of(noise.value))
-    if found is None:
+        result = rounded(noise, call.of(noise.value))
+    if result is None:
         return call.of(noise.settle("is rounded"))
-    return found
+    return result
 
 
 def _changed(change: Callable[[Noise, Any], Any]) -> Rule:
@@ -350,13 +350,13 @@ RULES["searchsorted"] = _searched
 def _written(noise: Noise, call: Call) -> Any:
     """Write numbers or noise into the entries of noise."""
     key, content = call.given[1:]
-    made = None
+    result = None
     if noise.settled is None:
-        made = overwritten(noise, content, key)
+        result = overwritten(noise, content, key)
     # If all of it was overwritten by numbers, it is an ordinary array from here on.
-    if made is not None:
-        has_noise = any_of(made.law.scale)
-        return noise.become(made if has_noise else made.value)
+    if result is not None:
+        has_noise = any_of(result.law.scale)
+        return noise.become(result if has_noise else result.value)
     why = "is changed in place"
     target = noise.settle(why)
     target[placed(key, target)] = plain(content, why)

@@ -106,21 +106,21 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
             before = flat.clone()
 
         # The noise is that of the whole memory, in which other tensors may overlap.
-        made = None
+        noise = None
         is_whole = target.is_contiguous() and target.numel() == flat.numel()
         is_same = type(content) is Noise and content.shape == target.shape
         if key is ... and is_whole and is_same:
-            made = content.reshape(-1)
+            noise = content.reshape(-1)
         elif Noise in map(type, (before, content)):
-            made = overwritten(before, content, key, lay)
-        if made is None:
+            noise = overwritten(before, content, key, lay)
+        if noise is None:
             why = "is written into a tensor"
             write(flat, plain(before, why))
             target[placed(key, target)] = plain(content, why)
             return target
         # The copy shows later whether the memory still holds these numbers.
-        write(flat, made.value)
-        made.value = flat.clone()
-        if address and any_of(made.law.scale):
-            run.filled[address] = (flat, made)
+        write(flat, noise.value)
+        noise.value = flat.clone()
+        if address and any_of(noise.law.scale):
+            run.filled[address] = (flat, noise)
         return target

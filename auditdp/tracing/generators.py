@@ -175,9 +175,9 @@ def watched_draw(
     if method in SAMPLERS:
         law, location, size = SAMPLERS[method](*arguments, **keywords)
     if law is None and method == "multivariate_normal":
-        found = _correlated(run, draw_it, *arguments, origin=origin, **keywords)
-        if found is not None:
-            return found
+        noise = _correlated(run, draw_it, *arguments, origin=origin, **keywords)
+        if noise is not None:
+            return noise
     if law is None:
         return _not_followed(run, method, draw_it, arguments, keywords)
     options = {"origin": origin}
@@ -397,8 +397,8 @@ def _permuted(
 def as_order(places: Any, count: int) -> Any:
     """Return places as an order of a number of items."""
     # A replay may be forced to an order of more items, or of fewer.
-    kept = dict.fromkeys(place for place in places.tolist() if place < count)
-    return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
+    order = dict.fromkeys(place for place in places.tolist() if place < count)
+    return np.array([*order, *(k for k in range(count) if k not in order)], int)
 
 
 METHODS: dict[str, Callable[..., Any]] = {"choice": _choice}

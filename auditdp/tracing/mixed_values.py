@@ -119,11 +119,11 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
     # A large argument keeps the digits of the coefficients beside the constant.
-    large = 2.0**20 if has_constant else 1.0
+    magnitude = 2.0**20 if has_constant else 1.0
     # The matrix of the function, column by column.
-    units = large * np.eye(size).reshape(-1, *shape)
+    units = magnitude * np.eye(size).reshape(-1, *shape)
     images = [np.ravel(function(unit) - constant) for unit in units]
-    matrix = np.stack(images, axis=1) / large
+    matrix = np.stack(images, axis=1) / magnitude
 
     # The same entry of a draw may be in several entries of the noise: each has one
     # column.
@@ -140,16 +140,16 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
         mixed = np.rint(mixed / grain) * grain
     rows, columns = np.nonzero(mixed)
     which, places = of.which[first][columns], of.places[first][columns]
-    made = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
+    combined = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
 
     offset: Any = constant
     if noise.offset is not None:
         offset = np.asarray(function(np.array(np.broadcast_to(noise.offset, shape))))
     entries = np.arange(size_of(value)).reshape(shape_of(value))
-    term = _mixed(noise, made, entries, number(value) - offset)
+    term = _mixed(noise, combined, entries, number(value) - offset)
     if noise.offset is None and not has_constant:
         offset = None
-    return noise.made(value, (term,), offset)
+    return noise.summed(value, (term,), offset)
 
 
 def _is_plain(noise: Noise) -> bool:
@@ -171,6 +171,6 @@ def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
     if scale.size and np.all(scale == scale.flat[0]):
         scale = float(scale.flat[0])
     law = NoiseLaw(draw.law.family, scale)
-    made = Mixed(draw.number, draw.method, law, drawn, draw.site, drawn=drawn)
-    made.of = of
-    return Term(made, places if np.ndim(places) else int(places))
+    combined = Mixed(draw.number, draw.method, law, drawn, draw.site, drawn=drawn)
+    combined.of = of
+    return Term(combined, places if np.ndim(places) else int(places))

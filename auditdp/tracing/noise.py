@@ -217,7 +217,7 @@ class Noise(Form):
 
     # -- sums and changes in place -----------------------------------------------------
 
-    def made(
+    def summed(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
         """Return a sum as a new form, or as a release if a value was added to noise.
@@ -228,15 +228,15 @@ class Noise(Form):
             offset: The value that was added; None if none was.
             held: Whether the release is left to the first use of the form.
         """
-        made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
-        if not made.terms:  # all noise has cancelled
+        form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
+        if not form.terms:  # all noise has cancelled
             return plain
         if offset is None:
-            return made
-        made.site = self.site or here()
-        if made.site in self.run.traced.constants:
-            return made  # the value is the same on both inputs, and part of the noise
-        law, groups = made.law_and_groups()
+            return form
+        form.site = self.site or here()
+        if form.site in self.run.traced.constants:
+            return form  # the value is the same on both inputs, and part of the noise
+        law, groups = form.law_and_groups()
         # Noise such as one geometric draw is a part of noise that is still to come.
         if law.known is None:
             is_part = all(
@@ -246,12 +246,12 @@ class Noise(Form):
         else:
             is_part = law.known.is_part
         if is_part:
-            return made
+            return form
         if held and law.known is not None:
-            made.is_held = True
-            return made
+            form.is_held = True
+            return form
         return self.run.release(
-            NOISY, law, offset, plain, made.site, made.terms, groups=groups
+            NOISY, law, offset, plain, form.site, form.terms, groups=groups
         )
 
     def become(self, result: Any) -> Any:
@@ -337,9 +337,9 @@ class Noise(Form):
             raise AttributeError(name)
         if name in DESCRIBING:
             return getattr(self._now, name)
-        found = None if self.settled else self._method(name)
-        if found is not None:
-            return found
+        result = None if self.settled else self._method(name)
+        if result is not None:
+            return result
         # Whatever has a gradient is a parameter, and parameters are public.
         why = "" if name == "requires_grad_" else f"is used by .{name}"
         settled = self.settle(why)
@@ -468,12 +468,12 @@ def apply(
     """
     given = [opened(argument) for argument in arguments]
     rule = RULES.get(name)
-    found = None
+    result = None
     if rule is not None:
-        found = rule(Call(function, given, keywords))
-    if found is None:
+        result = rule(Call(function, given, keywords))
+    if result is None:
         return plainly(function, given, keywords, name)
-    return found
+    return result
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -509,7 +509,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         first: A number, an array, or noise.
         second: The same.
         sign: 1 for the sum, −1 for the first minus the second.
-        held: See `Noise.made`.
+        held: See `Noise.summed`.
     """
     compute = operator.add if sign > 0 else operator.sub
     # Noise that has ended is an ordinary number here.
@@ -539,7 +539,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         elif part is not None:
             offset = offset + factor * part
     if noisy:
-        return noisy[0].made(total, terms, offset, held)
+        return noisy[0].summed(total, terms, offset, held)
     return total
 
 
@@ -559,9 +559,9 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
         return compute(first, second)
     are_both = type(other) is Noise
     if are_both and not divide:
-        made = signed(noise, other)
-        if made is not None:
-            return made
+        form = signed(noise, other)
+        if form is not None:
+            return form
     is_number = is_numeric(value_of(other))
     if are_both or not is_number or (divide and not is_first):
         why = "is multiplied with noise, or is divided by"
@@ -609,11 +609,11 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
         if ended is not None:
             return getattr(operator, f"i{name}")(ended[0], other)
         self.is_held = False
-        made = compute(self, other)
+        result = compute(self, other)
         is_array = isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
         if is_array:
-            return self.become(made)
-        return made
+            return self.become(result)
+        return result
 
     return operate
 

@@ -173,8 +173,8 @@ def on_tensors(
     # Most calls of a run concern no noise, and end here.
     if not run.filled:
         return function(*arguments, **keywords)
-    found = [_noise_in(run, value) for value in arguments]
-    if all(new is old for new, old in zip(found, arguments, strict=True)):
+    noisy = [_noise_in(run, value) for value in arguments]
+    if all(new is old for new, old in zip(noisy, arguments, strict=True)):
         return function(*arguments, **keywords)
 
     each = _of_each(name, in_place, arguments)
@@ -182,15 +182,15 @@ def on_tensors(
         method, calls = each
         return [on_tensors(run, method, call, keywords) for call in calls]
     # A tensor in the same memory stays a tensor: later calls find its noise there.
-    if name in VIEWS and type(found[0]) is Noise:
-        return _viewed(function, name, found[0], arguments, keywords)
+    if name in VIEWS and type(noisy[0]) is Noise:
+        return _viewed(function, name, noisy[0], arguments, keywords)
     if name not in RULES:
         why = "" if name == "requires_grad" else f"is used by {name}"
         _end(run, arguments, why)
         return function(*arguments, **keywords)
-    result = torch_function(function, found, keywords)
+    result = torch_function(function, noisy, keywords)
     # The result is in a copy of the tensor that the function should change.
-    if in_place and found[0] is not arguments[0]:
+    if in_place and noisy[0] is not arguments[0]:
         return fill(run, arguments[0], result)
     return result
 
@@ -198,11 +198,11 @@ def on_tensors(
 def _noise_in(run: WatchedRun, value: Any) -> Any:
     """Return noise in place of a tensor, or of tensors in a list, that stand for it."""
     if type(value) in (list, tuple):
-        found = [_noise_in(run, item) for item in value]
-        is_same = all(new is old for new, old in zip(found, value, strict=True))
+        noisy = [_noise_in(run, item) for item in value]
+        is_same = all(new is old for new, old in zip(noisy, value, strict=True))
         if is_same:
             return value
-        return found
+        return noisy
     noise = noise_in(run, value)
     if noise is None:
         return value
@@ -242,14 +242,14 @@ def _viewed(
     """Return tensors that share the memory, and noise in place of other tensors."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
-    made = function(*arguments, **keywords)
+    result = function(*arguments, **keywords)
     if name == "numpy":  # an array that shares the memory of the tensor
-        return noise.copied(made)
-    parts = made
-    if not isinstance(made, list | tuple):
-        parts = (made,)
+        return noise.copied(result)
+    parts = result
+    if not isinstance(result, list | tuple):
+        parts = (result,)
     if all(memory(part) == memory(arguments[0]) for part in parts):
-        return made
+        return result
     return torch_function(function, [noise, *arguments[1:]], keywords)
 
 
