@@ -35,30 +35,30 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
     Returns:
         The places; the fresh ones if the shapes of both do not fit.
     """
-    kept, drawn = np.array(of_tensor(recorded)), np.array(of_tensor(fresh))
+    places, drawn = np.array(of_tensor(recorded)), np.array(of_tensor(fresh))
     difference = 1 if more else -1
     if family == "permutation":
-        if kept.ndim != 1 or len(drawn) - len(kept) != difference:
+        if places.ndim != 1 or len(drawn) - len(places) != difference:
             return fresh
-    elif kept.shape != drawn.shape:
+    elif places.shape != drawn.shape:
         return fresh
     # Records behind the place have another number on the other input.
-    gone = np.zeros(kept.shape, bool) if more else kept == place
-    kept = np.where(kept >= place if more else kept > place, kept + difference, kept)
+    gone = (places == place) & (not more)
+    places = np.where((places >= place) & ~gone, places + difference, places)
     if family == "permutation" and more:
-        kept = np.insert(kept, int(np.argmax(drawn == place)), place)
+        places = np.insert(places, int(np.argmax(drawn == place)), place)
     elif family == "permutation":
-        kept = kept[~gone]
+        places = places[~gone]
     elif more:
-        kept = np.where(drawn == place, place, kept)
+        places = np.where(drawn == place, place, places)
     else:
-        if family == "sample of items" and kept.ndim:
-            left = set(kept[~gone].tolist())
+        if family == "sample of items" and places.ndim:
+            left = set(places[~gone].tolist())
             unused = (k for k in drawn.tolist() if k not in left)
             drawn = np.array(next(unused, 0))
-        kept = np.where(gone, drawn, kept)
+        places = np.where(gone, drawn, places)
     if hasattr(fresh, "detach"):
-        return fresh.new_tensor(kept)
+        return fresh.new_tensor(places)
     if ndim(fresh):
-        return kept.astype(drawn.dtype)
-    return type(fresh)(kept)
+        return places.astype(drawn.dtype)
+    return type(fresh)(places)

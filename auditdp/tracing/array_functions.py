@@ -8,11 +8,12 @@ up to the names of their options, which the rules pass on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.event_comparisons import compare, largest, searched
+from auditdp.tracing.alignment import compare, largest, searched
 from auditdp.tracing.linear_forms import (
     clipped,
     folded,
@@ -182,16 +183,20 @@ RULES["positive"] = _operator(lambda noise: noise)
 
 @_unary("negative", "neg")
 def _negative(noise: Noise, call: Call) -> Any:
-    offset = None if noise.offset is None else -noise.offset
-    terms = scaled(noise.terms, -1.0)
-    return Noise(noise.run, call.of(noise.value), terms, offset, noise.site)
+    result = noise.copied(call.of(noise.value))
+    result.terms = scaled(noise.terms, -1.0)
+    if noise.offset is not None:
+        result.offset = -noise.offset
+    return result
 
 
 @_unary(*LAYING)
 def _laid(noise: Noise, call: Call) -> Any:
-    if hasattr(noise.value, "reshape"):
-        return noise.laid(call.of)
-    return None
+    # The view of a tensor as another type reads its bytes as other numbers.
+    as_type = any(type(other).__name__ == "dtype" for other in call.given[1:])
+    if as_type or not hasattr(noise.value, "reshape"):
+        return None
+    return noise.laid(call.of)
 
 
 @_unary(*COPYING)
@@ -200,6 +205,7 @@ def _copied(noise: Noise, call: Call) -> Any:
 
 
 def _linear(call: Call) -> Any:
+    # A product of two arrays of noise is linear in neither of them.
     places = [k for k, argument in enumerate(call.given) if type(argument) is Noise]
     if len(places) != 1 or "out" in call.options:
         return None
@@ -217,6 +223,8 @@ RULES.update(dict.fromkeys(LINEAR, _linear))
 
 @_unary("sum")
 def _sum(noise: Noise, call: Call) -> Any:
+    # With a term for each entry, the sum of any family has a law with a name, and
+    # differences that cancel are found. Longer sums have to be Gaussian.
     is_short = ndim(noise.value) == 1 and len(noise.value) <= MAX_TERMS
     if is_short and call.is_of_one:
         terms = tuple(term for entry in noise for term in entry.terms)
@@ -224,10 +232,10 @@ def _sum(noise: Noise, call: Call) -> Any:
         if offset is not None:
             offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
         return Noise(noise.run, call.of(noise.value), terms, offset)
-    found = _linear(call)
-    if found is None:
+    result = _linear(call)
+    if result is None:
         return call.of(noise.settle("is summed"))
-    return found
+    return result
 
 
 def _gathering(places: tuple[int, ...]) -> Rule:
@@ -263,36 +271,34 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
-    found = rounded(noise, call.of(noise.value)) if call.is_of_one else None
-    if found is None:
+    result = None
+    if call.is_of_one:  # rounded to whole numbers, and not to digits
+        result = rounded(noise, call.of(noise.value))
+    if result is None:
         return call.of(noise.settle("is rounded"))
-    return found
+    return result
 
 
-@_unary("abs", "absolute")
-def _folded(noise: Noise, call: Call) -> Any:
-    return folded(noise, call.function)
+def _changed(change: Callable[[Noise, Any], Any]) -> Rule:
+    """Return the rule of a function of one number that changes the law of noise."""
+
+    def rule(call: Call) -> Any:
+        if call.noise is None or not call.is_of_one:
+            return None
+        return change(call.noise, call.function)
+
+    return rule
 
 
-@_unary("sign")
-def _sign(noise: Noise, call: Call) -> Any:
-    if call.is_of_one:
-        return sign_of(noise, call.function)
-    return None
-
-
-@_unary("log")
-def _logarithm(noise: Noise, call: Call) -> Any:
-    if call.is_of_one:
-        return logarithm(noise, call.function)
-    return None
-
-
-@_unary("log1p")
-def _logarithm_plus_one(noise: Noise, call: Call) -> Any:
-    if call.is_of_one:
-        return logarithm(noise, call.function, 1.0)
-    return None
+# A uniform draw becomes exponential by its logarithm, and Laplace noise by its sign:
+# the way in which code without a library makes Laplace noise.
+RULES |= {
+    "log": _changed(logarithm),
+    "log1p": _changed(partial(logarithm, plus=1.0)),
+    "sign": _changed(sign_of),
+    "abs": _changed(folded),
+    "absolute": _changed(folded),
+}
 
 
 def _with_sign(call: Call) -> Any:
@@ -319,8 +325,8 @@ def _clipped(noise: Noise, call: Call) -> Any:
 
 @_unary("argmax")
 def _largest(noise: Noise, call: Call) -> Any:
-    is_array = isinstance(noise.value, np.ndarray)
-    if is_array:
+    # The place is a number of numpy, which torch would not return.
+    if isinstance(noise.value, np.ndarray):
         return largest(*call.given, **call.options)
     return None
 
@@ -344,12 +350,13 @@ RULES["searchsorted"] = _searched
 def _written(noise: Noise, call: Call) -> Any:
     """Write numbers or noise into the entries of noise."""
     key, content = call.given[1:]
-    made = None
+    result = None
     if noise.settled is None:
-        made = overwritten(noise, content, key)
-    if made is not None:
-        has_noise = any_of(made.law.scale)
-        return noise.become(made if has_noise else made.value)
+        result = overwritten(noise, content, key)
+    # If all of it was overwritten by numbers, it is an ordinary array from here on.
+    if result is not None:
+        has_noise = any_of(result.law.scale)
+        return noise.become(result if has_noise else result.value)
     why = "is changed in place"
     target = noise.settle(why)
     target[placed(key, target)] = plain(content, why)

@@ -56,6 +56,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
         converted(part, own) if isinstance(part, CodeType) else part
         for part in code.co_consts
     )
+    # A name at the end of the table leaves the numbers of all others as they are.
     body, names = bytearray(code.co_code), list(code.co_names)
     for name, watched in NAMES.items():
         if name in own or name not in names or len(names) >= MAX_NAMES:

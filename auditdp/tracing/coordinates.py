@@ -75,10 +75,10 @@ class Mixed(WatchedDraw):
 
     def earlier(self, index: Any) -> list[int]:
         """Return the numbers of the releases that some entries went into."""
-        found = set[int]()
+        releases = set[int]()
         for draw, places in self._of(index):
-            found.update(draw.earlier(places))
-        return sorted(found)
+            releases.update(draw.earlier(places))
+        return sorted(releases)
 
     def use(self, index: Any, release: int) -> None:
         """Record that some entries go into a release."""

@@ -77,7 +77,9 @@ class WatchedDraw:
 
     def use(self, index: Any, release: int) -> None:
         """Record that some entries go into a release."""
-        for k in np.ravel(index).tolist():
+        # A single entry is the usual case, and numpy takes long for it.
+        entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
+        for k in entries:
             self.used.setdefault(k, release)
 
 
@@ -115,10 +117,11 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     """
     laws = [term.draw.law for term in terms]
     family = laws[0].family
-    if any(term.draw.is_lent for term in terms):
-        return NoiseLaw(f"{family}{LENT}")
-    if any(term.draw.compared(term.index) for term in terms):
-        return NoiseLaw(f"{family}{COMPARED}")
+    for term in terms:
+        if term.draw.is_lent:
+            return NoiseLaw(f"{family}{LENT}")
+        if term.draw.limits and term.draw.compared(term.index):
+            return NoiseLaw(f"{family}{COMPARED}")
     scales = [
         _times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)
     ]

@@ -57,13 +57,15 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
         return None
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
+        # Code in C, or by an array of numpy in the same memory, may have changed it.
         if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
             for term in noise.terms:
                 term.draw.is_lent = True
             end(run, tensor, "is changed where that is not seen")
             return None
+        # Noise initialises a parameter, which is public.
         if tensor.requires_grad and torch.is_grad_enabled():
-            end(run, tensor, "")  # a parameter, which noise initialises
+            end(run, tensor, "")
             return None
         part = noise.shaped(for_arrays(_laid_as(tensor)))
         if not any_of(part.law.scale):
@@ -103,20 +105,22 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
             flat.set_(target.untyped_storage())
             before = flat.clone()
 
-        made = None
+        # The noise is that of the whole memory, in which other tensors may overlap.
+        noise = None
         is_whole = target.is_contiguous() and target.numel() == flat.numel()
         is_same = type(content) is Noise and content.shape == target.shape
         if key is ... and is_whole and is_same:
-            made = content.reshape(-1)
+            noise = content.reshape(-1)
         elif Noise in map(type, (before, content)):
-            made = overwritten(before, content, key, lay)
-        if made is None:
+            noise = overwritten(before, content, key, lay)
+        if noise is None:
             why = "is written into a tensor"
             write(flat, plain(before, why))
             target[placed(key, target)] = plain(content, why)
             return target
-        write(flat, made.value)
-        made.value = flat.clone()
-        if address and any_of(made.law.scale):
-            run.filled[address] = (flat, made)
+        # The copy shows later whether the memory still holds these numbers.
+        write(flat, noise.value)
+        noise.value = flat.clone()
+        if address and any_of(noise.law.scale):
+            run.filled[address] = (flat, noise)
         return target

@@ -47,9 +47,16 @@ def _standard(family: str) -> Callable[..., Sample]:
     def sample(
         size: Any = None, dtype: Any = None, method: str = "", out: Any = None
     ) -> Sample:
-        return NoiseLaw(family) if dtype in DOUBLE else None, 0.0, size
+        return _if(dtype in DOUBLE, NoiseLaw(family)), 0.0, size
 
     return sample
+
+
+def _if(is_known: bool, law: NoiseLaw) -> NoiseLaw | None:
+    """Return a law if it is known, else None."""
+    if is_known:
+        return law
+    return None
 
 
 def _integer(
@@ -59,17 +66,17 @@ def _integer(
     dtype: Any = None,
     endpoint: bool = False,
 ) -> Sample:
-    low, high = (0, low) if high is None else (low, high)
+    if high is None:
+        low, high = 0, low
     law = NoiseLaw("integer", 1.0, number(high) - number(low) + bool(endpoint))
-    return law if dtype in DOUBLE else None, number(low), size
+    return _if(dtype in DOUBLE, law), number(low), size
 
 
 def _binomial(n: Any, p: Any, size: Any = None) -> Sample:
     if ndim(n) == 0 and n == 1:
         return NoiseLaw("coin"), np.asarray(p, float), size
-    is_one = ndim(n) == ndim(p) == 0
-    law = NoiseLaw("binomial", 1.0, (number(n), number(p))) if is_one else None
-    return law, 0.0, size
+    law = NoiseLaw("binomial", 1.0, (number(n), number(p)))
+    return _if(ndim(n) == ndim(p) == 0, law), 0.0, size
 
 
 def _normals(mean: Any, cov: Any, size: Any = None, *_: Any, **__: Any) -> Sample:
@@ -78,7 +85,8 @@ def _normals(mean: Any, cov: Any, size: Any = None, *_: Any, **__: Any) -> Sampl
     is_diagonal = not np.any(covariance != np.diag(variances))
     if size is not None:
         size = (*_shape(size), len(mean))
-    return NoiseLaw("Gaussian", np.sqrt(variances)) if is_diagonal else None, mean, size
+    law = NoiseLaw("Gaussian", np.sqrt(variances))
+    return _if(is_diagonal, law), mean, size
 
 
 SAMPLERS: dict[str, Callable[..., Sample]] = {
@@ -154,19 +162,22 @@ def watched_draw(
     keywords = dict(zip(keywords, settled([*keywords.values()], why), strict=True))
     if method in METHODS:
         return METHODS[method](run, perform, *arguments, origin=origin, **keywords)
+    # Noise that is written into an array of the code ends there.
     if keywords.get("out") is not None and method in SAMPLERS:
         out = keywords.pop("out")
         given = {**keywords, "size": np.shape(out)}
         drawn = watched_draw(run, method, perform, (), given, origin)
         return write(out, plain(drawn, WRITTEN))
     draw_it = functools.partial(perform, *arguments, **keywords)
-    law, location, size = None, 0.0, None
+    law: NoiseLaw | None = None
+    location: Any = 0.0
+    size = None
     if method in SAMPLERS:
         law, location, size = SAMPLERS[method](*arguments, **keywords)
     if law is None and method == "multivariate_normal":
-        found = _correlated(run, draw_it, *arguments, origin=origin, **keywords)
-        if found is not None:
-            return found
+        noise = _correlated(run, draw_it, *arguments, origin=origin, **keywords)
+        if noise is not None:
+            return noise
     if law is None:
         return _not_followed(run, method, draw_it, arguments, keywords)
     options = {"origin": origin}
@@ -175,23 +186,28 @@ def watched_draw(
         return drawn_release(
             run, method, draw_it, COIN, law, location, shape=shape, **options
         )
-    is_several = law.parameter is None or isinstance(law.parameter, tuple)
-    shape = _shape(size, location, law.scale, 0.0 if is_several else law.parameter)
+    parameters = [location, law.scale]
+    if law.parameter is not None and not isinstance(law.parameter, tuple):
+        parameters.append(law.parameter)
+    shape = _shape(size, *parameters)
     site = here()
     draw = run.draw(
         method, draw_it, law, site, location=location, shape=shape, **options
     )
+    # A location that is 0 in one run may be data in another one.
     if any_of(location):
         run.located.add(site)
-    return noise_of(run, draw, location if site in run.located else None)
+    if site not in run.located:
+        location = None
+    return noise_of(run, draw, location)
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a draw, which that of its parameters is without a size."""
-    if size is not None and size != ():
-        is_several = isinstance(size, tuple | list | np.ndarray)
-        if is_several:
-            return tuple(size)
+    """Return the shape of a draw: its size, or else the shape of its parameters."""
+    is_several = isinstance(size, tuple | list | np.ndarray)
+    if is_several and len(size):
+        return tuple(size)
+    if size is not None and not is_several:
         return (int(size),)
     shapes = {shape_of(parameter) for parameter in parameters}
     if len(shapes) == 1:
@@ -233,8 +249,8 @@ def _correlated(
     method, law = "multivariate_normal", NoiseLaw("Gaussian")
     draw = run.draw(method, standard, law, here(), shape=mean.shape, origin=origin)
     # A replay has the recorded draws, and calls no sampler.
-    value = drawn[0] if drawn else moved(draw.value)
-    return linear(noise_of(run, draw), moved, value)
+    drawn.append(moved(draw.value))
+    return linear(noise_of(run, draw), moved, drawn[0])
 
 
 def _not_followed(
@@ -269,7 +285,7 @@ def _choice(
     """Choose from a table of probabilities, or some of the items at random."""
     is_count = ndim(a) == 0
     count = int(a) if is_count else len(a)
-    shape = () if size is None else _shape(size)
+    shape = _shape(size, 0.0)
     draw = functools.partial(perform, count, size, replace, p, **options)
     items: dict[str, Any] = {}
     if p is None:
@@ -361,7 +377,9 @@ def _permuted(
             return perform(order, axis=axis)
         return perform(len(order))
 
-    family = "permutation" if len(shape) == 1 else "permutation along an axis"
+    family = "permutation"
+    if len(shape) != 1:
+        family = "permutation along an axis"
     law = NoiseLaw(family, 1.0, math.prod(shape))
     order = drawn_release(run, method, places, ALONE, law, shape=shape, origin=origin)
     if each:
@@ -379,8 +397,8 @@ def _permuted(
 def as_order(places: Any, count: int) -> Any:
     """Return places as an order of a number of items."""
     # A replay may be forced to an order of more items, or of fewer.
-    kept = dict.fromkeys(place for place in places.tolist() if place < count)
-    return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
+    order = dict.fromkeys(place for place in places.tolist() if place < count)
+    return np.array([*order, *(k for k in range(count) if k not in order)], int)
 
 
 METHODS: dict[str, Callable[..., Any]] = {"choice": _choice}
@@ -398,7 +416,7 @@ def _unseen(run: WatchedRun | None, source: str) -> None:
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
 
 
-class WatchedGenerator(np.random.Generator):
+class _Watched:
     """A generator on the stream of another one, whose draws are watched.
 
     Args:
@@ -409,22 +427,9 @@ class WatchedGenerator(np.random.Generator):
             not known.
     """
 
-    def __init__(
-        self, plain: np.random.Generator, active: Active, seed: Any = None
-    ) -> None:
-        super().__init__(plain.bit_generator)
+    def __init__(self, plain: Any, active: Active, seed: Any = None) -> None:
+        super().__init__(plain._bit_generator)  # type: ignore[call-arg]
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
-
-    def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Return children that are watched as well."""
-        children = self._plain.spawn(n_children)
-        return [WatchedGenerator(child, self._active) for child in children]
-
-    @property
-    def bit_generator(self) -> Any:
-        """The source of its bits, whose draws no trace observes."""
-        _unseen(self._active(), "the bit generator")
-        return self._plain.bit_generator
 
     def __reduce__(self) -> Any:
         _unseen(self._active(), "a copy of the generator")
@@ -438,22 +443,29 @@ class WatchedGenerator(np.random.Generator):
             return perform(*arguments, **keywords)
         origin = None
         if self._seed is not None:
+            # Generators with one seed draw the same numbers in the same order.
             self._count += 1
             origin = (self._seed, self._count, method)
         return watched_draw(run, method, perform, arguments, keywords, origin)
 
 
-class WatchedState(np.random.RandomState):
-    """The same for numpy's older generator."""
+class WatchedGenerator(_Watched, np.random.Generator):
+    """A watched generator of numpy."""
 
-    def __init__(
-        self, plain: np.random.RandomState, active: Active, seed: Any = None
-    ) -> None:
-        super().__init__(plain._bit_generator)
-        self._plain, self._active, self._seed, self._count = plain, active, seed, 0
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Return children that are watched as well."""
+        children = self._plain.spawn(n_children)
+        return [WatchedGenerator(child, self._active) for child in children]
 
-    __reduce__ = WatchedGenerator.__reduce__
-    _draw = WatchedGenerator._draw
+    @property
+    def bit_generator(self) -> Any:
+        """The source of its bits, whose draws no trace observes."""
+        _unseen(self._active(), "the bit generator")
+        return self._plain.bit_generator
+
+
+class WatchedState(_Watched, np.random.RandomState):
+    """A watched generator of numpy's older kind."""
 
 
 UNWATCHED = ("seed", "get_state", "set_state")
@@ -469,7 +481,10 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-for _kind in (WatchedGenerator, WatchedState):
-    for _name, _value in vars(_kind.__base__).items():
+for _kind, _base in (
+    (WatchedGenerator, np.random.Generator),
+    (WatchedState, np.random.RandomState),
+):
+    for _name, _value in vars(_base).items():
         if not _name.startswith("_") and callable(_value) and _name != "spawn":
             setattr(_kind, _name, _method(_name))

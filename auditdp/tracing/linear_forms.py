@@ -138,6 +138,7 @@ class Form:
         The law has another family if code changed the numbers in memory.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
+        # Lent noise has such a law already, by its draws.
         is_lent = any(term.draw.is_lent for term in self.terms)
         if not is_lent and self.was_changed():
             law = NoiseLaw(f"{law.family}{LENT}")
@@ -229,15 +230,16 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
     """Return the sum of terms, with one term for the same entries of one draw."""
     if len(terms) < 2:
         return terms
-    found: list[Term] = []
+    # Terms are few, and their entries arrays, so that no table of them would be faster.
+    result: list[Term] = []
     for term in terms:
-        for other in found:
+        for other in result:
             if other.draw is term.draw and same(other.index, term.index):
                 other.factor = other.factor + term.factor
                 break
         else:
-            found.append(Term(term.draw, term.index, term.factor))
-    return tuple(term for term in found if any_of(term.factor))
+            result.append(Term(term.draw, term.index, term.factor))
+    return tuple(term for term in result if any_of(term.factor))
 
 
 def with_law(
@@ -252,9 +254,9 @@ def with_law(
     for k, part in enumerate(parts):
         if ndim(part):
             parts[k] = change(np.broadcast_to(part, shape))
-    made = copy(draw)
-    made.law = NoiseLaw(law.family, *parts)
-    return made
+    changed = copy(draw)
+    changed.law = NoiseLaw(law.family, *parts)
+    return changed
 
 
 # -- noise of another law --------------------------------------------------------------
@@ -281,12 +283,12 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
         keep: Whether replays compute with these numbers in place of those of the draw.
     """
     term = noise.terms[0]
-    made = copy(term.draw)
+    changed = copy(term.draw)
     # The copy shares the record of uses: whatever uses one of the draws uses both.
-    made.law, made.location, made.limits, made.drawn = law, 0.0, {}, None
+    changed.law, changed.location, changed.limits, changed.drawn = law, 0.0, {}, None
     if keep:
-        made.value = value
-    return type(noise)(noise.run, value, (Term(made, term.index),))
+        changed.value = value
+    return type(noise)(noise.run, value, (Term(changed, term.index),))
 
 
 def rounded(noise: Form, plain: Any) -> Form | None:

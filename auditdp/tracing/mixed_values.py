@@ -48,6 +48,7 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     are_sums = any(len(item.terms) > 1 for item in noisy) and families != {"Gaussian"}
     if len(families) != 1 or are_sums or not all(map(_is_plain, noisy)):
         return None
+    # All entries get a number, also those of arrays without noise.
     sizes = [size_of(value) for value in values]
     if not all(map(is_numeric, values)) or sum(sizes) > LIMITS.gathered:
         return None
@@ -118,11 +119,14 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
     # A large argument keeps the digits of the coefficients beside the constant.
-    large = 2.0**20 if has_constant else 1.0
-    units = large * np.eye(size).reshape(-1, *shape)
+    magnitude = 2.0**20 if has_constant else 1.0
+    # The matrix of the function, column by column.
+    units = magnitude * np.eye(size).reshape(-1, *shape)
     images = [np.ravel(function(unit) - constant) for unit in units]
-    matrix = np.stack(images, axis=1) / large
+    matrix = np.stack(images, axis=1) / magnitude
 
+    # The same entry of a draw may be in several entries of the noise: each has one
+    # column.
     of = coordinates(noise.terms, shape)
     _, first, columns = np.unique(of.columns, return_index=True, return_inverse=True)
     draws = np.zeros((size, len(first)))
@@ -136,16 +140,16 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
         mixed = np.rint(mixed / grain) * grain
     rows, columns = np.nonzero(mixed)
     which, places = of.which[first][columns], of.places[first][columns]
-    made = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
+    combined = Coordinates(of.draws, rows, which, places, mixed[rows, columns])
 
     offset: Any = constant
     if noise.offset is not None:
         offset = np.asarray(function(np.array(np.broadcast_to(noise.offset, shape))))
     entries = np.arange(size_of(value)).reshape(shape_of(value))
-    term = _mixed(noise, made, entries, number(value) - offset)
+    term = _mixed(noise, combined, entries, number(value) - offset)
     if noise.offset is None and not has_constant:
         offset = None
-    return noise.made(value, (term,), offset)
+    return noise.summed(value, (term,), offset)
 
 
 def _is_plain(noise: Noise) -> bool:
@@ -167,6 +171,6 @@ def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
     if scale.size and np.all(scale == scale.flat[0]):
         scale = float(scale.flat[0])
     law = NoiseLaw(draw.law.family, scale)
-    made = Mixed(draw.number, draw.method, law, drawn, draw.site, drawn=drawn)
-    made.of = of
-    return Term(made, places if np.ndim(places) else int(places))
+    combined = Mixed(draw.number, draw.method, law, drawn, draw.site, drawn=drawn)
+    combined.of = of
+    return Term(combined, places if np.ndim(places) else int(places))

@@ -153,7 +153,8 @@ class Noise(Form):
         terms = []
         for term in self.terms:
             index = change(np.broadcast_to(term.index, shape))
-            index = int(index) if ndim(index) == 0 else index
+            if ndim(index) == 0:
+                index = int(index)
             factor = term.factor
             if ndim(factor):
                 factor = change(np.broadcast_to(factor, shape))
@@ -161,7 +162,9 @@ class Noise(Form):
         offset = self.offset
         if offset is not None and shape:
             offset = change(np.broadcast_to(offset, shape))
-        value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
+        value = self.value
+        if not hasattr(value, "reshape"):  # a number of Python
+            value = np.asarray(value)
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def laid(self, change: Callable[[Any], Any]) -> Any:
@@ -214,7 +217,7 @@ class Noise(Form):
 
     # -- sums and changes in place -----------------------------------------------------
 
-    def made(
+    def summed(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
         """Return a sum as a new form, or as a release if a value was added to noise.
@@ -225,15 +228,15 @@ class Noise(Form):
             offset: The value that was added; None if none was.
             held: Whether the release is left to the first use of the form.
         """
-        made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
-        if not made.terms:  # all noise has cancelled
+        form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
+        if not form.terms:  # all noise has cancelled
             return plain
         if offset is None:
-            return made
-        made.site = self.site or here()
-        if made.site in self.run.traced.constants:
-            return made  # the value is the same on both inputs, and part of the noise
-        law, groups = made.law_and_groups()
+            return form
+        form.site = self.site or here()
+        if form.site in self.run.traced.constants:
+            return form  # the value is the same on both inputs, and part of the noise
+        law, groups = form.law_and_groups()
         # Noise such as one geometric draw is a part of noise that is still to come.
         if law.known is None:
             is_part = all(
@@ -243,16 +246,17 @@ class Noise(Form):
         else:
             is_part = law.known.is_part
         if is_part:
-            return made
+            return form
         if held and law.known is not None:
-            made.is_held = True
-            return made
+            form.is_held = True
+            return form
         return self.run.release(
-            NOISY, law, offset, plain, made.site, made.terms, groups=groups
+            NOISY, law, offset, plain, form.site, form.terms, groups=groups
         )
 
     def become(self, result: Any) -> Any:
         """Change it in place, with its memory, into other noise or into numbers."""
+        # The names in the code that hold this object get the noise of the result.
         if type(result) is Noise and result._settled is None and self._settled is None:
             self.terms, self.offset = result.terms, result.offset
             self.site, self.is_held = result.site, result.is_held
@@ -333,11 +337,12 @@ class Noise(Form):
             raise AttributeError(name)
         if name in DESCRIBING:
             return getattr(self._now, name)
-        found = None if self.settled else self._method(name)
-        if found is not None:
-            return found
+        result = None if self.settled else self._method(name)
+        if result is not None:
+            return result
         # Whatever has a gradient is a parameter, and parameters are public.
-        settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")
+        why = "" if name == "requires_grad_" else f"is used by .{name}"
+        settled = self.settle(why)
         if name in LENDING:
             for term in self.terms:
                 term.draw.is_lent = True
@@ -369,7 +374,7 @@ class Noise(Form):
         if method == "__call__" and set(keywords) <= {"out"}:
             result = apply(name, function, inputs, {})
             return _into(keywords.get("out"), result)
-        if (name, method) == ("add", "reduce"):
+        if (name, method) == ("add", "reduce"):  # as ``numpy.sum`` calls it
             return apply("sum", compute, inputs, keywords)
         return plainly(compute, inputs, keywords, name)
 
@@ -419,21 +424,19 @@ def plain(value: Any, why: str) -> Any:
         value: Any value.
         why: The reason for which its noise ends.
     """
-    if isinstance(value, Noise):
+    if type(value) is Noise:
         return value.settle(why)
     if type(value) is dict:
         return {key: plain(item, why) for key, item in value.items()}
     # Other lists stay the same object, which the function may change.
-    if isinstance(value, list | tuple) and any(isinstance(v, Noise) for v in value):
+    if isinstance(value, list | tuple) and Noise in map(type, value):
         return type(value)([plain(item, why) for item in value])
     return value
 
 
 def settled(values: Sequence[Any], why: str) -> list[Any]:
     """Return values with ordinary numbers in place of noise, not inside of lists."""
-    return [
-        value.settle(why) if isinstance(value, Noise) else value for value in values
-    ]
+    return [value.settle(why) if type(value) is Noise else value for value in values]
 
 
 def plainly(
@@ -465,12 +468,12 @@ def apply(
     """
     given = [opened(argument) for argument in arguments]
     rule = RULES.get(name)
-    found = None
+    result = None
     if rule is not None:
-        found = rule(Call(function, given, keywords))
-    if found is None:
+        result = rule(Call(function, given, keywords))
+    if result is None:
         return plainly(function, given, keywords, name)
-    return found
+    return result
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -506,7 +509,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         first: A number, an array, or noise.
         second: The same.
         sign: 1 for the sum, −1 for the first minus the second.
-        held: See `Noise.made`.
+        held: See `Noise.summed`.
     """
     compute = operator.add if sign > 0 else operator.sub
     # Noise that has ended is an ordinary number here.
@@ -536,7 +539,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         elif part is not None:
             offset = offset + factor * part
     if noisy:
-        return noisy[0].made(total, terms, offset, held)
+        return noisy[0].summed(total, terms, offset, held)
     return total
 
 
@@ -556,9 +559,9 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
         return compute(first, second)
     are_both = type(other) is Noise
     if are_both and not divide:
-        made = signed(noise, other)
-        if made is not None:
-            return made
+        form = signed(noise, other)
+        if form is not None:
+            return form
     is_number = is_numeric(value_of(other))
     if are_both or not is_number or (divide and not is_first):
         why = "is multiplied with noise, or is divided by"
@@ -567,6 +570,7 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
     value = result(noise.value, other)
     with np.errstate(all="ignore"):
         factor = number(other)
+        # The result has infinite entries, which no law describes.
         if divide and not all_of(factor):
             return compute(noise.settle("is divided by zero"), other)
         if divide:
@@ -599,15 +603,17 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
     def operate(self: Noise, other: Any) -> Any:
         # A multiple of a held sum is a use of it, which releases the sum.
-        ended = self._settled if name in ("add", "sub") else self.settled
+        if self.is_held and name not in ("add", "sub"):
+            self.settle("")
+        ended = self._settled
         if ended is not None:
             return getattr(operator, f"i{name}")(ended[0], other)
         self.is_held = False
-        made = compute(self, other)
+        result = compute(self, other)
         is_array = isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
         if is_array:
-            return self.become(made)
-        return made
+            return self.become(result)
+        return result
 
     return operate
 
@@ -718,7 +724,9 @@ def drawn_noise(
         options: ``shape`` and ``origin`` of `WatchedRun.draw`.
     """
     draw = run.draw(method, perform, law, here(), location=location, **options)
-    return noise_of(run, draw, location if any_of(location) else None)
+    if not any_of(location):
+        location = None
+    return noise_of(run, draw, location)
 
 
 def drawn_release(
@@ -751,7 +759,9 @@ def drawn_release(
     if kind == COIN:
         shape = shape_of(draw.value)
         location = np.broadcast_to(location, shape) if shape else float(location)
-    terms = () if kind == ALONE else (Term(draw, 0),)
+    terms: tuple[Term, ...] = ()
+    if kind != ALONE:
+        terms = (Term(draw, 0),)
     return run.release(
         kind, law, location, draw.value, site, terms, names=names, why=why
     )

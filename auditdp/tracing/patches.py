@@ -134,25 +134,25 @@ class Caller:
     @classmethod
     def of(cls, function: Any) -> Caller:
         """Return the parts that a function reaches in modules of the caller."""
-        found, seen = cls(), set[int]()
+        caller, followed = cls(), set[int]()
         waiting = [function]
-        while waiting and len(seen) < MAX_FUNCTIONS:
+        while waiting and len(followed) < MAX_FUNCTIONS:
             item = waiting.pop()
-            if id(item) in seen:
+            if id(item) in followed:
                 continue
-            seen.add(id(item))
+            followed.add(id(item))
             for owner in _functions(item):
-                if id(owner) not in seen or owner is item:
-                    seen.add(id(owner))
-                    waiting.extend(found._follow(owner, seen))
+                if id(owner) not in followed or owner is item:
+                    followed.add(id(owner))
+                    waiting.extend(caller._follow(owner, followed))
             attributes = getattr(item, "__dict__", None)
             is_object = not isinstance(item, FunctionType | type | ModuleType)
             if type(attributes) is dict and is_object:
-                found.spaces.append(attributes)
+                caller.spaces.append(attributes)
                 waiting.extend(filter(callable, attributes.values()))
-        return found
+        return caller
 
-    def _follow(self, function: FunctionType, seen: set[int]) -> Iterator[Any]:
+    def _follow(self, function: FunctionType, followed: set[int]) -> Iterator[Any]:
         """Add a function, and yield the functions and classes of its namespaces."""
         if not _is_callers(function.__code__):
             return
@@ -160,6 +160,7 @@ class Caller:
         code = converted(function.__code__, own_names(space))
         if code is not function.__code__:
             self.codes.append((function, code))
+        # Variables of enclosing functions may hold generators and helpers.
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
@@ -168,9 +169,10 @@ class Caller:
             self.cells.append(cell)
             if callable(value):
                 yield value
-        if id(space) in seen:
+        # Functions of one module share its namespace, which is followed once.
+        if id(space) in followed:
             return
-        seen.add(id(space))
+        followed.add(id(space))
         self.spaces.append(space)
         for value in list(space.values()):
             if isinstance(value, ModuleType) and not _lies_elsewhere(value):
@@ -186,13 +188,13 @@ class Caller:
             patches.code(function, code)
         for space in self.spaces:
             for name, value in list(space.items()):
-                made = _watched(value, replaced, active)
-                if made is not None:
-                    patches.item(space, name, made)
+                replacement = _watched(value, replaced, active)
+                if replacement is not None:
+                    patches.item(space, name, replacement)
         for cell in self.cells:
-            made = _watched(cell.cell_contents, replaced, active)
-            if made is not None:
-                patches.cell(cell, made)
+            replacement = _watched(cell.cell_contents, replaced, active)
+            if replacement is not None:
+                patches.cell(cell, replacement)
 
 
 def _lies_elsewhere(module: Any) -> bool:
@@ -241,6 +243,7 @@ def _watched(
     original, replacement = replaced.get(id(value), (None, None))
     if original is value and original is not None:
         return replacement
+    # A method that the code holds by a name of its own, as in ``draw = rng.laplace``.
     owner = getattr(value, "__self__", None)
     if type(owner) in (GENERATOR, STATE):
         return getattr(_watched(owner, replaced, active), value.__name__)

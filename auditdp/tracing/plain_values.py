@@ -68,10 +68,10 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         if not any(np.ndarray in map(type, part) for part in parts):
             return function(*arguments, **keywords)
         options = {name: _on_cpu(value) for name, value in keywords.items()}
-        made = function(*_on_cpu(arguments), **options)
-        if isinstance(made, list | tuple):
-            return [part.numpy() for part in made]
-        return made.numpy()
+        result = function(*_on_cpu(arguments), **options)
+        if isinstance(result, list | tuple):
+            return [part.numpy() for part in result]
+        return result.numpy()
 
     return call
 

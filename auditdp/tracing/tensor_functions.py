@@ -72,6 +72,7 @@ def torch_function(
     if (name in ARITHMETIC or name in LINEAR) and options.get("out") is not None:
         target = options.pop("out")
         return _into(target, torch_function(function, arguments, options))
+    # The gradient of a product shows the noise to the code, beside the product itself.
     if name in PRODUCTS and _has_gradient(arguments):
         why = f"{name}, of which there is a gradient"
         return plainly(function, arguments, options, why)
@@ -82,6 +83,7 @@ def torch_function(
     # Noise that is written into a parameter initialises it, and parameters are public.
     if name in ("copy", "set") and getattr(first, "requires_grad", False):
         return function(*plain(arguments, ""), **options)
+    # A rule returns new noise: what it makes in place is followed for arithmetic alone.
     if in_place and name not in ARITHMETIC:
         return plainly(function, arguments, options, name)
     if name in ("add", "sub") and len(arguments) == 2 and "alpha" in options:
@@ -156,6 +158,7 @@ def on_tensors(
     """Apply a function of torch, any of whose tensors may stand for noise."""
     name, in_place = named(function)
     is_written = bool(arguments) and type(arguments[-1]) is Noise
+    # An attribute such as ``grad`` takes a tensor, which then stands for the noise.
     if name == "set" and is_written:
         tensor, noise = arguments
         if function.__self__.__name__ == "grad" or not tensor.requires_grad:
@@ -167,25 +170,27 @@ def on_tensors(
         is_written or not run.filled.keys().isdisjoint(map(memory, arguments))
     ):
         return _overwritten(run, function, name, arguments, keywords)
+    # Most calls of a run concern no noise, and end here.
     if not run.filled:
         return function(*arguments, **keywords)
-    found = [_noise_in(run, value) for value in arguments]
-    if all(new is old for new, old in zip(found, arguments, strict=True)):
+    noisy = [_noise_in(run, value) for value in arguments]
+    if all(new is old for new, old in zip(noisy, arguments, strict=True)):
         return function(*arguments, **keywords)
 
     each = _of_each(name, in_place, arguments)
     if each is not None:
         method, calls = each
         return [on_tensors(run, method, call, keywords) for call in calls]
-    if name in VIEWS and type(found[0]) is Noise:
-        return _viewed(function, name, found[0], arguments, keywords)
+    # A tensor in the same memory stays a tensor: later calls find its noise there.
+    if name in VIEWS and type(noisy[0]) is Noise:
+        return _viewed(function, name, noisy[0], arguments, keywords)
     if name not in RULES:
         why = "" if name == "requires_grad" else f"is used by {name}"
         _end(run, arguments, why)
         return function(*arguments, **keywords)
-    result = torch_function(function, found, keywords)
-    is_target = in_place and found[0] is not arguments[0]
-    if is_target:
+    result = torch_function(function, noisy, keywords)
+    # The result is in a copy of the tensor that the function should change.
+    if in_place and noisy[0] is not arguments[0]:
         return fill(run, arguments[0], result)
     return result
 
@@ -193,11 +198,11 @@ def on_tensors(
 def _noise_in(run: WatchedRun, value: Any) -> Any:
     """Return noise in place of a tensor, or of tensors in a list, that stand for it."""
     if type(value) in (list, tuple):
-        found = [_noise_in(run, item) for item in value]
-        is_same = all(new is old for new, old in zip(found, value, strict=True))
+        noisy = [_noise_in(run, item) for item in value]
+        is_same = all(new is old for new, old in zip(noisy, value, strict=True))
         if is_same:
             return value
-        return found
+        return noisy
     noise = noise_in(run, value)
     if noise is None:
         return value
@@ -237,12 +242,14 @@ def _viewed(
     """Return tensors that share the memory, and noise in place of other tensors."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
-    made = function(*arguments, **keywords)
+    result = function(*arguments, **keywords)
     if name == "numpy":  # an array that shares the memory of the tensor
-        return noise.copied(made)
-    parts = made if isinstance(made, list | tuple) else (made,)
+        return noise.copied(result)
+    parts = result
+    if not isinstance(result, list | tuple):
+        parts = (result,)
     if all(memory(part) == memory(arguments[0]) for part in parts):
-        return made
+        return result
     return torch_function(function, [noise, *arguments[1:]], keywords)
 
 

@@ -55,12 +55,13 @@ def _array(array: Callable[..., Any]) -> Callable[..., Any]:
     def make(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) != 1 or keywords:
             return array(*arguments, **keywords)
+        # numpy would make a float of each entry, which ends its noise.
         (first,) = arguments
         if type(first) is list and Noise in map(type, first):
-            found = gathered(first, array)
-            if found is None:
+            noise = gathered(first, array)
+            if noise is None:
                 return array(first)
-            return found
+            return noise
         is_noise = type(first) is Noise and isinstance(first.value, np.ndarray)
         if is_noise and first.settled is None:
             return first

@@ -127,8 +127,8 @@ def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> A
     """Randomised response between two texts."""
     result = run.unwatched(randomise, mechanism, value)()
     odds = math.exp(mechanism.epsilon)
-    kept = (odds + mechanism.delta) / (odds + 1)
-    chance = kept if value == mechanism.value1 else 1 - kept
+    truthful = (odds + mechanism.delta) / (odds + 1)
+    chance = truthful if value == mechanism.value1 else 1 - truthful
     is_one = drawn_release(
         run,
         "randomise",

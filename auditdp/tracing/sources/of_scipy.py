@@ -19,15 +19,15 @@ KINDS = {
 def watch(patches: Patches, active: Active) -> None:
     """Replace the generator that they keep, if it is the global one."""
 
-    def kept(distribution: Any) -> Any:
+    def get_state(distribution: Any) -> Any:
         state = vars(distribution)["_random_state"]
         if type(state) is STATE:
             return WatchedState(state, active)
         return state
 
-    def keep(distribution: Any, state: Any) -> None:
+    def set_state(distribution: Any, state: Any) -> None:
         vars(distribution)["_random_state"] = state
 
     for module, name in KINDS.items():
         kind = getattr(sys.modules[module], name)
-        patches.attribute(kind, "_random_state", property(kept, keep))
+        patches.attribute(kind, "_random_state", property(get_state, set_state))

@@ -83,20 +83,22 @@ def _called(
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
     is_declared = law.declared is not None
-    value = value if is_declared else number(value)
+    # A declared distance is one of the inputs as they are, and not of numbers.
+    if not is_declared:
+        value = number(value)
     draw = run.draw(path, lambda: result, law, site, location=value)
     terms = () if is_declared else (Term(draw, places_of(result)),)
     plain = np.asarray(result) if isinstance(result, list) else result
-    made = run.release(NOISY, law, value, plain, site, terms, why=why)
+    released = run.release(NOISY, law, value, plain, site, terms, why=why)
     if isinstance(result, list):
-        return made.tolist()
+        return released.tolist()
     if not isinstance(result, float | int):
-        return made
+        return released
     # On the neighbour a number may have another type than its noise: it is returned as
     # it was recorded.
     last = run.traced.releases[-1]
     if run.record is None or last.recorded is None or last.number in run.forced:
-        return made
+        return released
     return run.record.releases[last.recorded].result
 
 

@@ -112,6 +112,7 @@ def _drawn(
     """
     given = settled(arguments[owners:], "is a parameter of a draw")
 
+    # Samplers of the standard library call each other: only the outermost is a draw.
     def perform(*those: Any, **others: Any) -> Any:
         return run.unwatched(function, *arguments[:owners], *those, **others)()
 

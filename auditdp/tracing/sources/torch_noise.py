@@ -93,9 +93,8 @@ def watch(patches: Patches, active: Active) -> None:
     for name in IN_PLACE:
         function = getattr(torch.Tensor, name)
         patches.attribute(torch.Tensor, name, _in_place(name, function, active))
-    distributions = sys.modules.get("torch.distributions")
     for name in (*DISTRIBUTIONS, *TABLES):
-        kind = getattr(distributions, name, None)
+        kind = getattr(torch.distributions, name)
         for method in ("sample", "rsample"):
             if hasattr(kind, method):
                 patches.sampler(kind, method, active, partial(_distribution, name))
@@ -163,11 +162,12 @@ def _in_place(
         # tensor.
         is_held = sys.getrefcount(tensor) > 2
 
+        # The sampler writes into the tensor, which keeps its numbers until ``fill``.
         def perform() -> Any:
             before = tensor.detach().clone()
-            made = function(tensor, *arguments, **keywords).detach().clone()
+            drawn = function(tensor, *arguments, **keywords).detach().clone()
             write(tensor, before)
-            return made
+            return drawn
 
         law, location = IN_PLACE[name](*arguments, **keywords)
         shape, draw_it = tuple(tensor.shape), run.unwatched(perform)
@@ -190,10 +190,10 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
         data = opened(data)
         if type(data) is not Noise:
             return function(data, *arguments, **keywords)
-        made = data.copied(function(np.asarray(data.value), *arguments, **keywords))
-        if made.value.requires_grad:
-            return made.settle("")
-        return made
+        noise = data.copied(function(np.asarray(data.value), *arguments, **keywords))
+        if noise.value.requires_grad:
+            return noise.settle("")
+        return noise
 
     return convert
 
@@ -201,13 +201,13 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
 def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
     """Return a transform of ``torch.func`` whose functions take noise as weights."""
 
-    def made(*given: Any, **options: Any) -> Any:
+    def transformed(*given: Any, **options: Any) -> Any:
         function = transform(*given, **options)
         return lambda *arguments, **keywords: function(
             *[plain(argument, "") for argument in arguments], **plain(keywords, "")
         )
 
-    return made
+    return transformed
 
 
 def _parameter(make: Callable[..., Any]) -> Any:

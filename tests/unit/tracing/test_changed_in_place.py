@@ -108,6 +108,11 @@ def test_what_is_changed_by_a_view_is_opaque(name):
     assert not pair.proposes
 
 
+def test_bytes_that_are_read_as_numbers_of_another_type_are_opaque():
+    pair = traced(of_tensors(lambda v: v + torch.randn(3).view(torch.int32)))
+    assert (pair.extent, pair.proposes) == ("part", False)
+
+
 def test_what_a_module_draws_when_it_is_imported_is_no_draw_of_the_code(
     tmp_path, monkeypatch
 ):

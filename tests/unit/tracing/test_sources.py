@@ -143,6 +143,15 @@ def test_orders_and_samples_pick_from_the_neighbour_what_the_record_picked(name)
     ]
 
 
+@pytest.mark.parametrize("name", ["shuffle", "random.shuffle", "permutation"])
+def test_an_order_of_another_number_of_items_has_each_of_them_once(name):
+    trace = Trace(PUBLIC[name])
+    recorded = seeded(trace.record, ["0", "1", "2", "3", "4"])
+    for items in (["00", "11", "22"], [str(k) for k in range(10, 19)]):
+        other = trace.replay(items, recorded)
+        assert sorted(other.output) == items
+
+
 def test_a_seed_that_is_used_twice_makes_the_same_draws():
     def twice(v, rng):
         return [
