@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import compare, largest, searched
+from auditdp.tracing.event_comparisons import compare, largest, searched
 from auditdp.tracing.linear_forms import (
     clipped,
     folded,
