@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM
 from auditdp.tracing.chance import tables_of
+from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM
 
 
 def log_ratio(pair):
