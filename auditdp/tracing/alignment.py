@@ -26,7 +26,14 @@ from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import COIN, Release, WatchedDraw
 from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.noise_families import moves
-from auditdp.tracing.watched_run import Alignment, Item, Key, TracedRun
+from auditdp.tracing.watched_run import (
+    Alignment,
+    Item,
+    Key,
+    TracedRun,
+    family_key,
+    sampler_key,
+)
 
 TOSSED = ("uniform", "coin")
 """Families of draws that coins are made of."""
@@ -56,7 +63,7 @@ def aligned(
     Returns:
         The alignment, or None if the replay has it already.
     """
-    before, after = (_by_key(run.releases, _family) for run in (recorded, replayed))
+    before, after = (_by_key(run.releases, family_key) for run in (recorded, replayed))
     # Coins of records come first, since their places are known exactly.
     found = _by_record(recorded, replayed, *map(_coins, (before, after)))
     for key, mine in before.items():
@@ -73,7 +80,8 @@ def aligned(
     if not found or (not in_order and found == own):
         return None
     draws = (
-        _by_key(filter(_is_tossed, run.draws), _sampler) for run in (recorded, replayed)
+        _by_key(filter(_is_tossed, run.draws), sampler_key)
+        for run in (recorded, replayed)
     )
     return RunAlignment(found, _by_record(recorded, replayed, *draws))
 
@@ -83,14 +91,6 @@ def _by_key(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     for item in items:
         found[key(item)].append(item)
     return found
-
-
-def _family(release: Release) -> Key:
-    return release.site, release.law.family
-
-
-def _sampler(draw: WatchedDraw) -> Key:
-    return draw.site, draw.method
 
 
 def _is_tossed(draw: WatchedDraw) -> bool:

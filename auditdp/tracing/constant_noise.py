@@ -1,10 +1,11 @@
 """Noise that is added to a constant first, and only later to a value.
 
 Code fills noise into zeros, or draws the initial weights of a model. The sum of a
-constant and noise is a release by itself, so a value that is added later has no noise
-of its own, and outputs differ. Here the runs are made again with such sums as part of
-the noise. If the outputs differ still, what the code computes from the sum may hide the
-difference, or not: a run with other noise on the constants decides it.
+constant and noise is a release by itself. A value that is added to the sum later has no
+noise of its own, so the outputs differ. Here the runs are made again with such sums as
+part of the noise. If the outputs still differ, a number that the code computes from the
+sum may hide the difference. Runs with other noise on the constants decide whether the
+differing numbers depend on it.
 """
 
 from __future__ import annotations

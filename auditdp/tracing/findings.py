@@ -209,7 +209,7 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
     # Outcomes that were all tried decide whether chance explains the difference.
     if outcomes is not None:
         is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
-        if outcomes.complete and is_above and outcomes.only is not None:
+        if outcomes.complete and is_above:
             sentence = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:

@@ -105,7 +105,7 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         law, other = first.law, second.law
     moved = moves(first.centre, second.centre)
     is_unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier
-    if is_unmoved and law.known is not None and _is_same_law(law, other):
+    if is_unmoved and law.known is not None and law.is_same(other):
         return Moved(first, second, 0.0, NOTHING)
     if first.shape and shape_of(moved) != first.shape:
         # Noise of each entry was added to one value.
@@ -157,12 +157,6 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         elif known is not None and known.is_whole and not known.is_part:
             why = "whole"
     return Moved(first, second, distance, loss, why)
-
-
-def _is_same_law(law: NoiseLaw, other: NoiseLaw) -> bool:
-    if law.family != other.family or not same(law.scale, other.scale):
-        return False
-    return same(law.parameter, other.parameter)
 
 
 def _by_declaration(first: Release, second: Release) -> Moved:

@@ -377,6 +377,12 @@ class NoiseLaw:
         """The family, or None if its law is unknown."""
         return FAMILIES.get(self.family)
 
+    def is_same(self, other: NoiseLaw) -> bool:
+        """Return True if another law is the same."""
+        if self.family != other.family or not same(self.scale, other.scale):
+            return False
+        return same(self.parameter, other.parameter)
+
     def is_as_wide(self, other: NoiseLaw) -> bool:
         """Return True if another law is as wide; symmetric noise has no sign."""
         if self.known is not None and self.known.is_symmetric:

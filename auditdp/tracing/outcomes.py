@@ -24,7 +24,7 @@ from auditdp.tracing.chance import is_by_chance, other_outcomes, probability_of
 from auditdp.tracing.draws import CHOICE, Release
 from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.trace import Trace
-from auditdp.tracing.watched_run import TracedRun
+from auditdp.tracing.watched_run import TracedRun, family_key, sampler_key
 
 MOST_RUNS = 64
 """Default limit of the runs on each input."""
@@ -38,7 +38,6 @@ class Outcomes:
         masses: Probability of each output on both inputs, by the key of the output.
         complete: Whether all outcomes were tried.
         matched: Whether the recorded output occurred on the other input.
-        only: A run whose output one input alone gives; None if there is none.
         runs: Number of runs.
         outputs: The outputs by their keys.
         telling: Numbers of the recorded choices that the output reveals: every other
@@ -48,7 +47,6 @@ class Outcomes:
     masses: Mapping[bytes, tuple[float, float]]
     complete: bool
     matched: bool
-    only: TracedRun | None
     runs: int
     outputs: Mapping[bytes, Any]
     telling: frozenset[int] = frozenset()
@@ -92,7 +90,7 @@ def explored(
     # tried.
     book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
     masses: list[dict[bytes, float]] = []
-    examples: dict[bytes, TracedRun] = {}
+    outputs: dict[bytes, Any] = {}
     reveals: dict[int, bool] = {}
     is_complete, runs = True, 0
     for data in (recorded.data, neighbour):
@@ -106,30 +104,22 @@ def explored(
             made += 1
             # Draws and releases that only this outcome leads to are the same on both
             # inputs.
-            _add_missing(book.draws, run.draws, lambda d: (d.site, d.method))
-            _add_missing(book.releases, run.releases, lambda r: (r.site, r.law.family))
+            _add_missing(book.draws, run.draws, sampler_key)
+            _add_missing(book.releases, run.releases, family_key)
             key = output_key(run.output)
             decided = [release for release in run.releases if is_by_chance(release)]
             masses[-1][key] += math.prod(map(probability_of, decided))
-            examples.setdefault(key, run)
+            outputs.setdefault(key, run.output)
             changed = _changed_choice(recorded, forced)
             if len(masses) == 1 and changed is not None:
                 reveals[changed] = reveals.get(changed, True) and key != own_key
             is_complete &= _add_later_outcomes(waiting, decided, forced)
         is_complete = is_complete and not waiting
         runs += made
-    both = {key: (masses[0][key], masses[1][key]) for key in examples}
-    alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
-    likeliest = max(alone, key=lambda key: max(both[key]), default=None)
-    return Outcomes(
-        both,
-        is_complete,
-        masses[1][own_key] > 0,
-        None if likeliest is None else examples[likeliest],
-        runs,
-        {key: run.output for key, run in examples.items()},
-        frozenset(number for number, is_revealed in reveals.items() if is_revealed),
-    )
+    both = {key: (masses[0][key], masses[1][key]) for key in outputs}
+    is_matched = masses[1][own_key] > 0
+    telling = frozenset(number for number, reveal in reveals.items() if reveal)
+    return Outcomes(both, is_complete, is_matched, runs, outputs, telling)
 
 
 def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:

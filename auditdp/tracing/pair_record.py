@@ -194,7 +194,7 @@ class PairRecord:
             is_noise = moved.first.kind == NOISY and sides[0].known is not None
             if not is_noise or not all(scale.all() for scale in scales):
                 continue
-            # The scale of each entry tells as much as a move by the ratio of scales.
+            # The ratio of scales counts once for each entry.
             times = max(1, math.prod(moved.first.shape))
             ratio = np.log(scales[0].mean() / scales[1].mean())
             squares += (moved.distance / float(scales[0].min())) ** 2

@@ -468,24 +468,14 @@ def _has_same_releases(recorded: TracedRun, run: TracedRun) -> bool:
 
 def _is_alike(first: Release, second: Release) -> bool:
     """Return True if two releases have the same law and location."""
-    law, other = first.law, second.law
-    if (first.kind, law.family) != (second.kind, other.family):
+    if first.kind != second.kind or not first.law.is_same(second.law):
         return False
-    pairs = (
-        (law.scale, other.scale),
-        (law.parameter, other.parameter),
-        (first.location, second.location),
-    )
-    return all(same(*each) for each in pairs)
+    return same(first.location, second.location)
 
 
 def _is_seed(release: Release) -> bool:
-    is_wide = (
-        np.all(release.law.parameter >= MIN_SEEDS)
-        if release.law.family == "integer"
-        else False
-    )
-    return bool(is_wide)
+    law = release.law
+    return law.family == "integer" and bool(np.all(law.parameter >= MIN_SEEDS))
 
 
 def _is_coarse(run: TracedRun) -> bool:

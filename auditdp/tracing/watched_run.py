@@ -136,8 +136,8 @@ class WatchedRun:
             self.traced.state = record.state
             # Each line has its own queue, so a draw more at one line moves no other
             # line.
-            self._draws = _queues(record.draws, _sampler, draws)
-            self._releases = _queues(record.releases, _family, releases)
+            self._draws = _queues(record.draws, sampler_key, draws)
+            self._releases = _queues(record.releases, family_key, releases)
 
     def draw(
         self,
@@ -393,7 +393,8 @@ class WatchedRun:
                     release.of_record = True
 
 
-def _sampler(draw: WatchedDraw) -> Key:
+def sampler_key(draw: WatchedDraw) -> Key:
+    """Return the key of a draw."""
     return draw.site, draw.method
 
 
@@ -402,7 +403,8 @@ def _is_same_sample(draw: WatchedDraw, other: WatchedDraw) -> bool:
     return is_same_shape and draw.law.family == other.law.family
 
 
-def _family(release: Release) -> Key:
+def family_key(release: Release) -> Key:
+    """Return the key of a release."""
     return release.site, release.law.family
 
 
