@@ -49,7 +49,6 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare, in_full
-from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.outcomes import MOST_RUNS
 from auditdp.tracing.training_steps import is_sample
 
@@ -263,7 +262,8 @@ class ReplayedRatio:
         self, pair: Pair, form: Representation, ways: Sequence[Way]
     ) -> FittedRatio | None:
         """Return the first law of a pair that some ways give."""
-        if (law := self._of(pair).law) is not None:
+        law = self._of(pair).law
+        if law is not None:
             return law
         if self._best is not None and self.budget is not None:
             return None  # The runs are for the game on the chosen pair.
@@ -301,12 +301,10 @@ class ReplayedRatio:
         return None
 
     def _by_events(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Read the numbers of the output that events and choices decide as well."""
-        runs = self._traced(pair, form, 3)
-        events = [m for m in runs.traces[0].moved if m.first.kind not in (NOISY, ALONE)]
-        if not runs.is_alike or not events:
+        """Read the numbers that events decide, or linear functions of many numbers."""
+        if not self._traced(pair, form, 3).is_alike:
             return None
-        # In 32 runs on either input, all but rare outcomes occur.
+        # In 32 runs on either input, all but rare outcomes of an event occur.
         runs = self._traced(pair, form, 32)
         return by_releases(runs, _length_columns(form), with_events=True)
 
