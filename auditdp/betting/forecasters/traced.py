@@ -1,4 +1,4 @@
-"""The replayed ratio: the likelihood ratio of an output, by laws of a trace of the code.
+"""The replayed ratio: the likelihood ratio of an output, by laws that a trace reads.
 
 Before a pair is played, the code is traced on it a few times (``auditdp.tracing``) in
 both directions. There are several ways to read laws off these runs, and the first one
@@ -189,7 +189,7 @@ class ReplayedRatio:
         return best
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio of each output, 0 if it is unlike those traced."""
+        """Return the log-odds of each output; 0 if it is unlike those traced."""
         if self._ratio is None:
             return np.zeros(len(outputs))
         odds = self._ratio(outputs.reshape(len(outputs), -1))
@@ -510,7 +510,7 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
 
 def _length_columns(form: Representation) -> Sequence[int]:
     """Return the columns that show which of several lengths an output has."""
-    # Such a row begins with its length, and ends with a mark of outputs that do not fit.
+    # Such a row begins with its length, and ends with a mark if it does not fit.
     return (0, -1) if form.flat else ()
 
 
