@@ -32,7 +32,7 @@ MIN_CALLS = 16
 MAX_CORRELATED_COLUMNS = 256
 """Largest number of columns whose covariances are estimated: this bounds time."""
 FINEST_DEVIATION = 1e-6
-"""Smallest standard deviation that is noise and not rounding, relative to the values."""
+"""Smallest standard deviation of noise, relative to the values: less is rounding."""
 LARGEST_VALUE = 1e30
 """Outputs are clipped to this size, so that their squares are finite."""
 LARGEST_DISTANCE = 1e6
@@ -146,9 +146,9 @@ def _fitted_direction(
 
     With ν draws beside the mean and d correlated numbers, the squared distance is too
     large by ν/(ν − d − 1) in the mean, and the direction attains (ν − d + 1)/(ν + 1) of
-    the true distance (Wishart laws): together about 1/(1 − d/ν)². One standard deviation
-    of the estimate, 1/√(2ν), is subtracted as well: bets for too large a distance lose
-    their purpose, and bets for a smaller one win nearly as much.
+    the true distance (Wishart laws): together about 1/(1 − d/ν)². One standard error,
+    1/√(2ν), is subtracted as well: bets for too large a distance lose their purpose,
+    and bets for a smaller one win nearly as much.
     """
     draws = max(len(noise) - 1, 1)
     scaled_noise = noise / scale / math.sqrt(draws)

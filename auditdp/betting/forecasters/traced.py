@@ -1,4 +1,4 @@
-"""The replayed ratio: the likelihood ratio of an output, by laws of a trace of the code.
+"""The replayed ratio: the likelihood ratio of an output, by laws that a trace reads.
 
 Before a pair is played, the code is traced on it a few times (``auditdp.tracing``) in
 both directions. There are several ways to read laws off these runs, and the first one
@@ -50,7 +50,6 @@ from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare, in_full
 from auditdp.tracing.chance import is_sample
-from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.outcomes import MOST_RUNS
 
 FittedRatio = tuple[Ratio, Law | None]
@@ -190,7 +189,7 @@ class ReplayedRatio:
         return best
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio of each output, 0 if it is unlike those traced."""
+        """Return the log-odds of each output; 0 if it is unlike those traced."""
         if self._ratio is None:
             return np.zeros(len(outputs))
         odds = self._ratio(outputs.reshape(len(outputs), -1))
@@ -263,7 +262,8 @@ class ReplayedRatio:
         self, pair: Pair, form: Representation, ways: Sequence[Way]
     ) -> FittedRatio | None:
         """Return the first law of a pair that some ways give."""
-        if (law := self._of(pair).law) is not None:
+        law = self._of(pair).law
+        if law is not None:
             return law
         if self._best is not None and self.budget is not None:
             return None  # The runs are for the game on the chosen pair.
@@ -301,12 +301,10 @@ class ReplayedRatio:
         return None
 
     def _by_events(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Read the numbers of the output that events and choices decide as well."""
-        runs = self._traced(pair, form, 3)
-        events = [m for m in runs.traces[0].moved if m.first.kind not in (NOISY, ALONE)]
-        if not runs.is_alike or not events:
+        """Read the numbers that events decide, or linear functions of many numbers."""
+        if not self._traced(pair, form, 3).is_alike:
             return None
-        # In 32 runs on either input, all but rare outcomes occur.
+        # In 32 runs on either input, all but rare outcomes of an event occur.
         runs = self._traced(pair, form, 32)
         return by_releases(runs, _length_columns(form), with_events=True)
 
@@ -512,7 +510,7 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
 
 def _length_columns(form: Representation) -> Sequence[int]:
     """Return the columns that show which of several lengths an output has."""
-    # Such a row begins with its length, and ends with a mark of outputs that do not fit.
+    # Such a row begins with its length, and ends with a mark if it does not fit.
     return (0, -1) if form.flat else ()
 
 

@@ -1,1 +1,1 @@
-"""Choice of the pairs that a game plays: by a search, by traces, and by earlier calls."""
+"""Choice of the pairs that a game plays: by a search with calls, and by traces."""

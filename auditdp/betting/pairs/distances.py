@@ -120,7 +120,7 @@ def distance(
 
 
 def _with_sum(rows: Array) -> Floats:
-    """Return the columns of rows and their sum, with 0 for numbers that are not finite."""
+    """Return the columns of rows and their sum, with 0 for infinities and NaN."""
     rows = rows.astype(np.float64)
     with np.errstate(all="ignore"):
         columns = np.column_stack([rows, rows.sum(axis=1)])

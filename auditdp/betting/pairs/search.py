@@ -40,7 +40,6 @@ from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.allowance import MAIN, allowance, allowing
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
-from auditdp.numerics.streams import Streams
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -179,7 +178,7 @@ class _Search:
         self.usual = Usual.of(usual)
 
     def first_round(self, calls: int, *, each: int) -> list[_Scored]:
-        """Compare corner cases and generated pairs; return those that differ, best first."""
+        """Compare corner cases and generated pairs, and return those that differ."""
         corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         scores: dict[Any, _Scored] = {}
@@ -284,7 +283,7 @@ class _Search:
         return _Scored(pair, *distance(ones, zeros, self.usual, spread))
 
     def _outputs(self, pair: Pair, calls: int, stream: int = 0) -> list[Array]:
-        """Return rows of both inputs with the same randomness, half of the calls each."""
+        """Return rows of both inputs, half of the calls each, with equal randomness."""
         seed = [self.seed, calls, stream]
         self.spent += 2 * (calls // 2)
         sides = []
@@ -295,7 +294,7 @@ class _Search:
 
 
 def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
-    """Return the pairs that differ: the best of every column, and the farthest, by turns.
+    """Return the pairs that differ, the best of a column and the farthest by turns.
 
     Pairs that differ in one column are often of one kind, and the deviation of one
     column may be estimated too small.
@@ -313,7 +312,7 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
-    """Return the strategy of an adjacency, with pairs near corner cases if it lists any."""
+    """Return the strategy of an adjacency, with pairs near its corner cases."""
     offered = offers(adjacency)
     assert offered.generated is not None  # Callers search only if there is a strategy.
     if offered.wide is None or not offered.lists_corner_cases:
@@ -391,5 +390,8 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
 
 def _frozen_game(game: Game, pair: Pair, seed: int) -> Game:
     """Return a game on one pair, whose randomness is the same for all pairs."""
-    streams: Streams = lambda _, batch: np.random.default_rng([seed, batch])  # noqa: E731
+
+    def streams(purpose: str, batch: int) -> np.random.Generator:
+        return np.random.default_rng([seed, batch])
+
     return Game(game.calls.anew(), game.claim, [pair], game.forecasters, streams)

@@ -248,7 +248,7 @@ class TraceSearch:
             self.look.candidates = [*known, *(each.pair for each in others)]
 
     def _compare_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
-        """Propose the pair with the most distant outputs, if traces do not rank pairs."""
+        """Propose the pair with the most distant outputs."""
         corners = offers(adjacency).corner_cases or []
         # Six runs on either input are the least that show a distance.
         most = max(LIMITS.by_outputs, self.max_runs // 72)
@@ -304,7 +304,7 @@ class TraceSearch:
         return any(each.suffices() for each in self._broken())
 
     def _broken(self) -> list[TracedPair]:
-        """Return the pairs with a loss above the claim, or [] if records are sampled."""
+        """Return the pairs with a loss above the claim; none if records are sampled."""
         if self.look.is_sampled:
             return []
         return [each for each in self._compared.values() if each.is_broken]
@@ -327,7 +327,7 @@ class TraceSearch:
         return self._keep(pair, self._traced(pair, self.look.pairs % LIMITS.recorded))
 
     def _compare_in_full(self, pair: Pair, outcomes: int) -> None:
-        """Compare a pair over outcomes of chance, from the run with the largest loss."""
+        """Compare a pair over all outcomes, from the run with the largest loss."""
         name, is_listed = key(pair), key(pair) in self._listed
         # A listed pair takes a further run for each 128 runs, one with a run budget.
         further = min(LIMITS.repetitions, self.max_runs // 128)

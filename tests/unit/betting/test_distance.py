@@ -1,4 +1,4 @@
-"""How far apart a few outputs are: gross differences stand out, and chance does not."""
+"""Distances of a few outputs: gross differences are large, and chance is small."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ N = 4
 
 
 def usual(outputs):
-    """What is usual, from sixteen inputs with the same law."""
+    """The usual outputs of sixteen inputs with the same law."""
     return Usual.of(np.split(outputs, 16))
 
 
@@ -54,7 +54,9 @@ def test_outputs_that_repeat_may_be_equal_by_chance(rng):
     assert far(np.ones((N, 1)), np.ones((N, 1)), bits) == 0
 
 
-def test_with_the_same_randomness_the_change_of_a_query_is_told_exactly(rng):
+def test_with_the_same_randomness_the_largest_change_of_a_query_has_the_largest_distance(
+    rng,
+):
     """Each of six columns has chance deviations of its own, which all inputs share."""
     like, same = usual(rng.laplace(size=(2048, 6))), rng.laplace(size=(N, 6))
     spread = spread_of([same, same + 3])
@@ -67,7 +69,7 @@ def test_with_the_same_randomness_the_change_of_a_query_is_told_exactly(rng):
     assert max(d for d, _ in changes[::2]) < min(d for d, _ in changes[1::2])
 
 
-def test_less_noise_is_told_where_it_is_the_same_noise(rng, noise):
+def test_less_noise_makes_a_larger_distance(rng, noise):
     same = normal(rng)
     spread = spread_of([same])
     full, half = (

@@ -1,4 +1,4 @@
-"""The likelihood ratio of two normal laws that are learned."""
+"""The log-odds of two normal laws that are estimated."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_it_abstains_before_it_knows_anything_and_takes_what_is_no_number():
     assert np.isfinite(NormalRatio().fit(outputs, labels).log_odds(outputs)).all()
 
 
-def test_few_runs_with_the_same_draws_show_two_laws():
+def test_few_runs_with_the_same_draws_determine_two_laws():
     rng, mix = (
         np.random.default_rng(3),
         np.array([[1.0, 0.0, 0.0], [0.9, 0.2, 0.0], [0.5, 0.5, 1.0]]),
@@ -66,11 +66,11 @@ def test_few_runs_with_the_same_draws_show_two_laws():
     shown = float(np.sqrt(2 * law.log_odds[: len(law.log_odds) // 2].mean()))
     assert 0.7 * mu < shown < mu
     fresh = rng.normal(size=(2_000, 3)) @ mix.T
-    told = ratio(fresh + change).mean() - ratio(fresh).mean()
-    assert told == pytest.approx(shown**2, rel=0.05)
+    gap = ratio(fresh + change).mean() - ratio(fresh).mean()
+    assert gap == pytest.approx(shown**2, rel=0.05)
 
 
-def test_few_runs_show_two_laws_that_are_rarely_farther_apart_than_they_are():
+def test_the_distance_of_laws_by_few_runs_is_rarely_too_large():
     rng, change = np.random.default_rng(5), np.array([1.0, 0.0, 0.0])
     squares = []
     for _ in range(200):
@@ -81,14 +81,14 @@ def test_few_runs_show_two_laws_that_are_rarely_farther_apart_than_they_are():
     assert np.median(squares) > 0.4
 
 
-def test_runs_with_other_draws_show_none():
+def test_runs_with_other_draws_determine_no_laws():
     rng = np.random.default_rng(4)
     assert by_change(rng.normal(size=(40, 2)) + 0.5, rng.normal(size=(40, 2))) is None
     assert by_change(np.ones((40, 2)), np.ones((40, 2))) is None
     assert by_change(np.full((40, 2), np.nan), np.ones((40, 2))) is None
 
 
-def test_a_threshold_tells_runs_apart_by_how_many_it_told_before():
+def test_a_threshold_has_the_odds_of_the_rule_of_succession():
     noise = np.linspace(0.0, 1.0, 8)[:, None]
     ratio, law = by_threshold(
         np.hstack([noise, np.exp(noise) + 2]),

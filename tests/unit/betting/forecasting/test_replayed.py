@@ -1,4 +1,4 @@
-"""The replayed ratio: exact where the output shows the noisy values, silent where it does not."""
+"""The replayed ratio: exact if the output determines the noisy values, 0 otherwise."""
 
 import math
 from functools import partial
@@ -91,7 +91,7 @@ def test_an_outcome_that_is_impossible_on_both_inputs_is_in_no_law():
     assert (law.weights > 0).all()
 
 
-def test_a_value_that_got_round_the_noise_is_certain():
+def test_a_value_that_bypasses_the_noise_is_certain():
     def raw(x, rng):
         return x if rng.random() < 0.5 else x + rng.laplace()
 
@@ -123,7 +123,7 @@ def seeded_anew(x, rng):
     return released[1:]
 
 
-def test_noise_that_is_used_twice_tells_for_certain_what_it_was_added_to():
+def test_noise_that_is_used_twice_makes_certain_log_odds():
     forecaster, calls = bound(seeded_anew, Pair(1.0, 0.0))
     for x, odds in ((1.0, math.inf), (0.0, -math.inf)):
         assert (
@@ -233,7 +233,7 @@ def test_events_that_decide_one_number_each_are_independent(function):
     assert odds == pytest.approx(np.array([9, -9, 3]) * math.log(3))
 
 
-def test_how_often_it_tells_is_known_before_the_first_call():
+def test_the_law_of_its_log_odds_is_known_before_the_first_call():
     forecaster, _ = bound(
         lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0)
     )
@@ -260,7 +260,9 @@ def two_sided(x, rng):
         (two_sided, math.tanh(1 / 4)),
     ],
 )
-def test_how_often_noise_tells_is_known_too(function, distance):
+def test_the_law_of_the_log_odds_of_noise_is_known_before_the_first_call(
+    function, distance
+):
     forecaster, _ = bound(function, Pair(1, 0))
     zeros, ones = forecaster.stated.cells(256)
     assert np.abs(ones - zeros).sum() / 2 == pytest.approx(distance, abs=0.02)
@@ -318,7 +320,7 @@ def test_steps_that_are_released_have_the_exact_ratio_though_gradients_depend_on
     assert forecaster.log_odds(outputs) == pytest.approx(exact)
 
 
-def test_noise_that_is_used_twice_tells_nothing_where_what_it_is_added_to_moves_by_as_much_each_time():
+def test_noise_that_is_used_twice_on_equal_changes_makes_uninformative_outputs():
     pair = Pair(np.array([1.5, 0.2]), np.array([0.2]))
     forecaster, calls = bound_few(partial(descent, bound=3.0, seeded=True), pair)
     odds = [

@@ -1,4 +1,4 @@
-"""The likelihood ratio where records are shuffled or sampled, against the one that is known."""
+"""The log-odds where records are shuffled or sampled, against the known ones."""
 
 import math
 
@@ -93,7 +93,7 @@ def of_orders(outputs):
         (shuffled, of_orders, Pair(np.array([1.0] + [0.0] * 7), np.zeros(7)), 0.35),
     ],
 )
-def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(
+def test_log_odds_are_averaged_over_the_drawn_records_part_by_part(
     train, known, pair, near
 ):
     mechanism = as_mechanism(train)
@@ -109,7 +109,7 @@ def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(
     assert law.log_odds[:half].mean() > 1 > -0.5 > law.log_odds[half:].mean()
 
 
-def test_where_no_records_are_drawn_nothing_is_averaged():
+def test_code_that_draws_no_records_has_no_parts():
     mechanism = as_mechanism(lambda x, rng: x + rng.normal())
     calls = Calls(mechanism)
     calls.look((1.0, 0.0), np.random.default_rng(0))
@@ -121,7 +121,7 @@ def test_where_no_records_are_drawn_nothing_is_averaged():
     ("scale", "made"),
     [(0.3, SUBSAMPLED_RUN_SCHEDULE[:1]), (2.0, SUBSAMPLED_RUN_SCHEDULE)],
 )
-def test_where_few_runs_tell_little_more_are_made(scale, made):
+def test_more_runs_are_made_for_a_small_loss(scale, made):
     def train(data, rng):
         return [
             data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=scale)
@@ -143,11 +143,11 @@ def test_where_few_runs_tell_little_more_are_made(scale, made):
         assert forecaster.best_subsampled_pair([pair], calls.form) is pair
 
 
-@pytest.mark.parametrize("told", [0.5, 1.0])
-def test_few_runs_tell_how_far_apart_inputs_are_by_many_parts(told):
-    """Of which each says hardly anything, and all together too little to try a law on the runs."""
+@pytest.mark.parametrize("truth", [0.5, 1.0])
+def test_few_runs_estimate_the_distance_of_many_parts(truth):
+    """The log-odds of each part are small, and all together too small to fit a law."""
     scale, steps = 2.0, 100
-    rate = told / math.sqrt(steps * math.expm1(1 / scale**2))
+    rate = truth / math.sqrt(steps * math.expm1(1 / scale**2))
 
     def train(data, rng):
         return [
@@ -168,7 +168,7 @@ def test_few_runs_tell_how_far_apart_inputs_are_by_many_parts(told):
             )
         ).trace:
             assert (
-                0.5 * told
+                0.5 * truth
                 < forecaster.by_parts(pair, calls.form, 16).distance
-                < 1.1 * told
+                < 1.1 * truth
             )

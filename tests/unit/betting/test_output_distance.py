@@ -1,4 +1,4 @@
-"""How far apart the outputs of pairs are."""
+"""Distances of the outputs of pairs, for a search with a run budget."""
 
 import numpy as np
 import pytest
@@ -9,24 +9,24 @@ from auditdp.tracing import Trace
 
 
 def forgetful(data, rng):
-    """Two steps, of which the last one forgets what the others in the data pull at."""
+    """Two steps; the second one divides the change of the first one by the records."""
     first = data[0] + rng.normal()
     return 1e12, first / len(data) ** 2 + rng.normal()
 
 
-def telling(trace, pair, seed, runs=6):
+def distance_of(trace, pair, seed, runs=6):
     return output_distance(trace, pair, [], [], seed, runs)
 
 
-def test_pairs_are_put_in_order_by_what_the_output_shows():
+def test_pairs_are_ordered_by_the_distance_of_their_outputs():
     trace = Trace(forgetful)
     alone, among = Pair([3.0], [0.0]), Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * 9)
     assert farthest_pair(trace, [among, alone], seed=0, runs=6, rounds=2) is alone
-    assert 1.0 < telling(trace, alone, seed=0) < 9.0
-    assert telling(trace, among, seed=0) < 0.1
+    assert 1.0 < distance_of(trace, alone, seed=0) < 9.0
+    assert distance_of(trace, among, seed=0) < 0.1
 
 
-def test_pairs_that_are_another_one_in_another_order_are_run_no_further():
+def test_pairs_with_equal_outputs_count_once():
     trace = Trace(forgetful)
     alone, among = (
         Pair([3.0], [0.0]),
@@ -37,7 +37,7 @@ def test_pairs_that_are_another_one_in_another_order_are_run_no_further():
     )
     assert farthest_pair(trace, [*among, alone], seed=0, runs=6, rounds=2) is alone
     assert trace.runs == 2 * (2 * 12 + 8 * 2)
-    assert telling(trace, alone, seed=0, runs=12) > telling(
+    assert distance_of(trace, alone, seed=0, runs=12) > distance_of(
         trace, among[0], seed=0, runs=12
     )
 
@@ -50,17 +50,21 @@ def sampled(data, rng):
 
 
 @pytest.mark.full
-def test_where_records_are_drawn_few_runs_tell_how_far_apart_final_models_are():
+def test_the_distance_of_sampled_models_varies_little_with_the_seed():
     data = np.array([1.0, 0.0, 0.0, 0.0])
-    told = [
-        telling(Trace(sampled), Pair(data, data[1:]), seed=seed, runs=48)
+    distances = [
+        distance_of(Trace(sampled), Pair(data, data[1:]), seed=seed, runs=48)
         for seed in range(8)
     ]
-    assert np.std(told) < 0.15  # with other draws on the other input, it is 0.29
+    assert np.std(distances) < 0.15  # with other draws on the other input, it is 0.29
 
 
-def test_noise_of_another_size_counts_and_what_is_no_number_does_not():
+def test_noise_of_another_size_counts_and_outputs_without_numbers_do_not():
     loud = Pair(10.0, 1.0)
-    assert telling(Trace(lambda scale, rng: scale * rng.normal()), loud, seed=0) > 1.5
-    assert telling(Trace(lambda scale, rng: "text"), loud, seed=0) == 0.0
-    assert telling(Trace(lambda scale, rng: [1.0] * int(scale)), loud, seed=0) == 0.0
+    assert (
+        distance_of(Trace(lambda scale, rng: scale * rng.normal()), loud, seed=0) > 1.5
+    )
+    assert distance_of(Trace(lambda scale, rng: "text"), loud, seed=0) == 0.0
+    assert (
+        distance_of(Trace(lambda scale, rng: [1.0] * int(scale)), loud, seed=0) == 0.0
+    )
