@@ -41,9 +41,7 @@ from auditdp.cli.common import (
 )
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.files import write_together
-from auditdp.record.results import Verdict
 from auditdp.report.formats import FORMATS, WIDTH, format_of, render, writable
-from auditdp.report.guesses import MEANINGS, REMEDIES
 
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, Evidence
@@ -423,6 +421,9 @@ def explain(
     Raises:
         ConfigurationError: If there is no such verdict.
     """
+    from auditdp.record.results import Verdict
+    from auditdp.report.guesses import MEANINGS, REMEDIES
+
     name = verdict.upper().replace(" ", "_").replace("-", "_")
     if name not in [*Verdict]:
         raise ConfigurationError(

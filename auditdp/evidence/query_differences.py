@@ -44,10 +44,10 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.limits import SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import moves
 from auditdp.tracing.prediction import Experiments
+from auditdp.tracing.trace_limits import SINGLE
 
 DRAWS = 8
 """Number of draws of its internal randomness with which a random query is compared."""

@@ -24,8 +24,8 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.symmetry import changed_record
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import COIN, Release, WatchedDraw
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.noise_families import moves
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import (
     Alignment,
     Item,

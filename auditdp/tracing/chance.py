@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
-from auditdp.tracing.limits import LIMITS
+from auditdp.tracing.trace_limits import LIMITS
 
 NAMED = (COIN, CHOICE, MAXIMUM)
 """Kinds of releases whose result is the name of an outcome."""

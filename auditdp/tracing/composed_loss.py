@@ -24,8 +24,8 @@ from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
-from auditdp.tracing.limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 from auditdp.tracing.noise_families import Loss
+from auditdp.tracing.trace_limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 
 LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
 """Claims with a single parameter, by which losses compare."""

@@ -16,12 +16,12 @@ import numpy as np
 
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, WHOLE
-from auditdp.tracing.limits import LIMITS, ROUNDING
 from auditdp.tracing.linear_forms import Form, is_numeric, number
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import all_of, ndim, shape_of, size_of
 from auditdp.tracing.shared_noise import law_and_groups
 from auditdp.tracing.sites import here
+from auditdp.tracing.trace_limits import LIMITS, ROUNDING
 
 COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "less": (operator.lt, True, True),

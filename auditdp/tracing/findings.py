@@ -15,12 +15,17 @@ from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.tracing.chance import NAMED, is_by_chance, is_sample
 from auditdp.tracing.composed_loss import ComposedLoss, allowed_delta
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
-from auditdp.tracing.limits import ABSOLUTE_ROUNDING, LIMITS, ROUNDING_OF_SUMS, SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.outputs import brief, occurs
 from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.trace_limits import (
+    ABSOLUTE_ROUNDING,
+    LIMITS,
+    ROUNDING_OF_SUMS,
+    SINGLE,
+)
 from auditdp.tracing.training_steps import differences
 
 

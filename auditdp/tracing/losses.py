@@ -12,7 +12,6 @@ import numpy as np
 from auditdp.tracing.chance import NAMED, tables_of
 from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import CHOICE, COIN, Release
-from auditdp.tracing.limits import ROUNDING
 from auditdp.tracing.noise_families import (
     NOTHING,
     UNBOUNDED,
@@ -25,6 +24,7 @@ from auditdp.tracing.noise_families import (
 )
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
 from auditdp.tracing.shared_noise import added_squared_mu
+from auditdp.tracing.trace_limits import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditdp.tracing.limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.plain_values import all_of, any_of, ndim
+from auditdp.tracing.trace_limits import ABSOLUTE_ROUNDING, ROUNDING
 
 
 class Loss(NamedTuple):

@@ -32,12 +32,12 @@ import numpy as np
 
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import NOTHING, Loss, moves, same
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.plain_values import ndim
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 LARGEST = "which is largest"

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from auditdp.mechanism.calls.leaves import leaves
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.pair import PairTrace
 from auditdp.tracing.sites import NOWHERE, CodeLine, _is_callers
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 Visit = Callable[[CodeLine, Any], None]

@@ -22,8 +22,8 @@ import numpy as np
 from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
 from auditdp.tracing.chance import is_by_chance, other_outcomes, probability_of
 from auditdp.tracing.draws import CHOICE, Release
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun, family_key, sampler_key
 
 MOST_RUNS = 64

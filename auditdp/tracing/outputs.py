@@ -13,8 +13,8 @@ from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.calls.leaves import Raised, form_key, kind, leaves
 from auditdp.mechanism.protocol import brief as brief_text
 from auditdp.tracing.filled_tensors import noise_in
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import WatchedRun
 
 WHY = "is in the output"

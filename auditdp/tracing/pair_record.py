@@ -19,13 +19,13 @@ from auditdp.claims.claim import Claim
 from auditdp.tracing.chance import is_by_chance
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
-from auditdp.tracing.limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.noise_families import Loss, same
 from auditdp.tracing.outcomes import Outcomes
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.threshold_tails import ShownTail
+from auditdp.tracing.trace_limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.watched_run import TracedRun
 
 CORRELATED_NOISE = "what Gaussian noise loses that entries share is not known"

@@ -40,7 +40,6 @@ from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.chance import is_by_chance, other_outcome
 from auditdp.tracing.draws import ALONE, NOISY, Release, WatchedDraw
 from auditdp.tracing.findings import Finding
-from auditdp.tracing.limits import LIMITS, ROUNDING
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import Loss, same
@@ -48,6 +47,7 @@ from auditdp.tracing.order_statistics import ordered
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import LIMITS, ROUNDING
 from auditdp.tracing.watched_run import TracedRun
 
 MIN_SEEDS = 2**31 - 1

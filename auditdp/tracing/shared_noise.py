@@ -20,9 +20,9 @@ import numpy as np
 
 from auditdp.tracing.coordinates import Mixed, coordinates, together
 from auditdp.tracing.draws import SHARED, Release, Term, WatchedDraw, law_of
-from auditdp.tracing.limits import LIMITS, ROUNDING, SINGLE
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import ndim, shape_of
+from auditdp.tracing.trace_limits import LIMITS, ROUNDING, SINGLE
 
 Both = tuple[Release, Release]
 """A release on both inputs."""

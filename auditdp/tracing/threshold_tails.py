@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import NOISY, Release
-from auditdp.tracing.limits import LIMITS
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)

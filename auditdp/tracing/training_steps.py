@@ -20,10 +20,10 @@ from auditdp.accountants.dp_sgd_parameters import Poisson
 from auditdp.claims.curves import AccountedDP
 from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import ALONE, COIN, NOISY, Release
-from auditdp.tracing.limits import ROUNDING_OF_SUMS
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.pair_record import PairRecord
 from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.trace_limits import ROUNDING_OF_SUMS
 
 
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:

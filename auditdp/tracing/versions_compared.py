@@ -16,7 +16,6 @@ import numpy as np
 from auditdp.claims.claim import Claim
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.findings import Printed, scale_of, what_it_does
-from auditdp.tracing.limits import ROUNDING
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.noise_families import moves, same
 from auditdp.tracing.outcomes import MOST_RUNS
@@ -24,6 +23,7 @@ from auditdp.tracing.outputs import brief, where_differ
 from auditdp.tracing.pair import PairTrace, compare
 from auditdp.tracing.plain_values import any_of, shape_of
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.trace_limits import ROUNDING
 from auditdp.tracing.watched_run import TracedRun
 
 

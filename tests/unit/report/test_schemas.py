@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from auditdp.record.results import SCHEMA
-from auditdp.report.formats import PATH, run_schema
+from auditdp.report.record_schema import PATH, run_schema
 
 VALIDATOR = jsonschema.Draft202012Validator(
     json.loads(PATH.read_text(encoding="utf-8"))
@@ -14,7 +14,7 @@ VALIDATOR = jsonschema.Draft202012Validator(
 
 
 def test_the_published_schema_is_that_of_the_types():
-    """Made anew by: python -m auditdp.report.formats."""
+    """Made anew by: python -m auditdp.report.record_schema."""
     assert json.loads(PATH.read_text(encoding="utf-8")) == run_schema()
     jsonschema.Draft202012Validator.check_schema(run_schema())
     assert PATH.name == f"run-{SCHEMA}.schema.json"
