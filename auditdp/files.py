@@ -1,7 +1,7 @@
 """Reading files and messages of others within limits, and writing files safely.
 
 A record, a log, a baseline, settings or a file of outputs may come from anybody. At
-most ``MOST_BYTES`` are read. JSON nests at most 200 levels deep and contains no lone
+most ``Limits.file_bytes`` are read. JSON nests at most 200 levels deep and contains no lone
 surrogates. A file that cannot be read raises ``ConfigurationError`` or ``ValueError``,
 whatever its content. A link in a folder cannot redirect a file that is written there.
 
@@ -27,50 +27,50 @@ from typing import Any, BinaryIO
 
 from auditdp.errors import ConfigurationError
 
-MOST_BYTES = 1 << 30
-"""Largest record, log or file of outputs, in bytes; a run of 5,000 audits needs 60 MB.
-"""
-MOST_SETTINGS = 1 << 24
-"""Bytes of a file that people write or review: settings and baselines."""
-MOST_MESSAGE = 1 << 25
-"""Largest message of an audit's process, in bytes without arrays."""
-MOST_ARRAYS = 1 << 30
-"""Bytes of the arrays of an answer, unless its question allows another number."""
-MOST_RESULT = 1 << 23
-"""Largest result of an audit, in bytes. A message quotes it as text, in at most three
-times this size."""
-MOST_RESULTS = 1 << 28
-"""Bytes of all results of a run, so that its log has fewer than ``MOST_BYTES``."""
-MOST_AUDITS = 1_000
-"""Audits of a file. Each takes a share of alpha from all others, and two processes."""
-LONGEST_ID = 4_096
-"""Characters of the id of an audit."""
-MOST_SOURCES = 20_000
-"""Files below the working folder that an audit file imports."""
-MOST_SOURCE_BYTES = 1 << 30
-"""Bytes of these files together."""
-MOST_PARTS = 100
-"""Folders in which such a file lies, one in the other."""
-MOST_SHOWN = 16_384
-"""Number of characters that are kept of an error or of printed text, half at either end.
-"""
-LONGEST_WAIT = 30.0
-"""Seconds for which a report waits for another one that is written to the same folder.
-"""
+
+class Limits:
+    """Limits of files and messages, which protect the time and the memory of a run."""
+
+    file_bytes = 1 << 30
+    """Largest record, log or file of outputs; a run of 5,000 audits needs 60 MB."""
+    settings_bytes = 1 << 24
+    """Largest file that people write or review: settings and baselines."""
+    message_bytes = 1 << 25
+    """Largest message of an audit's process, without arrays."""
+    array_bytes = 1 << 30
+    """Size of the arrays of an answer, unless its request allows another size."""
+    result_bytes = 1 << 23
+    """Largest result of an audit. A message quotes it as text of at most 3 times this."""
+    run_bytes = 1 << 28
+    """Size of all results of a run, so that its log stays below ``file_bytes``."""
+    audits = 1_000
+    """Audits of a file. Each takes a share of alpha from all others, and two processes."""
+    id_characters = 4_096
+    """Longest id of an audit."""
+    sources = 20_000
+    """Files below the working folder that an audit file imports."""
+    source_bytes = 1 << 30
+    """Size of these files together."""
+    path_parts = 100
+    """Nested folders above such a file."""
+    shown_characters = 16_384
+    """Part of an error or of printed text that is kept, half at either end."""
+    lock_seconds = 30.0
+    """Time for which a report waits for another one in the same folder."""
 
 
 def without_middle(text: str) -> str:
     """Return a text; replace the middle of a long text by the number of its characters."""
-    if len(text) <= MOST_SHOWN:
+    if len(text) <= Limits.shown_characters:
         return text
-    half = MOST_SHOWN // 2
+    half = Limits.shown_characters // 2
     return (
         f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
     )
 
 
 def open_file(
-    path: Path, most: int = MOST_BYTES, *, below: Path | None = None
+    path: Path, most: int = Limits.file_bytes, *, below: Path | None = None
 ) -> BinaryIO:
     """Open a file for reading.
 
@@ -102,7 +102,7 @@ def open_file(
     return os.fdopen(file, "rb")
 
 
-def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+def content_of(path: Path, most: int = Limits.file_bytes) -> bytes:
     """Return the content of a file; see ``open_file`` for errors."""
     with open_file(path, most) as file:
         return file.read()
@@ -243,7 +243,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        until = time.monotonic() + LONGEST_WAIT
+        until = time.monotonic() + Limits.lock_seconds
         while time.monotonic() < until:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

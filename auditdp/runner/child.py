@@ -29,7 +29,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, die_with_parent
-from auditdp.files import MOST_MESSAGE, open_file, remove, without_middle
+from auditdp.files import Limits, open_file, remove, without_middle
 from auditdp.runner.plan import Shown
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 
@@ -55,14 +55,16 @@ class Inbox:
         Raises:
             EOFError: If there are no more.
             OSError: If the pipe is broken.
-            ValueError: If the message has more than ``MOST_MESSAGE`` bytes.
+            ValueError: If the message has more than ``Limits.message_bytes`` bytes.
         """
         whole = HEADER.size
         while True:
             if len(self._content) >= HEADER.size:
                 (size,) = HEADER.unpack_from(self._content)
-                if not 0 <= size <= MOST_MESSAGE:
-                    raise ValueError(f"a message of more than {MOST_MESSAGE:,} bytes")
+                if not 0 <= size <= Limits.message_bytes:
+                    raise ValueError(
+                        f"a message of more than {Limits.message_bytes:,} bytes"
+                    )
                 whole = HEADER.size + size
                 if len(self._content) == whole:
                     message = bytes(self._content[HEADER.size :])
