@@ -107,12 +107,17 @@ def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> 
         return nearest
     exact = compute(Fraction)
     nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    if Fraction(nearest) >= exact:
+        return nearest
+    return math.nextafter(nearest, math.inf)
 
 
 def middle(value: Any) -> float:
     """Return a probability as a float >= 0; of a ball, its middle."""
-    return max(0.0, float(value.mid() if isinstance(value, arb) else value))
+    if isinstance(value, arb):
+        value = value.mid()
+    # Rounding may leave a float below 0.
+    return max(0.0, float(value))
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,9 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
     # A ball of 256 bits would hide 1e-80.
     if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):
         exact = [Fraction(p) for p in probabilities]
-        return LeftOut(arb(0)) if sum(exact) == 1 and min(exact) >= 0 else None
+        if sum(exact) != 1 or min(exact) < 0:
+            return None
+        return LeftOut(arb(0))
     with precision():
         balls = [ball(p) for p in probabilities]
         total = sum(balls, arb(0))
