@@ -420,12 +420,17 @@ def _question(
     alpha: float = 0.05,
     claim: float | None = None,
     method: str = "auto",
+    **unknown: object,
 ) -> tuple[Question, str]:
     """Return the question, and the method: the first that fits the record for 'auto'.
 
     Raises:
         ConfigurationError: If a number is out of range or the method does not fit.
+        TypeError: If there is no such option.
     """
+    for name in unknown:
+        options = list(LevelOptions.__annotations__)
+        raise TypeError(f"unknown option {name}=; {did_you_mean(name, options)}")
     question = question_of(parameter, delta, alpha, claim)
     known = methods(kind, parameter=parameter, delta=delta)
     if method not in ("auto", *known):

@@ -854,3 +854,8 @@ def test_what_cannot_be_used_is_refused(call, message):
         call()
     for words in message:
         assert words in str(refusal.value)
+
+
+def test_an_unknown_option_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(TypeError, match=r"unknown option alhpa=; did you mean 'alpha'"):
+        from_counts(10, 100, 5, 100, alhpa=0.1)
