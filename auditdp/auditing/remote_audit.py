@@ -91,7 +91,7 @@ class AuditHeld:
     plays: bool
     forecasters: list[str] | None
     own_forecasters: bool
-    """Whether the audit has forecasters that need its own code."""
+    """True if the audit has forecasters that need its own code."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str

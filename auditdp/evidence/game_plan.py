@@ -53,7 +53,7 @@ Traced = TraceLook | TraceElsewhere
 
 @dataclass(frozen=True)
 class PlainPolicy:
-    """How the calls of a plain game are shared. No benchmark varies these numbers."""
+    """Shares of the calls of a plain game. No benchmark varies these numbers."""
 
     trace: float = 1 / 4
     """Share of the calls for the trace. Laws that are read off it have another one."""
@@ -77,7 +77,7 @@ class PlainPolicy:
 
 @dataclass(frozen=True)
 class ScarcePolicy:
-    """How the runs of a scarce game are shared. No benchmark varies these numbers."""
+    """Shares of the runs of a scarce game. No benchmark varies these numbers."""
 
     game: float = 0.6
     """Share of the runs for the trace, the search and the game; a confirmation has the
@@ -125,12 +125,12 @@ class PreparedGame:
 
     @property
     def is_scarce(self) -> bool:
-        """Whether a run is expensive."""
+        """True if a run is expensive."""
         return self.options.budget.is_scarce
 
     @property
     def shrinks(self) -> bool:
-        """Whether a finding is repeated on a smaller pair."""
+        """True if a finding is repeated on a smaller pair."""
         ends_early = self.options.stop_when_refuted or self.is_scarce
         return self.options.search and not ends_early
 
@@ -153,7 +153,7 @@ class PreparedGame:
         return min(needed, self.calls // 2)
 
     def _is_constant(self) -> bool:
-        """Whether each input of the best pair had one and the same output in all calls."""
+        """True if each input of the best pair had one and the same output in all calls."""
         memory = self.game.best.memory
         sides = (memory.ones, memory.zeros)
         return all((side == side[:1]).all() for side in sides)
@@ -279,7 +279,7 @@ class _Opening:
         return self.adjacency if self.options.search else None
 
     def can_read_laws(self, look: Traced | None) -> bool:
-        """Whether laws of the output may be read off the trace.
+        """True if laws of the output may be read off the trace.
 
         A mechanism that states its law has a better forecaster. A mechanism without a seed
         cannot be replayed.
@@ -434,7 +434,7 @@ def _predicts_refutation(
     look: TraceLook | None,
     forecaster: ReplayedRatio | None,
 ) -> bool:
-    """Whether the trace or a fitted law predicts that the claim is refuted."""
+    """True if the trace or a fitted law predicts that the claim is refuted."""
     if look is not None and look.is_suspect:
         return True
     law = None if forecaster is None else forecaster.promised
@@ -452,7 +452,7 @@ def _predicts_refutation(
 
 
 def _has_searched(look: TraceLook) -> bool:
-    """Whether the trace found a pair, and its loss bounds that of every pair it compared.
+    """True if the trace found a pair, and its loss bounds that of every pair it compared.
 
     If records are sampled, the loss does not rank the pairs. Their outputs, or the laws of
     their outputs, must then have been compared.

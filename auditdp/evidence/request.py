@@ -59,7 +59,7 @@ class GameOptions:
 
     @property
     def stop_when_refuted(self) -> bool:
-        """Whether the game ends at its verdict."""
+        """True if the game ends at its verdict."""
         return self.control or self.budget.stop_when_refuted
 
 
@@ -104,7 +104,7 @@ class EvidenceRequest:
 
     @property
     def control(self) -> bool:
-        """Whether the mechanism is a broken twin, which has to be refuted."""
+        """True if the mechanism is a broken twin, which has to be refuted."""
         return self.game.control
 
     @property

@@ -55,12 +55,12 @@ class Scatter(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Details(Row):
-    """What any evidence may have."""
+    """Fields that the details of any kind of evidence may have."""
 
     scatter: Scatter | None = None
     """A plot that the audit's ``figure`` makes."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
-    """Fields that this version does not have, by key."""
+    """Fields that this version does not know, by their key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object, with the plot and unknown fields last."""
@@ -78,7 +78,7 @@ class Details(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ForecasterWealth(Row):
-    """A forecaster and the natural logarithm of what its bets made of their stake."""
+    """A forecaster and the natural logarithm of its wealth."""
 
     name: str
     log_wealth: Number
@@ -86,7 +86,7 @@ class ForecasterWealth(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedPair(Row):
-    """A pair, its calls, and what a call of it gained, in nats."""
+    """A pair, the number of its calls, and the growth of the wealth per call, in nats."""
 
     pair: str
     calls: Count
@@ -95,7 +95,7 @@ class PlayedPair(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Row):
-    """What a game had played and won when it stopped, or went on."""
+    """The number of runs and the log wealth of a game when it stopped or continued."""
 
     calls: Count
     log_e_value: Number
@@ -103,7 +103,7 @@ class Part(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Confirmation(Row):
-    """What happened on fresh randomness."""
+    """The outcome of a confirmation on fresh randomness."""
 
     pair: str = ""
     calls: Count
@@ -112,13 +112,13 @@ class Confirmation(Row):
     alpha: Probability
     """Error probability of the confirmation."""
     confirmed: bool
-    """Whether the wealth reached 1/alpha."""
+    """True if the wealth reached 1/alpha."""
     forecaster: str = ""
     """Who won most."""
     bets: Count = 0
     """Guesses of the best forecaster which input was used."""
     right: Count = 0
-    """How many of them were right."""
+    """Number of bets on the input that was used."""
     outputs: Plain | None = None
     """The outputs, compressed, where the mechanism draws its own randomness."""
 
@@ -128,9 +128,10 @@ class GameDetails(Details):
     """A game of bets."""
 
     wealth_path: Path = field(default_factory=list)
-    """Natural logarithm of the wealth after so many calls."""
+    """Natural logarithm of the wealth after a number of calls."""
     bound_path: Path = field(default_factory=list)
-    """Lower bound after so many calls, wherever it rose; none where a finding was not confirmed."""
+    """Lower bound after a number of calls, wherever it rose; empty if a finding was not
+    confirmed."""
     threshold: Number | None = None
     """Logarithm of the wealth that refutes the claim."""
     refuted_at: Count | None = None
@@ -141,32 +142,33 @@ class GameDetails(Details):
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
     notices: list[str] = field(default_factory=list)
-    """What a person should know of the calls."""
+    """Notices about the calls."""
     search_calls: Count | None = None
     independence_calls: Count | None = None
     calls_to_find: str | None = None
-    """How many calls find the fault that was asked for."""
+    """Phrase for the calls that find the requested fault."""
     calls_lacking: int | None = None
-    """How many of these a brief budget left out."""
+    """Number of these calls that exceed a limited budget."""
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
     """The parts but the last, in words."""
     detectable_epsilon: Number | None = None
     """The smallest level that the calls would have refuted nine times in ten."""
     detectable_alternative: str | None = None
-    """Of which mechanism."""
+    """Phrase for the mechanism with that loss."""
     detectable_rarely: tuple[Share, Share] | None = None
-    """How rare a leak of twice the level, and an output of one input alone, may be to be found."""
+    """Probabilities of two rare leaks that the game would have found: a loss of twice the
+    level, and an output of one input alone."""
     smallest: Confirmation | None = None
     """The confirmation on the smallest pair."""
     together: Confirmation | None = None
-    """What bets won on fresh calls of several outputs, where single calls did not confirm a finding."""
+    """Outcome of fresh calls with several outputs, if single calls did not confirm a
+    finding."""
     same_outputs: Count | None = None
-    """How many calls gave the same outputs on both inputs of every pair, with the same randomness; None where some
-    differed.
-    """
+    """Number of calls with equal outputs on both inputs of every pair, with the same
+    randomness; None if some differed."""
     trace: GameTrace | None = None
-    """What a trace of the code proposed before the game, where the code was traced."""
+    """The trace of the code before the game; None without a trace."""
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
 
 
@@ -181,20 +183,22 @@ class ExactDetails(Details):
     curve: Curve | None = None
     """δ(ε) of the worst pair."""
     worst_pair: str | None = None
-    """The pair that loses most, of those looked at."""
+    """The compared pair with the largest loss."""
     loss_computed_from: str | None = None
-    """What the loss of that pair is computed from."""
+    """Phrase for the computation of that loss."""
     scope: str | None = None
-    """Which pairs are covered."""
+    """Phrase for the covered pairs."""
     pairs_enumerated: Count | None = None
-    """How many were enumerated."""
+    """Number of enumerated pairs."""
     given_sensitivity: Number | None = None
     """The declared sensitivity, where the bound is given that and not all pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountantAnswer(Row):
-    """What an accountant says; ``epsilon`` is None where it raised, and ``finding`` empty where its number counts."""
+    """The answer of an accountant; ``epsilon`` is None if it raised, ``finding`` is empty
+    if its number counts.
+    """
 
     name: str
     soundness: str
@@ -228,9 +232,9 @@ class OneRunDetails(Details):
     assumed_lower: Number | None = None
     """A lower bound that holds if scores are independent and Gaussian; none where residuals speak against that."""
     assumption_p_value: Number | None = None
-    """Of that assumption."""
+    """p-value of a test of that assumption."""
     assumption_power: Number | None = None
-    """How often Student's t with ten degrees of freedom would have been seen."""
+    """Probability that this test detects Student's t with ten degrees of freedom."""
     always: ClassVar[Collection[str]] = ("p_value",)
 
 
@@ -248,28 +252,30 @@ class CountingDetails(Details):
 
     runs_per_input: Count | None = None
     confidence: Number | None = None
-    """Of all that is stated."""
+    """Confidence of all statements together."""
     scope: str | None = None
-    """Which pairs were counted; None where outputs are many, as are the next four fields."""
+    """Phrase for the counted pairs; None if outputs are too many to be counted, as the
+    next four fields."""
     outputs: Count | None = None
     upper_bounds: list[UpperBound] | None = None
     """Bounds that hold together."""
     delta_upper: Number | None = None
-    """δ of the bound that is shown."""
+    """δ of the upper bound."""
     delta_at_claim: Number | None = None
-    """For a claim with δ > 0: δ at the claimed ε, from above."""
+    """Upper bound on δ at the claimed ε, for a claim with δ > 0."""
     counted_pairs: list[str] | None = None
     """The pairs, where they are not too many to name."""
     law_distance: Number | None = None
     """Upper bound on the distance of the code from its stated law."""
     law_distance_is: str | None = None
-    """Which distance that is."""
+    """Name of that distance."""
     followed: str | None = None
     """That distance in words, where the law is not refuted."""
     event_at_least: Number | None = None
-    """What some outputs have at least on one input of a pair, with an error of its own: 1 - ``confidence``."""
+    """Lower bound on the probability of some outputs on one input of a pair, with an error
+    of its own: 1 - ``confidence``."""
     event_at_most: Number | None = None
-    """What they have at most on the other one."""
+    """Upper bound on their probability on the other input."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -287,11 +293,11 @@ class SensitivityDetails(Details):
     sensitivity: Number | None = None
     norm: str | None = None
     largest_difference: Number | None = None
-    """What the worst pair needs."""
+    """The sensitivity that the worst pair needs."""
     worst_pair: str | None = None
     pairs_compared: Count | None = None
     exhaustive: bool | None = None
-    """Whether these are all neighbours, and the query draws nothing."""
+    """True if all neighbours were compared, and the query draws nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,9 +322,9 @@ class ClassOfInputs(Row):
     variance_high: Number
     variance_bound: Number | None = None
     largest_bias: Number = 0.0
-    """Of one input."""
+    """Largest bias of one input."""
     largest_variance: Number = 0.0
-    """Of one input."""
+    """Largest variance of one input."""
     always: ClassVar[Collection[str]] = ("variance_bound",)
 
 

@@ -117,7 +117,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one kind of evidence says.
+    """The evidence of one kind.
 
     Attributes:
         kind: 'game', 'exact', 'sensitivity', …: a name in ``auditdp.record.details.KINDS``.
@@ -212,23 +212,25 @@ class ClaimRecord:
 
 @dataclass(frozen=True)
 class Published:
-    """Where an audit belongs in the ledger of published claims."""
+    """The place of an audit in the ledger of published claims."""
 
     row: str
     """The published mechanism, as the ledger lists it."""
     reading: str = ""
-    """Which reading of it is audited, such as 'as stated' or 'as deployed'."""
+    """The audited reading of the claim, such as 'as stated' or 'as deployed'."""
     repairs: str = ""
     """Id of the audit whose violated claim this one repairs; empty where it repairs none."""
     cost: str = ""
-    """What a repair costs, in variance or accuracy."""
+    """The cost of a repair in variance or accuracy."""
     decides: str = ""
-    """What would decide a claim that is neither refuted nor certified."""
+    """The evidence that would decide a claim that is neither refuted nor certified."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is defined: a file, relative to the working folder, and a line from 1."""
+    """The place of a definition: a file, relative to the working folder, and a line from
+    1.
+    """
 
     file: str
     line: Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -256,7 +258,7 @@ class ControlResult:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """Everything one audit found out; a notebook shows it as a card.
+    """The complete result of one audit; a notebook renders it as a card.
 
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
@@ -538,7 +540,7 @@ def _drawn(renderer: str, *values: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """A share of the run's alpha and what it was spent on."""
+    """A share of the run's alpha, and its purpose."""
 
     audit: str
     purpose: str
@@ -628,7 +630,7 @@ class RunRecord:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def audited(self) -> int:
-        """How many audits looked at anything: those that neither crashed nor were skipped."""
+        """Number of audits that neither crashed nor were skipped."""
         return (
             len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
         )

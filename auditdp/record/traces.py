@@ -1,4 +1,5 @@
-"""Records of traces and of mutants in a result.
+"""Records of a trace: the lines with noise, and the suspected faults. They are no
+evidence.
 
 A trace records the lines with noise, and proposes faults; it is never evidence. A
 mutant is the mechanism with one fault, and its fate shows whether the audit detects
@@ -19,52 +20,57 @@ from auditdp.record.json_fields import Count, Number, Row
 
 @dataclass(frozen=True, kw_only=True)
 class TracedLine(Row):
-    """What one line releases, each number the largest over the pairs."""
+    """The releases of one line; each number is the largest over the pairs."""
 
     file: str
     """Its file, relative to the working folder where it lies below."""
     line: Count
     """Its number; 0 where nobody knows."""
     family: str
-    """Of its noise, such as 'Laplace'."""
+    """Family of the noise, such as 'Laplace'."""
     scale: str
-    """Of its noise where it loses most; empty where it has none."""
+    """Scale of the noise at the largest loss; empty without a scale."""
     moved: Number
-    """How far its values moved in one run, in the norm of the noise; of events and choices, by which logarithm."""
+    """Change of the values of one run, in the norm of the noise; for events and choices,
+    the change of the logarithm of their probability."""
     loss: Number | None = None
-    """What it loses alone, in the parameter of the claim; None where a law is not known."""
+    """Loss of the line alone, in the parameter of the claim; None if a law is unknown.
+    """
     share: Number | None = None
-    """What it loses alone, as a multiple of the claim."""
+    """Loss of the line alone, as a multiple of the claim."""
     needed: Number | None = None
-    """The scale of the noise that the claim needs for that move alone, where one number says it."""
+    """Scale of the noise that the claim needs for that change alone, if one number
+    expresses it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedFinding(Row):
-    """A proposal, on the pair where it shows most."""
+    """A suspected fault, on the pair with the largest loss."""
 
     kind: str
-    """As ``auditdp.tracing.Finding`` has it."""
+    """The kind, as in ``auditdp.tracing.Finding``."""
     file: str
     """Its file, relative to the working folder where it lies below; empty where it is about the output."""
     line: Count
     """Its number; 0 where it is about the output."""
     sentence: str
     read_off: bool
-    """Whether the trace understood all that it rests on; else it is where to look."""
+    """True if the trace understood everything that the finding rests on; otherwise it is a
+    place to check."""
     confirmed: bool = False
-    """Whether runs with other draws confirmed it; else it is a suspicion."""
+    """True if runs with other draws confirmed it; otherwise it is a suspicion."""
     pair: str
     pairs: Count = 1
-    """On how many pairs it was found."""
+    """Number of pairs with the finding."""
     family: str | None = None
-    """Of the noise of that line, where it has noise; this, ``scale``, ``moved`` and ``needed`` are those of the pair."""
+    """Family of the noise of that line, if it has noise; this, ``scale``, ``moved`` and
+    ``needed`` are those of the pair."""
     scale: str | None = None
     moved: Number | None = None
-    """How far the values of the line moved."""
+    """Change of the values of the line."""
     needed: Number | None = None
-    """The scale that the claim needs for that move alone, where one number says it."""
+    """Scale that the claim needs for that change alone, if one number expresses it."""
 
     @property
     def located(self) -> str:
@@ -79,32 +85,30 @@ class TracedFinding(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class GameTrace(Row):
-    """What a trace said before a game, by which pairs were chosen."""
+    """The trace before a game, by which its pairs were chosen."""
 
     pairs: Count
     runs: Count
     """Runs of the mechanism for the trace, which are no calls of the game."""
     extent: str
-    """Whether the code was traced in 'full', in 'part', or not at all ('none')."""
+    """The traced part of the code: 'full', 'part' or 'none'."""
     is_bound: bool = False
-    """Whether the loss of the releases bounds that of the output, as far as one run of each pair shows, and runs with other
-    draws of the pair that loses most.
-    """
+    """True if the loss of the releases bounds that of the output, by one run of each pair,
+    and by runs with other draws of the pair with the largest loss."""
     share: Number | None = None
-    """The loss of all releases on the pair that loses most, as a multiple of the claim; infinite where something got round
-    the noise.
-    """
+    """Loss of all releases on the pair with the largest loss, as a multiple of the claim;
+    infinite if a difference has no noise."""
     pair: str = ""
     """The pair that loses most; empty where none was traced."""
     played: bool = False
-    """Whether the replayed ratio was a forecaster of the game."""
+    """True if the replayed ratio was a forecaster of the game."""
     lines: list[TracedLine] = field(default_factory=list)
     findings: list[TracedFinding] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
 
 
 class Fate(StrEnum):
-    """What became of a mutant, which is the mechanism with one fault."""
+    """The outcome of a mutant, which is the mechanism with one fault."""
 
     KILLED = "killed"
     """The audit's evidence refuted the claim for it, or showed that it loses more than its stated law."""
@@ -132,7 +136,7 @@ class MutantResult:
 
 @dataclass(frozen=True)
 class Mutation:
-    """How an audit did against the mutants of its mechanism."""
+    """The outcome of an audit of the mutants of its mechanism."""
 
     mutants: list[MutantResult] = field(default_factory=list)
     """Every mutant."""

@@ -1,4 +1,4 @@
-"""Comparison of an audit's mechanism with that of another revision of the code."""
+"""Records of a comparison of an audit's mechanism with that of another revision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from auditdp.record.json_fields import Count, Probability
 
 
 class LawChange(StrEnum):
-    """What became of the law of the outputs, as far as was seen."""
+    """The outcome of a comparison of the laws of the outputs."""
 
     CHANGED = "changed"
     """Bets on the version that ran distinguished the outputs of both."""
@@ -26,26 +26,25 @@ class VersionsResult:
     """An audit's mechanism beside that of another revision, on the same inputs."""
 
     revision: str
-    """The revision, as it was asked for, and its commit."""
+    """The requested revision, and its commit."""
     change: LawChange
     mechanism: str = ""
     lines: list[str] = field(default_factory=list)
-    """What traces of both read off, line by line."""
+    """Differences between the traces of both, line by line."""
     outputs: str = ""
-    """What bets told apart: which part of the output, on which input; empty where they told nothing."""
+    """The part of the output, and the input, by which bets distinguished both versions;
+    empty if they did not."""
     loss: str = ""
-    """How much more, or less, the releases lose than those of the other revision, by the traces; empty where that is the
-    same.
-    """
+    """The change of the privacy loss of the releases, by the traces; empty if it is the
+    same."""
     worse: str = ""
-    """Why the claim, which the other revision keeps by its trace, is not kept any more by that of this one; empty where
-    nothing says so.
-    """
+    """Reason why this revision breaks the claim, which the other one satisfies by its
+    trace; empty if there is none."""
     reason: str = ""
     inputs: Count = 0
     calls: Count = 0
     alpha: Probability | None = None
-    """Probability that bets tell apart versions of the same law."""
+    """Probability that bets distinguish versions with the same law."""
 
     @property
     def differs(self) -> bool:
