@@ -196,8 +196,10 @@ class ExactDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class AccountantAnswer(Row):
-    """The answer of an accountant; ``epsilon`` is None if it raised, ``finding`` is empty
-    if its number counts.
+    """The answer of an accountant.
+
+    ``epsilon`` is None if the accountant raised; ``finding`` is empty if its number
+    counts.
     """
 
     name: str

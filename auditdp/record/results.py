@@ -228,9 +228,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a definition: a file, relative to the working folder, and a line from
-    1.
-    """
+    """The place of a definition: a file, relative to the working folder, and a line."""
 
     file: str
     line: Annotated[int, Field(ge=1, lt=1 << 31)]

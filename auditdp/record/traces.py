@@ -1,5 +1,4 @@
-"""Records of a trace: the lines with noise, and the suspected faults. They are no
-evidence.
+"""Records of a trace: the lines with noise, and the suspected faults.
 
 A trace records the lines with noise, and proposes faults; it is never evidence. A
 mutant is the mechanism with one fault, and its fate shows whether the audit detects
