@@ -41,12 +41,18 @@ from auditdp.record.results import Evidence, Verdict
 from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.record.verdict import beyond_its_law
 
-RUNS = 64
-"""Runs with the same randomness that are compared on every input."""
-COMPARED = 100
-"""Pairs beside the played ones on which they are compared."""
-FIRST = 8
-"""Inputs on which a mechanism runs to see where it draws."""
+
+class Limits:
+    """Limits of the comparison of a mutant with its mechanism."""
+
+    runs = 64
+    """Runs with the same randomness that are compared on every input."""
+    pairs = 100
+    """Pairs beside the played ones on which they are compared."""
+    first_pairs = 8
+    """Inputs on which a mechanism runs to see where it draws."""
+
+
 RUNNING = ("game", "support")
 """Kinds of evidence that run the mechanism, cheapest first."""
 
@@ -98,7 +104,7 @@ def mutation(
 def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
     """Return the mutants of an audit's mechanism that its claim is about."""
     inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
-    found = mutants(built.mechanism, inputs[:FIRST])
+    found = mutants(built.mechanism, inputs[: Limits.first_pairs])
     if not built.is_promise:
         return found
     # Less noise breaks no promise about an estimate.
@@ -128,10 +134,13 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
         if generated is None:
             return []
         found = maximise(
-            generated, lambda _: 0.0, examples=COMPARED, seed=int(rng.integers(2**63))
+            generated,
+            lambda _: 0.0,
+            examples=Limits.pairs,
+            seed=int(rng.integers(2**63)),
         )
         return [pair for _, pair in found]
-    return [everything[k] for k in rng.permutation(len(everything))[:COMPARED]]
+    return [everything[k] for k in rng.permutation(len(everything))[: Limits.pairs]]
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
@@ -176,7 +185,7 @@ class _Trial:
             pairs = len(self.pairs.all)
             argument = (
                 f"on each of {count(pairs, 'pair')} it either does what the mechanism does or does not depend on the input, "
-                f"in all {2 * RUNS * pairs:,} runs with the same randomness"
+                f"in all {2 * Limits.runs * pairs:,} runs with the same randomness"
             )
             return Fate.EQUIVALENT, argument, 0
         try:
@@ -247,11 +256,12 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
     for number, pair in enumerate(pairs, start=1):
         inputs = (pair.data, pair.neighbour)
         stated = [
-            Calls(original)(data, RUNS, np.random.default_rng(number))
+            Calls(original)(data, Limits.runs, np.random.default_rng(number))
             for data in inputs
         ]
         broken = [
-            Calls(mutant)(data, RUNS, np.random.default_rng(number)) for data in inputs
+            Calls(mutant)(data, Limits.runs, np.random.default_rng(number))
+            for data in inputs
         ]
         differs = not all(map(_same, stated, broken))
         if differs and (promise or not _same(*broken)):

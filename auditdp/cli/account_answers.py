@@ -50,7 +50,18 @@ from auditdp.report.html.plots import (
 from auditdp.report.numbers import MISSING, bound, number
 
 SCHEMA = 1
-DIGITS = 6
+
+
+class Shown:
+    """Sizes of the answers and of their figures."""
+
+    digits = 6
+    min_delta = 1e-10
+    """Smallest δ of a figure."""
+    points = 80
+    """Number of points of a curve."""
+    pixels = (640, 400)
+    """Width and height of a figure, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -241,8 +252,10 @@ def _shown(row: AccountantReply) -> str:
     if row.value is None:
         return MISSING
     if row.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-        return number(row.value, DIGITS)
-    return bound(row.value, up=row.soundness is not Soundness.LOWER, digits=DIGITS)
+        return number(row.value, Shown.digits)
+    return bound(
+        row.value, up=row.soundness is not Soundness.LOWER, digits=Shown.digits
+    )
 
 
 def as_json(
@@ -474,13 +487,7 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
     return solution.value, Solved(free.option, free.larger_is_safer, target, solution)
 
 
-LEAST_DELTA = 1e-10
-"""Smallest δ of a figure."""
 DECADES = [10.0**-exponent for exponent in range(1, 11)]
-POINTS = 80
-"""Number of points of a curve."""
-SIZE = (640, 400)
-"""Width and height of a figure, in pixels."""
 LINES = {
     Soundness.EXACT: ("solid", 2.4),
     Soundness.UPPER: ("solid", 1.4),
@@ -503,7 +510,7 @@ def draw(
     curves = privacy_curves(accountants)
     if not curves:
         raise ConfigurationError(
-            f"--plot {path}: no accountant has a δ between {LEAST_DELTA:g} and 1 to be drawn"
+            f"--plot {path}: no accountant has a δ between {Shown.min_delta:g} and 1 to be drawn"
         )
     with drawing():
         figure = _figure(accountants, curves)
@@ -550,7 +557,7 @@ def _reach(accountant: Accountant) -> float:
     """
     try:
         return accountant.epsilon_at(
-            max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf)))
+            max(Shown.min_delta, min(1.0, 1.001 * accountant.delta_at(math.inf)))
         )
     except Exception:
         # The table states the failure.
@@ -564,7 +571,9 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
     instead.
     """
     searches = isinstance(accountant, Opacus)
-    for asked in DECADES if searches else np.linspace(0.0, right, POINTS).tolist():
+    for asked in (
+        DECADES if searches else np.linspace(0.0, right, Shown.points).tolist()
+    ):
         try:
             point = (
                 (accountant.epsilon_at(asked), asked)
@@ -574,14 +583,14 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
         except Exception:
             # There is no answer here, or none at all; the table states this.
             continue
-        if 0 <= point[0] <= right and LEAST_DELTA <= point[1] <= 1:
+        if 0 <= point[0] <= right and Shown.min_delta <= point[1] <= 1:
             yield point
 
 
 def _figure(
     accountants: Sequence[Accountant], curves: dict[str, list[Point]]
 ) -> Figure:
-    width, height = SIZE
+    width, height = Shown.pixels
     drawn = [accountant for accountant in accountants if accountant.name in curves]
     figure, axes = new_axes(
         width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn)

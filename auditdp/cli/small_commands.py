@@ -145,10 +145,13 @@ def _factories(tree: ast.Module) -> Iterator[str]:
                 yield node.name
 
 
-PAIRS = 30
-SECONDS = 300.0
-CELL = 60
-"""Characters of a cell of the table of lines."""
+class TraceLimits:
+    """Limits of ``auditdp trace``."""
+
+    pairs = 30
+    seconds = 300.0
+    cell_characters = 60
+    """Characters of a cell of the table of lines."""
 
 
 @app.command(short_help="Read off one mechanism which line loses what.")
@@ -157,13 +160,13 @@ def trace(
     pairs: Annotated[
         int,
         typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0),
-    ] = PAIRS,
+    ] = TraceLimits.pairs,
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)
     ] = 0,
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds that it may take.")
-    ] = SECONDS,
+    ] = TraceLimits.seconds,
     output: Annotated[
         AnswerFormat, typer.Option("--format", help="How to print it.")
     ] = AnswerFormat.text,
@@ -206,7 +209,10 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
         "",
     ]
     if found.lines:
-        lines += [*aligned([heads, *rows(found.lines)], CELL), ""]
+        lines += [
+            *aligned([heads, *rows(found.lines)], TraceLimits.cell_characters),
+            "",
+        ]
     for finding in found.findings:
         kind = (
             "confirmed"

@@ -85,19 +85,21 @@ Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
 Loss = Callable[[Floats, Floats], Floats]
 
-COARSE = 9
-"""Number of angles of the limits in the table."""
-FINE = 65
-"""Number of angles of the limits that are computed."""
-MOST_OUTPUTS = 512
-"""Largest number of outputs of the knapsack.
 
-Of more outputs, the rarest on the second input are assumed never to come there.
-"""
-MOST_EXACT = 64
-"""Largest number of outputs whose sets are all compared with a law."""
-LARGEST_BATCH = 1 << 16
-"""Largest number of runs of one call."""
+class Sizes:
+    """Limits of counting."""
+
+    coarse_grid = 9
+    """Number of angles of the limits in the table."""
+    fine_grid = 65
+    """Number of angles of the limits that are computed."""
+    outputs = 512
+    """Largest number of outputs of the knapsack. Of more outputs, the rarest on the
+    second input are assumed never to come there."""
+    exact_outputs = 64
+    """Largest number of outputs whose sets are all compared with a law."""
+    batch = 1 << 16
+    """Largest number of runs of one call."""
 
 
 def nodes(runs: int, spacing: float) -> Counts:
@@ -172,7 +174,7 @@ class Limits:
             (lower, down, self._lower),
         ):
             missing = np.unique(used[np.isnan(table[used, 0])])
-            table[missing] = limit(self.nodes[missing], COARSE)
+            table[missing] = limit(self.nodes[missing], Sizes.coarse_grid)
         return upper[up][:, :-1], lower[down][:, 1:]
 
     @cached_property
@@ -183,7 +185,7 @@ class Limits:
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
         """Limits of the nodes at every angle, NaN until they are needed."""
-        empty = np.full((len(self.nodes), COARSE), np.nan)
+        empty = np.full((len(self.nodes), Sizes.coarse_grid), np.nan)
         return empty, empty.copy()
 
     def _upper(self, counts: Counts, angles: int) -> Floats:
@@ -281,9 +283,9 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     here = (first > 0) & (second > 0)
     weights, gains = second[here], first[here]
     best = np.full(runs + 1, int(first[second == 0].sum()), dtype=np.int64)
-    if len(gains) > MOST_OUTPUTS:
+    if len(gains) > Sizes.outputs:
         order = np.argsort(weights)
-        rare, kept = order[:-MOST_OUTPUTS], order[-MOST_OUTPUTS:]
+        rare, kept = order[: -Sizes.outputs], order[-Sizes.outputs :]
         best += gains[rare].sum()
         weights, gains = weights[kept], gains[kept]
     # Invariant: ``most`` has the best sets of the outputs so far.
@@ -311,7 +313,7 @@ def _largest(
     for k in np.argsort(-bounds):
         if bounds[k] <= so_far:
             break
-        exact = limits(first[k : k + 1], second[k : k + 1], FINE)
+        exact = limits(first[k : k + 1], second[k : k + 1], Sizes.fine_grid)
         so_far = max(so_far, float(loss(*exact).max()))
     return so_far
 
@@ -359,10 +361,10 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
 def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
     """Return (X, m): every set has at most the X and at least the m of an entry.
 
-    X ascends from 0. Up to ``MOST_EXACT`` outputs are a knapsack, solved exactly; of
+    X ascends from 0. Up to ``Sizes.exact_outputs`` outputs are a knapsack, solved exactly; of
     more, no set has less than the convex hull of the largest ratios.
     """
-    if len(x) > MOST_EXACT:
+    if len(x) > Sizes.exact_outputs:
         order = np.argsort(q / x)
         hits = np.arange(runs + 1)
         known = np.append(0, np.cumsum(x[order]))
@@ -487,7 +489,7 @@ class Tally:
     def _add(self, which: int, runs: int) -> Array:
         # A batch of 2^24 numbers protects memory.
         width = max(1, math.prod(self.calls.form.shape))
-        largest = min(LARGEST_BATCH, max(1, (1 << 24) // width))
+        largest = min(Sizes.batch, max(1, (1 << 24) // width))
         drawn = []
         while runs:
             size = min(runs, largest)

@@ -45,12 +45,19 @@ COMMANDS = {
     Level.UNDECIDED: "notice",
     Level.ACCEPTED: "notice",
 }
-MOST_ANNOTATIONS = 10
-"""Commands of one level that GitHub displays."""
-MOST_COMMENT = 65_536
-"""Characters that GitHub takes in a comment."""
-LONG = 600
-"""Characters of a pair or an explanation in a comment."""
+
+
+class Limits:
+    """Limits of comments and annotations."""
+
+    annotations = 10
+    """Commands of one level that GitHub displays."""
+    comment_characters = 65_536
+    """Characters that GitHub takes in a comment."""
+    long_text = 600
+    """Characters of a pair or an explanation in a comment."""
+
+
 MARK = "<!-- auditdp -->"
 """First line of a comment, by which the next run finds it."""
 
@@ -61,8 +68,8 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
         of_level = [item for item in audits if COMMANDS.get(item.level) == command]
-        listed = of_level[:MOST_ANNOTATIONS]
-        if len(of_level) > MOST_ANNOTATIONS:
+        listed = of_level[: Limits.annotations]
+        if len(of_level) > Limits.annotations:
             listed.pop()
         lines += [_command(command, item) for item in listed]
         # GitHub would drop further commands without a remark.
@@ -110,7 +117,9 @@ def pull_request(
     end = ["", _footer(record)]
     parts = [MARK, f"### Privacy audits: {title}", ""]
     # The remark on parts that were left out takes less than 200 characters.
-    room = MOST_COMMENT - sum(len(part) + 1 for part in (*parts, *end)) - 200
+    room = (
+        Limits.comment_characters - sum(len(part) + 1 for part in (*parts, *end)) - 200
+    )
     left_out = 0
     for lines in _sections(audits, differences or (), record):
         text = "\n".join(lines)
@@ -173,7 +182,7 @@ def _listed(
     heading: str, differences: Sequence[Difference], kinds: Sequence[Kind]
 ) -> Iterator[list[str]]:
     rows = [
-        f"- {markdown_code(each.audit)}: {markdown(shorten(each.text, LONG))}"
+        f"- {markdown_code(each.audit)}: {markdown(shorten(each.text, Limits.long_text))}"
         for each in differences
         if each.kind in kinds
     ]
@@ -188,14 +197,16 @@ def _item(item: Judged) -> list[str]:
         verdict = ""
         if result:
             verdict = result.verdict.value
-        why = markdown(shorten(" ".join(item.reasons), LONG))
+        why = markdown(shorten(" ".join(item.reasons), Limits.long_text))
         return [f"- {audit} {verdict}: {why}", ""]
     where = place(result)
     at = ""
     if where:
         at = f" at {markdown_code(f'{where.file}:{where.line}')}"
     lines = [f"**{audit}**{at}", ""]
-    lines += [f"- {markdown(shorten(reason, LONG))}" for reason in item.reasons]
+    lines += [
+        f"- {markdown(shorten(reason, Limits.long_text))}" for reason in item.reasons
+    ]
     if result is not None and item.level is Level.FINDING:
         lines += chain.from_iterable(map(_spelled_out, facts(result)))
     return [*lines, ""]
@@ -209,7 +220,7 @@ def _spelled_out(fact: Fact) -> list[str]:
         return [f"- as Python: {markdown_code(row)}" for row in fact.text.splitlines()]
     if fact.label in ("reproduce", "next"):
         return [f"- {fact.label}: {markdown_code(fact.text)}"]
-    text = shorten(fact.text, LONG)
+    text = shorten(fact.text, Limits.long_text)
     if fact.label in CODE:
         return [f"- {fact.label}: {markdown_code(text)}"]
     return [f"- {fact.label}: {markdown(text)}"]

@@ -78,13 +78,18 @@ OWN = (str(SHARED_MEMORY), "/run")
 KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order of entering. The first one gives the
 right to enter the others."""
-MOST_AT_A_TIME = 64
-"""Number of audits of a file that can have namespaces of their own at a time."""
-LOOK_SECONDS = 0.01
-"""Seconds between two checks for the end of such an audit."""
-MOST_ROUNDS = 100
-"""Number of searches for processes that an audit left. A process that forks without end is
-ended with the file at the latest."""
+
+
+class Limits:
+    """Limits of the namespaces of audits."""
+
+    at_a_time = 64
+    """Number of audits of a file that can have namespaces of their own at a time."""
+    seconds_between_checks = 0.01
+    """Seconds between two checks for the end of such an audit."""
+    searches = 100
+    """Number of searches for processes that an audit left. A process that forks
+    without end is ended with the file at the latest."""
 
 
 class Trial(IntEnum):
@@ -212,7 +217,7 @@ def end_left(running: Iterable[int]) -> None:
     """
     working = [str(number) for number in running]
     known = {str(os.getpid()), *working}
-    for _ in range(MOST_ROUNDS):
+    for _ in range(Limits.searches):
         # Looked at before those of the audits that run: one of these may be entering its own at this moment.
         found = {
             name: _own_namespace(name)
@@ -316,7 +321,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                         if not Path(f"/proc/{used.get(each)}").exists()
                     ]
                 ):
-                    time.sleep(LOOK_SECONDS)
+                    time.sleep(Limits.seconds_between_checks)
                 for each in [each for each in free if each in used]:
                     _empty(each)
                     del used[each]
@@ -443,7 +448,7 @@ def _mount(folder: Path) -> None:
                 b"mode=1777",
             )
             if name == str(SHARED_MEMORY):
-                for number in range(MOST_AT_A_TIME):
+                for number in range(Limits.at_a_time):
                     (SHARED_MEMORY / f"audit-{number:02}").mkdir(0o700)
 
 

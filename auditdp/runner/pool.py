@@ -48,8 +48,8 @@ from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.start_up import (
     AUDITING,
-    MANY,
     NEEDED,
+    StartLimits,
     no_script,
     open_host,
     open_judges,
@@ -275,7 +275,7 @@ class Workers:
         """
         resolved = [Path(os.path.realpath(path)) for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
-        if len(waiting) >= MANY and self._needed:
+        if len(waiting) >= StartLimits.many_files and self._needed:
             self._needed = (*self._needed, *NEEDED)
         opened: dict[Path, _Host] = {}
         while waiting or opened:

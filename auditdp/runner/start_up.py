@@ -33,19 +33,25 @@ from auditdp.runner.child import Work
 from auditdp.runner.plan import COLLECTED, Collected
 from auditdp.runner.sandbox import Sandbox
 
-MANY = 3
-"""Number of audit files from which the common modules of audits are imported before
-forking, and not once for each file."""
+
+class StartLimits:
+    """Limits at the start of a run."""
+
+    many_files = 3
+    """Number of audit files from which the common modules of audits are imported
+    before forking, and not once for each file."""
+    address_space = 384 << 20
+    """Address space, in bytes, below which the OpenBLAS of numpy and scipy tries to
+    allocate without end."""
+    folder_bytes = 40
+    """Longest name of a folder for sockets, in bytes: the kernel allows 107, a run
+    adds 35, multiprocessing 32."""
+
+
 NEEDED = ["hypothesis", "sklearn.ensemble", "sklearn.linear_model"]
 AUDITING = ("auditdp.runner.child_jobs",)
 """Modules that every audit needs, imported before any file. Commands that only collect do
 without."""
-LEAST_SPACE = 384 << 20
-"""Address space, in bytes, below which the OpenBLAS of numpy and scipy tries to allocate
-without end."""
-LONGEST_FOLDER = 40
-"""Longest name of a folder for sockets, in bytes: the kernel allows 107, a run adds 35,
-multiprocessing 32."""
 
 
 def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
@@ -63,7 +69,7 @@ def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> Non
         for path in paths
         for file in (path.rglob("audit_*.py") if path.is_dir() else [path])
     )
-    many = len(list(islice(files, MANY))) == MANY
+    many = len(list(islice(files, StartLimits.many_files))) == StartLimits.many_files
     # The process is started again when it is needed, and that reports the error.
     with suppress(OSError):
         start_forkserver((*needed, *NEEDED) if many and needed else needed)
@@ -80,9 +86,10 @@ def start_forkserver(needed: Sequence[str]) -> None:
 
         space, _ = resource.getrlimit(resource.RLIMIT_AS)
         # A limit of -1 means that there is none.
-        if 0 <= space < LEAST_SPACE:
+        if 0 <= space < StartLimits.address_space:
             raise OSError(
-                f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
+                f"{space >> 20} MiB of address space, by ulimit -v, where at least "
+                f"{StartLimits.address_space >> 20} are needed"
             )
     # A process that died is seen when it is written to.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -114,7 +121,7 @@ def temporary_folder() -> str:
         ConfigurationError: If no folder for temporary files can be written.
     """
     usual = tempfile.tempdir
-    if len(os.fsencode(place_of_temporary_files())) > LONGEST_FOLDER:
+    if len(os.fsencode(place_of_temporary_files())) > StartLimits.folder_bytes:
         tempfile.tempdir = "/tmp"
     try:
         folder = str(multiprocessing.util.get_temp_dir())

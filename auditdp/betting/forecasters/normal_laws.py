@@ -27,16 +27,21 @@ from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats, Labels
 
-MIN_CALLS = 16
-"""Calls before the first fit."""
-MAX_CORRELATED_COLUMNS = 256
-"""Largest number of columns whose covariances are estimated: this bounds time."""
-FINEST_DEVIATION = 1e-6
-"""Smallest standard deviation of noise, relative to the values: less is rounding."""
-LARGEST_VALUE = 1e30
-"""Outputs are clipped to this size, so that their squares are finite."""
-LARGEST_DISTANCE = 1e6
-"""Largest distance of two laws, in standard deviations, that is estimated."""
+
+class Limits:
+    """Limits of the fit of normal laws."""
+
+    min_calls = 16
+    """Calls before the first fit."""
+    correlated_columns = 256
+    """Largest number of columns whose covariances are estimated: this bounds time."""
+    min_deviation = 1e-6
+    """Smallest standard deviation of noise, relative to the values: less is
+    rounding."""
+    value = 1e30
+    """Outputs are clipped to this size, so that their squares are finite."""
+    distance = 1e6
+    """Largest distance of two laws, in standard deviations, that is estimated."""
 
 
 class NormalRatio:
@@ -45,7 +50,7 @@ class NormalRatio:
     name = "normal ratio"
 
     def __init__(self) -> None:
-        self._next_fit = MIN_CALLS
+        self._next_fit = Limits.min_calls
         self._line: tuple[Floats, float, float] | None = None
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
@@ -57,7 +62,7 @@ class NormalRatio:
         """
         rows = _rows(outputs)
         rarest = min(labels.sum(), (1 - labels).sum())
-        too_few = len(rows) < self._next_fit or rarest < MIN_CALLS // 4
+        too_few = len(rows) < self._next_fit or rarest < Limits.min_calls // 4
         # More than 65,536 numbers take too much memory.
         if too_few or rows.shape[1] > 1 << 16:
             return self
@@ -107,7 +112,7 @@ def by_change(
     # A column that is not finite, or the same in all runs, has no part in the laws.
     varies = np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0)
     columns = np.flatnonzero(varies)
-    if not 0 < len(columns) <= MAX_CORRELATED_COLUMNS:
+    if not 0 < len(columns) <= Limits.correlated_columns:
         return None
     changes = (ones - zeros)[:, columns]
     draws = ((ones + zeros) / 2)[:, columns]
@@ -126,9 +131,9 @@ def by_change(
     if not distance > 0 or not accurate:
         return None
     deviation = max(deviation, np.finfo(float).tiny)
-    square = min(shrunk, LARGEST_DISTANCE) ** 2
+    square = min(shrunk, Limits.distance) ** 2
     unbiased = square - len(columns) * (error / deviation) ** 2
-    square = max(unbiased, square * FINEST_DEVIATION)
+    square = max(unbiased, square * Limits.min_deviation)
     middle = float(centre @ direction)
     slope = square / (distance * deviation)
 
@@ -156,7 +161,7 @@ def _fitted_direction(
     scores = noise @ direction
     deviation = math.sqrt(float(scores @ scores) / draws)
     moved = float(change @ direction)
-    smallest = max(FINEST_DEVIATION * abs(moved), np.finfo(float).tiny)
+    smallest = max(Limits.min_deviation * abs(moved), np.finfo(float).tiny)
     distance = moved / max(deviation, smallest)
     parameters = len(change)
     if not correlated:
@@ -230,12 +235,12 @@ def _scores(outputs: Array, direction: Floats, middle: float, slope: float) -> F
 
 def _rows(outputs: Array) -> Floats:
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    rows = np.nan_to_num(rows, nan=0.0, posinf=LARGEST_VALUE, neginf=-LARGEST_VALUE)
-    return np.asarray(np.clip(rows, -LARGEST_VALUE, LARGEST_VALUE))
+    rows = np.nan_to_num(rows, nan=0.0, posinf=Limits.value, neginf=-Limits.value)
+    return np.asarray(np.clip(rows, -Limits.value, Limits.value))
 
 
 def _column_scale(rows: Floats) -> Floats:
-    finest = FINEST_DEVIATION * np.abs(rows).max(axis=0)
+    finest = Limits.min_deviation * np.abs(rows).max(axis=0)
     return np.asarray(np.maximum(rows.std(axis=0), finest) + np.finfo(float).tiny)
 
 
@@ -249,7 +254,7 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
     noise = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)])
     noise = noise / scale / math.sqrt(max(len(rows) - 2, 1))
     # A covariance takes three calls for each column, or its inverse is mostly chance.
-    correlated = rows.shape[1] <= min(MAX_CORRELATED_COLUMNS, len(rows) / 3)
+    correlated = rows.shape[1] <= min(Limits.correlated_columns, len(rows) / 3)
     return np.asarray(_fisher(change, noise, correlated) / scale)
 
 
@@ -261,7 +266,7 @@ def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
     if not correlated:
         return change
     _, lengths, axes = np.linalg.svd(noise, full_matrices=False)
-    spread = np.maximum(lengths, FINEST_DEVIATION)
+    spread = np.maximum(lengths, Limits.min_deviation)
     return np.asarray((axes @ change / spread**2) @ axes)
 
 
@@ -274,5 +279,5 @@ def _separation(scores: Floats, labels: Labels) -> tuple[float, float, float]:
     deviation = math.sqrt(squares / max(len(scores) - 2, 1))
     gap = float(ones.mean() - zeros.mean())
     middle = float(ones.mean() + zeros.mean()) / 2
-    smallest = max(FINEST_DEVIATION * abs(gap), np.finfo(float).tiny)
+    smallest = max(Limits.min_deviation * abs(gap), np.finfo(float).tiny)
     return gap / max(deviation, smallest), middle, deviation

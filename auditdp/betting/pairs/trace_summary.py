@@ -28,20 +28,29 @@ from auditdp.tracing.chance import is_sample
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.training_steps import is_suspect
 
-MAX_FULL_COMPARISONS = 6
-"""Outcomes of random choices that are tried of a pair at the end of a search."""
-MAX_PROPOSED = 2
-"""Pairs that are proposed because the traced loss exceeds the claim."""
-MIN_GAIN = 1.05
-"""Factor by which a pair has to lose more than the listed ones to be played."""
+
+class Policy:
+    """Numbers that decide which pairs a trace proposes."""
+
+    full_comparisons = 6
+    """Outcomes of random choices that are tried of a pair at the end of a search."""
+    proposed = 2
+    """Pairs that are proposed because the traced loss exceeds the claim."""
+    min_gain = 1.05
+    """Factor by which a pair has to lose more than the listed ones to be played."""
+    sufficient_loss = 3.0
+    """Traced loss, as a multiple of the claim, at which expensive runs go to the
+    game."""
+    largest_loss = 100.0
+    """Traced losses are cut to this multiple of the claim: larger ones are as
+    certain."""
+    bypass = 2
+    """The kind of a pair on which a number bypasses the noise, not by a random
+    choice."""
+
+
 PROMISED = MOST_PROMISED
 """Expected gain of a call, relative to a listed pair, if the trace explains a loss."""
-SUFFICIENT_LOSS = 3.0
-"""Traced loss, as a multiple of the claim, at which expensive runs go to the game."""
-LARGEST_LOSS = 100.0
-"""Traced losses are cut to this multiple of the claim: larger ones are as certain."""
-BYPASS = 2
-"""The kind of a pair on which a number bypasses the noise, not by a random choice."""
 
 
 @dataclass
@@ -164,9 +173,11 @@ class TraceLook:
             self.proposed = others
             return
         if key(chosen) not in {key(pair) for pair, _ in self.proposed}:
-            trace = in_full(self.trace, reader.compare(chosen, 0), MAX_FULL_COMPARISONS)
+            trace = in_full(
+                self.trace, reader.compare(chosen, 0), Policy.full_comparisons
+            )
             self.looked.append(TracedPair(chosen, trace))
-        self.proposed = [(chosen, PROMISED), *others][:MAX_PROPOSED]
+        self.proposed = [(chosen, PROMISED), *others][: Policy.proposed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,15 +194,15 @@ class TracedPair:
 
     @property
     def loss(self) -> float:
-        """The traced loss, as a multiple of the claim, cut to ``LARGEST_LOSS``."""
-        return min(self.trace.share, LARGEST_LOSS)
+        """The traced loss, as a multiple of the claim, cut to ``Policy.largest_loss``."""
+        return min(self.trace.share, Policy.largest_loss)
 
     @cached_property
     def kind(self) -> int:
-        """``BYPASS``, or 1 if outputs or control flow differ otherwise, or else 0."""
+        """``Policy.bypass``, or 1 if outputs or control flow differ otherwise, or else 0."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return BYPASS
+            return Policy.bypass
         parted = trace.second.parted and not trace.reordered
         return int(trace.differ is not None or bool(parted))
 
@@ -200,12 +211,12 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """True if the loss is ``SUFFICIENT_LOSS``, in units of noise as well."""
+        """True if the loss is ``Policy.sufficient_loss``, in units of noise as well."""
         trace = self.trace
         # Noise of another scale shows in tails, unless the scale differs as much.
         is_scaled = any(moved.why == "scale" for moved in trace.moved)
-        is_apart = not is_scaled or trace.scales_apart >= SUFFICIENT_LOSS
-        return self.is_broken and self.loss >= SUFFICIENT_LOSS and is_apart
+        is_apart = not is_scaled or trace.scales_apart >= Policy.sufficient_loss
+        return self.is_broken and self.loss >= Policy.sufficient_loss and is_apart
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -241,13 +252,13 @@ class PairRank(NamedTuple):
         pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
         losses = []
         for each in pairs:
-            is_bounded = each.loss < LARGEST_LOSS
+            is_bounded = each.loss < Policy.largest_loss
             if budget is None:
                 losses.append(each.loss + (not is_bounded) * each.trace.apart)
             elif is_bounded:
                 losses.append(each.loss * each.trace.coherence)
             else:
-                losses.append(LARGEST_LOSS + each.trace.scales_apart + apart)
+                losses.append(Policy.largest_loss + each.trace.scales_apart + apart)
         return cls(min(each.kind for each in pairs), min(losses))
 
 

@@ -28,12 +28,9 @@ from auditdp.betting.game import is_stopped
 from auditdp.betting.pairs.distances import bypassing_distances, farthest_pair
 from auditdp.betting.pairs.search import attempted, generated, is_adjacent
 from auditdp.betting.pairs.trace_summary import (
-    BYPASS,
-    MAX_FULL_COMPARISONS,
-    MAX_PROPOSED,
-    MIN_GAIN,
     PROMISED,
     PairRank,
+    Policy,
     TracedPair,
     TraceLook,
     by_reason,
@@ -180,7 +177,7 @@ class TraceSearch:
         self._choose_candidates(listed)
         if self._suffices():
             broken = [each for each in self.look.looked if each.is_broken]
-            others = self._unlisted(broken)[:MAX_PROPOSED]
+            others = self._unlisted(broken)[: Policy.proposed]
             self.look.proposed = [(each.pair, PROMISED) for each in others]
         elif self.budget is not None and not is_certain:
             self._order_by_outputs()
@@ -288,7 +285,7 @@ class TraceSearch:
         best = farthest_pair(self.trace, lossy, seed=self.seed, runs=runs, rounds=3)
         self.look.proposed = []
         if key(best) not in self._listed:
-            self._compare_in_full(best, MAX_FULL_COMPARISONS)
+            self._compare_in_full(best, Policy.full_comparisons)
             self.look.proposed = [(best, promise)]
 
     def _affordable_pairs(self, share: float = 1.0) -> int:
@@ -373,10 +370,10 @@ class TraceSearch:
         others = self._unlisted(self._compared.values())
         others.sort(key=lambda each: each.rank(self.budget), reverse=True)
         found = self._repeated(others)
-        chosen = found[:MAX_PROPOSED]
+        chosen = found[: Policy.proposed]
         if not self._suffices():
             lossiest = sorted(found, key=lambda each: -self._best_rank(each).loss)
-            chosen = [*by_reason(found)[: MAX_FULL_COMPARISONS - 1], *lossiest[:1]]
+            chosen = [*by_reason(found)[: Policy.full_comparisons - 1], *lossiest[:1]]
         for number, each in enumerate(dict.fromkeys(chosen)):
             if number and not self._affordable_pairs():
                 break
@@ -415,7 +412,7 @@ class TraceSearch:
         if self._suffices():
             # The best pairs are equal for the game, unless they bypass the noise.
             repetitions, most = 1, 2
-            if best and best[0].kind == BYPASS:
+            if best and best[0].kind == Policy.bypass:
                 most = 4
         repeated = list(dict.fromkeys([*by_reason(best), *best]))[: max(most, 1)]
         for k in range(repetitions):
@@ -445,7 +442,7 @@ class TraceSearch:
                 others[both] = each
         new = sorted(others.values(), key=self._best_rank, reverse=True)
         broken = [each for each in new if each.is_broken]
-        proposed = [(each.pair, PROMISED) for each in broken[:MAX_PROPOSED]]
+        proposed = [(each.pair, PROMISED) for each in broken[: Policy.proposed]]
         if not broken:
             notable = [each for each in new if each.trace.is_notable]
             plain = [each for each in new if not each.trace.is_notable]
@@ -453,7 +450,9 @@ class TraceSearch:
                 # The trace does not know the reason: a smaller gain is expected.
                 proposed.append((notable[0].pair, 4.0))
             most = max((each.trace.share for each in before), default=0.0)
-            worse = [each for each in plain if each.trace.share > MIN_GAIN * most]
+            worse = [
+                each for each in plain if each.trace.share > Policy.min_gain * most
+            ]
             if worse:
                 proposed.append((max(worse, key=lambda each: each.loss).pair, 1.0))
         self.look.proposed = proposed

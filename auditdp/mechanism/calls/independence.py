@@ -45,24 +45,30 @@ from auditdp.numerics.streams import Streams
 
 FALSE_ALARM = 1e-6
 """Largest probability that a test here takes independent calls for dependent ones."""
-SHARE_UNSEEDED = 8
-"""One call in this number tests independence if a finding is only statistical."""
-LEAST_BUDGET = 40
-"""Smallest budget of calls with which a game without a finding tests independence."""
-PROCESSES = 40
-"""Number of first outputs of untouched processes, on all inputs.
 
-40 kept bits with P(1) = .27 have e-values around 10^8.
-"""
+
+class Limits:
+    """Limits of the check of independence."""
+
+    unseeded_share = 8
+    """One call in this number tests independence if a finding is only statistical."""
+    min_budget = 40
+    """Smallest budget of calls with which a game without a finding tests
+    independence."""
+    processes = 40
+    """Number of first outputs of untouched processes, on all inputs. 40 kept bits
+    with P(1) = .27 have e-values around 10^8."""
+    seconds = 10.0
+    """Seconds that an untouched process has beside 20 times the time of the calls
+    here."""
+    extra_processes = 5
+    """Factor of the number of processes for a mechanism that draws from elsewhere.
+    5 ln(10^4) are expected to differ there, and fewer than the 20 that chance
+    explains once in 10^6 times differ with probability 10^-4."""
+
+
 SAME = 1e-9
 """Relative difference between two outputs of one run that rounding explains."""
-PATIENCE = 10.0
-"""Seconds that an untouched process has beside 20 times the time of the calls here."""
-_MORE_ALONE = 5
-"""Factor of the number of processes for a mechanism that draws from elsewhere.
-
-5 ln(10^4) are expected to differ there, and fewer than the 20 that chance explains once
-in 10^6 times differ with probability 10^-4. """
 
 
 @dataclass(frozen=True)
@@ -104,19 +110,19 @@ def check_calls(
 def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
     """Return the largest number of runs of the tests, without those of ``alone``."""
     outputs = _test_size(budget, seeded=seeded, finding=finding)
-    return 2 * outputs + 1 if seeded else outputs + 2 * PROCESSES
+    return 2 * outputs + 1 if seeded else outputs + 2 * Limits.processes
 
 
 def runs_in_processes(processes: int, *, seeded: bool) -> int:
     """Return the number of runs that test in ``processes`` whether answers are kept."""
-    return 2 * (processes if seeded else _MORE_ALONE * processes)
+    return 2 * (processes if seeded else Limits.extra_processes * processes)
 
 
 def _test_size(budget: int, *, seeded: bool, finding: bool) -> int:
     """Return the number of outputs that are compared: an even share of the budget."""
     max_runs = min(budget // 50, 1_024)
     if finding and not seeded:
-        max_runs = min(budget // SHARE_UNSEEDED, 2_048)
+        max_runs = min(budget // Limits.unseeded_share, 2_048)
     return max(max_runs // 2 * 2, 4)
 
 
@@ -127,7 +133,7 @@ def look(
     budget: int,
     *,
     finding: bool = True,
-    alone: int = PROCESSES,
+    alone: int = Limits.processes,
 ) -> IndependenceTest:
     """Test whether calls on these one or two inputs are independent.
 
@@ -211,7 +217,7 @@ def _keeps_its_answers(
 
 def _patience(took: float) -> float:
     """Return the seconds that an untouched process has, given the time here."""
-    return PATIENCE + 20.0 * took
+    return Limits.seconds + 20.0 * took
 
 
 def _made_again(
@@ -270,7 +276,7 @@ def _of_processes(
     Returns:
         The dependence that they show, and whether any calls were made.
     """
-    processes = PROCESSES // len(inputs)
+    processes = Limits.processes // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
     if processes * len(part) > max_runs:
         return "", False

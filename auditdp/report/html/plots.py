@@ -53,11 +53,19 @@ COLOURS: dict[str, str] = {
 Point = tuple[float, float]
 T = TypeVar("T")
 
-WIDTH = 460
-"""Width of a plot in points, which a page displays at one CSS pixel each."""
-HEIGHT = 240
-SHOWN_POINTS = 60
-"""Points of a curve."""
+
+class Size:
+    """Sizes of plots, in pixels, and the number of their points."""
+
+    width = 460
+    """Width of a plot in points, which a page displays at one CSS pixel each."""
+    height = 240
+    points = 60
+    """Points of a curve."""
+    interval_width = 200
+    """Units of the axis of an interval, from a tenth to ten times of the claim."""
+
+
 DASHED = (0, (5, 3))
 
 # The type of the keys is Matplotlib's own, and differs between its versions.
@@ -165,7 +173,7 @@ def power_of_ten(exponent: float) -> str:
     return "10" + str(whole).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def thin_evenly(items: list[T], most: int = SHOWN_POINTS) -> list[T]:
+def thin_evenly(items: list[T], most: int = Size.points) -> list[T]:
     """Return at most ``most`` items, evenly spaced, with the first and the last."""
     if len(items) <= most:
         return items
@@ -173,8 +181,6 @@ def thin_evenly(items: list[T], most: int = SHOWN_POINTS) -> list[T]:
     return [items[round(index * step)] for index in range(most)]
 
 
-INTERVAL_WIDTH = 200
-"""Units of the axis of an interval, from a tenth to ten times of the claim."""
 TICKS = {"⅒×": 0.1, "½×": 0.5, "1×": 1.0, "2×": 2.0, "10×": 10.0}
 """Multiples of the claim that the axis names."""
 
@@ -184,7 +190,7 @@ class Interval:
     """An interval on the axis of multiples of the claim.
 
     Attributes:
-        start: Left end, 0 to ``INTERVAL_WIDTH``.
+        start: Left end, 0 to ``Size.interval_width``.
         end: Right end.
         mark: Place of the bound of the verdict.
         open: Whether nothing bounds the right end.
@@ -215,7 +221,7 @@ def interval_of(result: AuditResult) -> Interval | None:
     if not claimed or not 0 < claimed < math.inf or lower is None is upper:
         return None
     start = 0.0 if lower is None else place(lower / claimed)
-    end = float(INTERVAL_WIDTH) if upper is None else place(upper / claimed)
+    end = float(Size.interval_width) if upper is None else place(upper / claimed)
     mark = start
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
     if proved or lower is None:
@@ -243,7 +249,7 @@ def place(ratio: float) -> float:
     decades = 1.0
     if math.isfinite(ratio):
         decades = math.log10(min(max(ratio, 0.1), 10.0))
-    return round(INTERVAL_WIDTH * (decades + 1) / 2, 1)
+    return round(Size.interval_width * (decades + 1) / 2, 1)
 
 
 def wealth(game: GameDetails) -> Markup | None:
@@ -256,7 +262,7 @@ def wealth(game: GameDetails) -> Markup | None:
     path = [(max(calls, first / 2), log / math.log(10)) for calls, log in spent]
     ended = "the threshold is not reached"
     with drawing():
-        figure, axes = new_axes(WIDTH, HEIGHT)
+        figure, axes = new_axes(Size.width, Size.height)
         across, up = zip(*thin_evenly(path), strict=True)
         axes.plot(across, up, color=COLOURS["not-refuted"], linewidth=1.8)
         axes.set(xscale="log", xlabel="calls of the mechanism", ylabel="wealth")
@@ -293,7 +299,7 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
     if len(curve) < 2 or curve[0][0] == curve[-1][0]:
         return None
     with drawing():
-        figure, axes = new_axes(WIDTH, HEIGHT, left=70)
+        figure, axes = new_axes(Size.width, Size.height, left=70)
         drawn = zip(*thin_evenly(curve), strict=True)
         axes.plot(
             *drawn, color=COLOURS["not-refuted"], linewidth=2.4, label="worst pair"
@@ -346,7 +352,7 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         centre = 1.0
     margin = estimation.margin
     with drawing():
-        figure, axes = new_axes(WIDTH, 62 + 22 * len(rows), left=112)
+        figure, axes = new_axes(Size.width, 62 + 22 * len(rows), left=112)
         if not ratios and margin is not None and 0 < margin < math.inf:
             shade = COLOURS["equivalent"]
             axes.axvspan(-margin, margin, color=shade, alpha=0.14, linewidth=0)
@@ -394,7 +400,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
         return None
     legend = 17 * len(series)
     with drawing():
-        figure, axes = new_axes(WIDTH, 312 + legend, left=64, top=14 + legend)
+        figure, axes = new_axes(Size.width, 312 + legend, left=64, top=14 + legend)
         for index, (name, inside) in enumerate(series):
             marker, colour = list(MARKERS.items())[index % len(MARKERS)]
             axes.plot(

@@ -19,14 +19,16 @@ def needed(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize("files", [1, start_up.MANY - 1, start_up.MANY])
+@pytest.mark.parametrize(
+    "files", [1, start_up.StartLimits.many_files - 1, start_up.StartLimits.many_files]
+)
 def test_what_most_audits_need_is_imported_once_for_many_files(tmp_path, needed, files):
     for k in range(files):
         (tmp_path / f"audit_{k}.py").touch()
     (tmp_path / "counts.py").touch()
     start_up.start_early([str(tmp_path)])
     start_up.start_early([f"{tmp_path / 'audit_0.py'}::count"])
-    many = files == start_up.MANY
+    many = files == start_up.StartLimits.many_files
     assert needed == [
         (*start_up.AUDITING, *start_up.NEEDED) if many else start_up.AUDITING,
         start_up.AUDITING,
