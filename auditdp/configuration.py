@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.files import Limits, content_of, toml_of
+from auditdp.files import FileLimits, content_of, toml_of
 from auditdp.record.budget import BUDGETS, EXPECTED, LONGEST, MOST_SEED, Budget
 
 DATA_VARIABLE = "AUDITDP_DATA"
@@ -268,7 +268,7 @@ def _tools(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        tools = toml_of(content_of(path, Limits.settings_bytes)).get("tool", {})
+        tools = toml_of(content_of(path, FileLimits.settings_bytes)).get("tool", {})
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     except OSError as error:
@@ -369,7 +369,7 @@ def given_imports() -> list[str]:
 def project_name(folder: Path) -> str:
     """Return the project's name in pyproject.toml, or else the name of the folder."""
     try:
-        name = toml_of(content_of(folder / FILE, Limits.settings_bytes))["project"][
+        name = toml_of(content_of(folder / FILE, FileLimits.settings_bytes))["project"][
             "name"
         ]
     except (OSError, ConfigurationError, ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
 """Reading files and messages of others within limits, and writing files safely.
 
 A record, a log, a baseline, settings or a file of outputs may come from anybody. At
-most ``Limits.file_bytes`` are read. JSON nests at most 200 levels deep and contains no lone
+most ``FileLimits.file_bytes`` are read. JSON nests at most 200 levels deep and contains no lone
 surrogates. A file that cannot be read raises ``ConfigurationError`` or ``ValueError``,
 whatever its content. A link in a folder cannot redirect a file that is written there.
 
@@ -28,8 +28,8 @@ from typing import Any, BinaryIO
 from auditdp.errors import ConfigurationError
 
 
-class Limits:
-    """Limits of files and messages, which protect the time and the memory of a run."""
+class FileLimits:
+    """FileLimits of files and messages, which protect the time and the memory of a run."""
 
     file_bytes = 1 << 30
     """Largest record, log or file of outputs; a run of 5,000 audits needs 60 MB."""
@@ -61,16 +61,16 @@ class Limits:
 
 def without_middle(text: str) -> str:
     """Return a text; replace the middle of a long text by the number of its characters."""
-    if len(text) <= Limits.shown_characters:
+    if len(text) <= FileLimits.shown_characters:
         return text
-    half = Limits.shown_characters // 2
+    half = FileLimits.shown_characters // 2
     return (
         f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
     )
 
 
 def open_file(
-    path: Path, most: int = Limits.file_bytes, *, below: Path | None = None
+    path: Path, most: int = FileLimits.file_bytes, *, below: Path | None = None
 ) -> BinaryIO:
     """Open a file for reading.
 
@@ -102,7 +102,7 @@ def open_file(
     return os.fdopen(file, "rb")
 
 
-def content_of(path: Path, most: int = Limits.file_bytes) -> bytes:
+def content_of(path: Path, most: int = FileLimits.file_bytes) -> bytes:
     """Return the content of a file; see ``open_file`` for errors."""
     with open_file(path, most) as file:
         return file.read()
@@ -243,7 +243,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        until = time.monotonic() + Limits.lock_seconds
+        until = time.monotonic() + FileLimits.lock_seconds
         while time.monotonic() < until:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

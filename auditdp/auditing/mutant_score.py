@@ -42,8 +42,8 @@ from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.record.verdict import beyond_its_law
 
 
-class Limits:
-    """Limits of the comparison of a mutant with its mechanism."""
+class MutantLimits:
+    """MutantLimits of the comparison of a mutant with its mechanism."""
 
     runs = 64
     """Runs with the same randomness that are compared on every input."""
@@ -104,7 +104,7 @@ def mutation(
 def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
     """Return the mutants of an audit's mechanism that its claim is about."""
     inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
-    found = mutants(built.mechanism, inputs[: Limits.first_pairs])
+    found = mutants(built.mechanism, inputs[: MutantLimits.first_pairs])
     if not built.is_promise:
         return found
     # Less noise breaks no promise about an estimate.
@@ -136,11 +136,13 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
         found = maximise(
             generated,
             lambda _: 0.0,
-            examples=Limits.pairs,
+            examples=MutantLimits.pairs,
             seed=int(rng.integers(2**63)),
         )
         return [pair for _, pair in found]
-    return [everything[k] for k in rng.permutation(len(everything))[: Limits.pairs]]
+    return [
+        everything[k] for k in rng.permutation(len(everything))[: MutantLimits.pairs]
+    ]
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
@@ -185,7 +187,7 @@ class _Trial:
             pairs = len(self.pairs.all)
             argument = (
                 f"on each of {count(pairs, 'pair')} it either does what the mechanism does or does not depend on the input, "
-                f"in all {2 * Limits.runs * pairs:,} runs with the same randomness"
+                f"in all {2 * MutantLimits.runs * pairs:,} runs with the same randomness"
             )
             return Fate.EQUIVALENT, argument, 0
         try:
@@ -256,11 +258,11 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
     for number, pair in enumerate(pairs, start=1):
         inputs = (pair.data, pair.neighbour)
         stated = [
-            Calls(original)(data, Limits.runs, np.random.default_rng(number))
+            Calls(original)(data, MutantLimits.runs, np.random.default_rng(number))
             for data in inputs
         ]
         broken = [
-            Calls(mutant)(data, Limits.runs, np.random.default_rng(number))
+            Calls(mutant)(data, MutantLimits.runs, np.random.default_rng(number))
             for data in inputs
         ]
         differs = not all(map(_same, stated, broken))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class GameLimits:
     """Caps on the work of forecasters and of bets.
 
     Attributes:
@@ -77,7 +77,7 @@ class Limits:
     calls_to_find: int = 10**15
 
 
-LIMITS = Limits()
+LIMITS = GameLimits()
 
 TINY = 1e-12
 """Positive number that keeps divisors and probabilities away from 0."""

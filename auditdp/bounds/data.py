@@ -27,7 +27,7 @@ from auditdp.errors import (
     MissingExtraError,
     did_you_mean,
 )
-from auditdp.files import Limits
+from auditdp.files import FileLimits
 from auditdp.numerics.arrays import Floats, Labels
 
 FEWEST_OUTPUTS = 20
@@ -221,9 +221,9 @@ def read(path: Path) -> Columns:
         raise ConfigurationError(f"{path}: no such file")
     try:
         size = path.stat().st_size
-        if size > Limits.file_bytes:
+        if size > FileLimits.file_bytes:
             raise ConfigurationError(
-                f"{path}: {size:,} bytes; at most {Limits.file_bytes:,} are read"
+                f"{path}: {size:,} bytes; at most {FileLimits.file_bytes:,} are read"
             )
         columns = reader(path)
     except AuditError:
@@ -326,9 +326,9 @@ def _read_npz(path: Path) -> Columns:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         size = sum(member.file_size for member in members)
-        if size > Limits.file_bytes:
+        if size > FileLimits.file_bytes:
             raise ConfigurationError(
-                f"{path}: unpacks to {size:,} bytes; at most {Limits.file_bytes:,} are read"
+                f"{path}: unpacks to {size:,} bytes; at most {FileLimits.file_bytes:,} are read"
             )
         for member in members:
             _refuse_long(archive, member, f"{path}: {member.filename}")
@@ -372,9 +372,9 @@ def _read_parquet(path: Path) -> Columns:
         # The size that the file states need not be the size to which it unpacks.
         for batch in file.iter_batches(LIMITS.parquet_rows, columns=plain):
             size += batch.nbytes
-            if size > Limits.file_bytes:
+            if size > FileLimits.file_bytes:
                 raise ConfigurationError(
-                    f"{path}: unpacks to more than {Limits.file_bytes:,} bytes, which is the most that is read"
+                    f"{path}: unpacks to more than {FileLimits.file_bytes:,} bytes, which is the most that is read"
                 )
             batches.append(batch)
     pyarrow = importlib.import_module("pyarrow")

@@ -20,7 +20,7 @@ MIN_FIT_P = 0.01
 
 
 @plain_dataclass(frozen=True)
-class Limits:
+class BoundLimits:
     """Caps on the time and the memory of a bound; none of them affects its validity.
 
     Attributes:
@@ -43,7 +43,7 @@ class Limits:
     parquet_rows: int = 4096
 
 
-LIMITS = Limits()
+LIMITS = BoundLimits()
 
 
 @dataclass(frozen=True)

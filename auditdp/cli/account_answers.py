@@ -52,7 +52,7 @@ from auditdp.report.numbers import MISSING, bound, number
 SCHEMA = 1
 
 
-class Shown:
+class AnswerSizes:
     """Sizes of the answers and of their figures."""
 
     digits = 6
@@ -252,9 +252,9 @@ def _shown(row: AccountantReply) -> str:
     if row.value is None:
         return MISSING
     if row.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-        return number(row.value, Shown.digits)
+        return number(row.value, AnswerSizes.digits)
     return bound(
-        row.value, up=row.soundness is not Soundness.LOWER, digits=Shown.digits
+        row.value, up=row.soundness is not Soundness.LOWER, digits=AnswerSizes.digits
     )
 
 
@@ -510,7 +510,7 @@ def draw(
     curves = privacy_curves(accountants)
     if not curves:
         raise ConfigurationError(
-            f"--plot {path}: no accountant has a δ between {Shown.min_delta:g} and 1 to be drawn"
+            f"--plot {path}: no accountant has a δ between {AnswerSizes.min_delta:g} and 1 to be drawn"
         )
     with drawing():
         figure = _figure(accountants, curves)
@@ -557,7 +557,7 @@ def _reach(accountant: Accountant) -> float:
     """
     try:
         return accountant.epsilon_at(
-            max(Shown.min_delta, min(1.0, 1.001 * accountant.delta_at(math.inf)))
+            max(AnswerSizes.min_delta, min(1.0, 1.001 * accountant.delta_at(math.inf)))
         )
     except Exception:
         # The table states the failure.
@@ -572,7 +572,7 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
     """
     searches = isinstance(accountant, Opacus)
     for asked in (
-        DECADES if searches else np.linspace(0.0, right, Shown.points).tolist()
+        DECADES if searches else np.linspace(0.0, right, AnswerSizes.points).tolist()
     ):
         try:
             point = (
@@ -583,14 +583,14 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
         except Exception:
             # There is no answer here, or none at all; the table states this.
             continue
-        if 0 <= point[0] <= right and Shown.min_delta <= point[1] <= 1:
+        if 0 <= point[0] <= right and AnswerSizes.min_delta <= point[1] <= 1:
             yield point
 
 
 def _figure(
     accountants: Sequence[Accountant], curves: dict[str, list[Point]]
 ) -> Figure:
-    width, height = Shown.pixels
+    width, height = AnswerSizes.pixels
     drawn = [accountant for accountant in accountants if accountant.name in curves]
     figure, axes = new_axes(
         width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn)

@@ -16,7 +16,7 @@ import typer
 from auditdp.cli.common import Source, app, given, read_whole, say, tell
 from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
-from auditdp.files import Limits, content_of, json_of, write
+from auditdp.files import FileLimits, content_of, json_of, write
 
 SUFFIX = ".intoto.jsonl"
 
@@ -174,7 +174,7 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
     from securesystemslib.exceptions import VerificationError
 
     try:
-        content = json_of(content_of(path, Limits.settings_bytes))
+        content = json_of(content_of(path, FileLimits.settings_bytes))
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{path} cannot be read: {error}; expected what auditdp attest wrote"
@@ -217,7 +217,7 @@ def _key(path: Path, *, private: bool) -> Any:
         )
         from securesystemslib.signer import CryptoSigner, SSlibKey
 
-        pem = content_of(path, Limits.settings_bytes)
+        pem = content_of(path, FileLimits.settings_bytes)
         return (
             CryptoSigner(load_pem_private_key(pem, None))
             if private

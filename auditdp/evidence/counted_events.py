@@ -27,7 +27,7 @@ add.)
 
 **All events.** The largest ε or δ grows with X and falls with Y. So only sets of
 outputs that came count, and of these only those with the most X for their Y: a
-knapsack, solved exactly (Bellman 1957). Limits are first found in a table, with X
+knapsack, solved exactly (Bellman 1957). RegionLimits are first found in a table, with X
 rounded up and Y down, and computed if that is not enough.
 
 The ε of a given δ holds for a δ that is fixed beforehand, and the δ of a given ε for
@@ -86,8 +86,8 @@ Places = NDArray[np.intp]
 Loss = Callable[[Floats, Floats], Floats]
 
 
-class Sizes:
-    """Limits of counting."""
+class CountLimits:
+    """RegionLimits of counting."""
 
     coarse_grid = 9
     """Number of angles of the limits in the table."""
@@ -149,7 +149,7 @@ def unseen(runs: int, error: float) -> float:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RegionLimits:
     """The limits of every event's region, for one number of runs and one error."""
 
     runs: int
@@ -174,7 +174,7 @@ class Limits:
             (lower, down, self._lower),
         ):
             missing = np.unique(used[np.isnan(table[used, 0])])
-            table[missing] = limit(self.nodes[missing], Sizes.coarse_grid)
+            table[missing] = limit(self.nodes[missing], CountLimits.coarse_grid)
         return upper[up][:, :-1], lower[down][:, 1:]
 
     @cached_property
@@ -184,8 +184,8 @@ class Limits:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Limits of the nodes at every angle, NaN until they are needed."""
-        empty = np.full((len(self.nodes), Sizes.coarse_grid), np.nan)
+        """RegionLimits of the nodes at every angle, NaN until they are needed."""
+        empty = np.full((len(self.nodes), CountLimits.coarse_grid), np.nan)
         return empty, empty.copy()
 
     def _upper(self, counts: Counts, angles: int) -> Floats:
@@ -231,7 +231,7 @@ def largest_losses(
         P(S) <= e^ε Q(S) + δ.
     """
     losses = [*map(_epsilon_at, deltas), *map(_delta_at, epsilons)]
-    limits, found = Limits(runs, error), [0.0] * len(losses)
+    limits, found = RegionLimits(runs, error), [0.0] * len(losses)
     for first, second in np.concatenate([ends, ends[::-1]], axis=1).T:
         events = _events(counts[first], counts[second], limits)
         found = [
@@ -283,9 +283,9 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     here = (first > 0) & (second > 0)
     weights, gains = second[here], first[here]
     best = np.full(runs + 1, int(first[second == 0].sum()), dtype=np.int64)
-    if len(gains) > Sizes.outputs:
+    if len(gains) > CountLimits.outputs:
         order = np.argsort(weights)
-        rare, kept = order[: -Sizes.outputs], order[-Sizes.outputs :]
+        rare, kept = order[: -CountLimits.outputs], order[-CountLimits.outputs :]
         best += gains[rare].sum()
         weights, gains = weights[kept], gains[kept]
     # Invariant: ``most`` has the best sets of the outputs so far.
@@ -294,7 +294,9 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     return best
 
 
-def _events(first: Counts, second: Counts, limits: Limits) -> tuple[Counts, Counts]:
+def _events(
+    first: Counts, second: Counts, limits: RegionLimits
+) -> tuple[Counts, Counts]:
     """Return (X, Y): every event has at most the X and at least the Y of an entry."""
     hits = most_hits(first, second, limits.runs)
     # Only steps at which X grows count, and of all steps between two nodes, the least Y
@@ -305,7 +307,7 @@ def _events(first: Counts, second: Counts, limits: Limits) -> tuple[Counts, Coun
 
 
 def _largest(
-    loss: Loss, events: tuple[Counts, Counts], limits: Limits, so_far: float
+    loss: Loss, events: tuple[Counts, Counts], limits: RegionLimits, so_far: float
 ) -> float:
     """Return the largest loss of all events, or ``so_far`` if that is larger."""
     first, second = events
@@ -313,7 +315,7 @@ def _largest(
     for k in np.argsort(-bounds):
         if bounds[k] <= so_far:
             break
-        exact = limits(first[k : k + 1], second[k : k + 1], Sizes.fine_grid)
+        exact = limits(first[k : k + 1], second[k : k + 1], CountLimits.fine_grid)
         so_far = max(so_far, float(loss(*exact).max()))
     return so_far
 
@@ -361,10 +363,10 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
 def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
     """Return (X, m): every set has at most the X and at least the m of an entry.
 
-    X ascends from 0. Up to ``Sizes.exact_outputs`` outputs are a knapsack, solved exactly; of
+    X ascends from 0. Up to ``CountLimits.exact_outputs`` outputs are a knapsack, solved exactly; of
     more, no set has less than the convex hull of the largest ratios.
     """
-    if len(x) > Sizes.exact_outputs:
+    if len(x) > CountLimits.exact_outputs:
         order = np.argsort(q / x)
         hits = np.arange(runs + 1)
         known = np.append(0, np.cumsum(x[order]))
@@ -489,7 +491,7 @@ class Tally:
     def _add(self, which: int, runs: int) -> Array:
         # A batch of 2^24 numbers protects memory.
         width = max(1, math.prod(self.calls.form.shape))
-        largest = min(Sizes.batch, max(1, (1 << 24) // width))
+        largest = min(CountLimits.batch, max(1, (1 << 24) // width))
         drawn = []
         while runs:
             size = min(runs, largest)

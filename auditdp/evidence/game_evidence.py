@@ -53,7 +53,7 @@ from auditdp.evidence.request import EvidenceRequest, GameOptions, believed
 from auditdp.evidence.trace_records import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import ASIDE, MAIN, allowing
-from auditdp.mechanism.calls.independence import Limits
+from auditdp.mechanism.calls.independence import CheckLimits
 from auditdp.mechanism.protocol import Mechanism, is_seeded, is_vectorised, name_of
 from auditdp.numerics.rounding import at_least, confidence, count, outwards
 from auditdp.numerics.streams import Streams
@@ -186,7 +186,7 @@ def _judged(played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence
         evidence = _not_refuted(played, missing)
 
     budget = opened.used if opened.is_scarce else opened.calls
-    affordable = Limits.unseeded_share * opened.allowed.affordable(ASIDE)
+    affordable = CheckLimits.unseeded_share * opened.allowed.affordable(ASIDE)
     evidence = believed(
         evidence,
         game.calls,

@@ -19,7 +19,7 @@ from auditdp.claims.estimates import Promise
 from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import allowance
-from auditdp.mechanism.calls.independence import Limits, look
+from auditdp.mechanism.calls.independence import CheckLimits, look
 from auditdp.mechanism.capabilities import Capabilities, capabilities
 from auditdp.mechanism.protocol import Mechanism, as_mechanism
 from auditdp.numerics.streams import Streams
@@ -204,9 +204,11 @@ def believed(
     """
     is_finding = evidence.verdict is not Verdict.NOT_REFUTED
     unchecked = replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
-    if budget < Limits.min_budget and not is_finding:
+    if budget < CheckLimits.min_budget and not is_finding:
         return unchecked
-    processes = Limits.processes if claim is None else processes_to_check_memory(claim)
+    processes = (
+        CheckLimits.processes if claim is None else processes_to_check_memory(claim)
+    )
     runs_before = allowance().made
     try:
         checked = look(

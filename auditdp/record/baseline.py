@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.files import Limits, content_of, toml_of
+from auditdp.files import FileLimits, content_of, toml_of
 from auditdp.record.baseline_entries import (
     CLAIMED_DIGITS,
     Accepted,
@@ -74,7 +74,9 @@ def read_baseline(path: Path) -> dict[str, Entry]:
             ``write_baseline``, with the line or the entry.
     """
     try:
-        text = content_of(path, Limits.settings_bytes).decode().replace("\r\n", "\n")
+        text = (
+            content_of(path, FileLimits.settings_bytes).decode().replace("\r\n", "\n")
+        )
     except FileNotFoundError:
         raise ConfigurationError(
             f"no baseline in {path}; make one from the last run with: {UPDATE}"

@@ -47,8 +47,8 @@ COMMANDS = {
 }
 
 
-class Limits:
-    """Limits of comments and annotations."""
+class CommentLimits:
+    """CommentLimits of comments and annotations."""
 
     annotations = 10
     """Commands of one level that GitHub displays."""
@@ -68,8 +68,8 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
         of_level = [item for item in audits if COMMANDS.get(item.level) == command]
-        listed = of_level[: Limits.annotations]
-        if len(of_level) > Limits.annotations:
+        listed = of_level[: CommentLimits.annotations]
+        if len(of_level) > CommentLimits.annotations:
             listed.pop()
         lines += [_command(command, item) for item in listed]
         # GitHub would drop further commands without a remark.
@@ -118,7 +118,9 @@ def pull_request(
     parts = [MARK, f"### Privacy audits: {title}", ""]
     # The remark on parts that were left out takes less than 200 characters.
     room = (
-        Limits.comment_characters - sum(len(part) + 1 for part in (*parts, *end)) - 200
+        CommentLimits.comment_characters
+        - sum(len(part) + 1 for part in (*parts, *end))
+        - 200
     )
     left_out = 0
     for lines in _sections(audits, differences or (), record):
@@ -182,7 +184,7 @@ def _listed(
     heading: str, differences: Sequence[Difference], kinds: Sequence[Kind]
 ) -> Iterator[list[str]]:
     rows = [
-        f"- {markdown_code(each.audit)}: {markdown(shorten(each.text, Limits.long_text))}"
+        f"- {markdown_code(each.audit)}: {markdown(shorten(each.text, CommentLimits.long_text))}"
         for each in differences
         if each.kind in kinds
     ]
@@ -197,7 +199,7 @@ def _item(item: Judged) -> list[str]:
         verdict = ""
         if result:
             verdict = result.verdict.value
-        why = markdown(shorten(" ".join(item.reasons), Limits.long_text))
+        why = markdown(shorten(" ".join(item.reasons), CommentLimits.long_text))
         return [f"- {audit} {verdict}: {why}", ""]
     where = place(result)
     at = ""
@@ -205,7 +207,8 @@ def _item(item: Judged) -> list[str]:
         at = f" at {markdown_code(f'{where.file}:{where.line}')}"
     lines = [f"**{audit}**{at}", ""]
     lines += [
-        f"- {markdown(shorten(reason, Limits.long_text))}" for reason in item.reasons
+        f"- {markdown(shorten(reason, CommentLimits.long_text))}"
+        for reason in item.reasons
     ]
     if result is not None and item.level is Level.FINDING:
         lines += chain.from_iterable(map(_spelled_out, facts(result)))
@@ -220,7 +223,7 @@ def _spelled_out(fact: Fact) -> list[str]:
         return [f"- as Python: {markdown_code(row)}" for row in fact.text.splitlines()]
     if fact.label in ("reproduce", "next"):
         return [f"- {fact.label}: {markdown_code(fact.text)}"]
-    text = shorten(fact.text, Limits.long_text)
+    text = shorten(fact.text, CommentLimits.long_text)
     if fact.label in CODE:
         return [f"- {fact.label}: {markdown_code(text)}"]
     return [f"- {fact.label}: {markdown(text)}"]

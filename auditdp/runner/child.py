@@ -29,7 +29,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, die_with_parent
-from auditdp.files import Limits, open_file, remove, without_middle
+from auditdp.files import FileLimits, open_file, remove, without_middle
 from auditdp.runner.plan import Shown
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 
@@ -55,15 +55,15 @@ class Inbox:
         Raises:
             EOFError: If there are no more.
             OSError: If the pipe is broken.
-            ValueError: If the message has more than ``Limits.message_bytes`` bytes.
+            ValueError: If the message has more than ``FileLimits.message_bytes`` bytes.
         """
         whole = HEADER.size
         while True:
             if len(self._content) >= HEADER.size:
                 (size,) = HEADER.unpack_from(self._content)
-                if not 0 <= size <= Limits.message_bytes:
+                if not 0 <= size <= FileLimits.message_bytes:
                     raise ValueError(
-                        f"a message of more than {Limits.message_bytes:,} bytes"
+                        f"a message of more than {FileLimits.message_bytes:,} bytes"
                     )
                 whole = HEADER.size + size
                 if len(self._content) == whole:

@@ -34,7 +34,7 @@ from auditdp.errors import (
     Timeout,
     raised_in,
 )
-from auditdp.files import Limits, without_middle
+from auditdp.files import FileLimits, without_middle
 from auditdp.mechanism.calls.allowance import allowance, allowing
 from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
 from auditdp.mechanism.capabilities import capabilities
@@ -298,8 +298,8 @@ def _not_storable(result: AuditResult) -> str | None:
     except (ValueError, TypeError) as error:
         return str(error)
     return (
-        f"it has {size:,} bytes, and at most {Limits.result_bytes:,} are kept"
-        if size > Limits.result_bytes
+        f"it has {size:,} bytes, and at most {FileLimits.result_bytes:,} are kept"
+        if size > FileLimits.result_bytes
         else None
     )
 

@@ -80,8 +80,8 @@ KINDS = ("user", "mnt", "ipc", "net")
 right to enter the others."""
 
 
-class Limits:
-    """Limits of the namespaces of audits."""
+class NamespaceLimits:
+    """NamespaceLimits of the namespaces of audits."""
 
     at_a_time = 64
     """Number of audits of a file that can have namespaces of their own at a time."""
@@ -217,7 +217,7 @@ def end_left(running: Iterable[int]) -> None:
     """
     working = [str(number) for number in running]
     known = {str(os.getpid()), *working}
-    for _ in range(Limits.searches):
+    for _ in range(NamespaceLimits.searches):
         # Looked at before those of the audits that run: one of these may be entering its own at this moment.
         found = {
             name: _own_namespace(name)
@@ -321,7 +321,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                         if not Path(f"/proc/{used.get(each)}").exists()
                     ]
                 ):
-                    time.sleep(Limits.seconds_between_checks)
+                    time.sleep(NamespaceLimits.seconds_between_checks)
                 for each in [each for each in free if each in used]:
                     _empty(each)
                     del used[each]
@@ -448,7 +448,7 @@ def _mount(folder: Path) -> None:
                 b"mode=1777",
             )
             if name == str(SHARED_MEMORY):
-                for number in range(Limits.at_a_time):
+                for number in range(NamespaceLimits.at_a_time):
                     (SHARED_MEMORY / f"audit-{number:02}").mkdir(0o700)
 
 

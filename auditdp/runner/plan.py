@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.files import Limits, without_middle
+from auditdp.files import FileLimits, without_middle
 from auditdp.record.budget import LONGEST, MOST_SEED, Budget
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Shown = Annotated[str, AfterValidator(without_middle)]
 class Listed:
     """An audit that a file declares, as plain data."""
 
-    id: Annotated[str, Field(max_length=Limits.id_characters)]
+    id: Annotated[str, Field(max_length=FileLimits.id_characters)]
     """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
     """The file, absolute."""

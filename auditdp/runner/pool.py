@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter
 
 from auditdp.errors import ConfigurationError, StoppedError
-from auditdp.files import Limits, json_of, open_file, remove, without_middle
+from auditdp.files import FileLimits, json_of, open_file, remove, without_middle
 from auditdp.runner.child import (
     ANSWER,
     GRACE,
@@ -486,23 +486,24 @@ class Workers:
         Raises:
             ConfigurationError: If there are too many, or some are not of this file.
         """
-        if len(found.audits) > Limits.audits:
+        if len(found.audits) > FileLimits.audits:
             raise ConfigurationError(
-                f"it has {len(found.audits):,} audits, and a file has at most {Limits.audits:,}; make several files of it"
+                f"it has {len(found.audits):,} audits, and a file has at most "
+                f"{FileLimits.audits:,}; make several files of it"
             )
         if not _of_its_own(found, path):
             raise ConfigurationError(FOREIGN)
-        if len(found.sources) > Limits.sources:
+        if len(found.sources) > FileLimits.sources:
             raise ConfigurationError(
-                f"it imports more than {Limits.sources:,} files of the working folder"
+                f"it imports more than {FileLimits.sources:,} files of the working folder"
             )
         for name in {*found.sources} - {*self._sizes}:
             self._sizes[name] = _size_of(Path(name), Path.cwd().resolve())
         if (
             size := sum(self._sizes[name] for name in {*found.sources})
-        ) > Limits.source_bytes:
+        ) > FileLimits.source_bytes:
             raise ConfigurationError(
-                f"it imports {size:,} bytes of sources, and at most {Limits.source_bytes:,} are read"
+                f"it imports {size:,} bytes of sources, and at most {FileLimits.source_bytes:,} are read"
             )
         return found
 
@@ -561,14 +562,14 @@ def _size_of(source: Path, below: Path) -> int:
         ConfigurationError: If it may not be read.
     """
     # Every part of the path is checked, since each may be a link.
-    if len(source.parts) > Limits.path_parts:
+    if len(source.parts) > FileLimits.path_parts:
         raise ConfigurationError(
-            f"{str(source)[:80]}… cannot be read: it lies more than {Limits.path_parts} folders deep"
+            f"{str(source)[:80]}… cannot be read: it lies more than {FileLimits.path_parts} folders deep"
         )
     if os.path.realpath(source) != str(source):
         raise ConfigurationError(f"{source} cannot be read: links lead elsewhere")
     try:
-        with open_file(source, Limits.source_bytes, below=below) as file:
+        with open_file(source, FileLimits.source_bytes, below=below) as file:
             return os.fstat(file.fileno()).st_size
     except (FileNotFoundError, NotADirectoryError):
         return 0
@@ -632,7 +633,7 @@ class ResultRoom:
     """
 
     def __init__(self, audits: int) -> None:
-        self._share = Limits.run_bytes // max(audits, 1)
+        self._share = FileLimits.run_bytes // max(audits, 1)
         self._waiting = audits
         self._left = audits * self._share
 
@@ -640,7 +641,7 @@ class ResultRoom:
         """Return the result of the next task, or an ERROR if there is no space for it."""
         self._waiting -= 1
         size = len(answer.value) if isinstance(answer.value, str | bytes) else 0
-        room = min(Limits.result_bytes, self._left - self._waiting * self._share)
+        room = min(FileLimits.result_bytes, self._left - self._waiting * self._share)
         if size > room:
             reason = f"its result has {size:,} bytes, and at most {room:,} are kept"
             return failed(task, replace(answer, failed=reason))

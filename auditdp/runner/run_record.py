@@ -30,7 +30,7 @@ from pydantic import TypeAdapter, ValidationError
 from auditdp import __version__
 from auditdp.configuration import project_name
 from auditdp.errors import ConfigurationError
-from auditdp.files import Limits, content_of, json_of, open_file
+from auditdp.files import FileLimits, content_of, json_of, open_file
 from auditdp.record.json_fields import Count, Number
 from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, result_of
 from auditdp.record.traces import TracedFinding, TracedLine
@@ -114,7 +114,7 @@ def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
     if path.is_file():
         with open_file(path, below=below) as file:
             # A file may grow while it is read.
-            for _ in range(0, Limits.file_bytes, BLOCK):
+            for _ in range(0, FileLimits.file_bytes, BLOCK):
                 content = file.read(BLOCK)
                 if not content:
                     break

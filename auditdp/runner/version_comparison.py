@@ -65,8 +65,8 @@ from auditdp.tracing.prediction import Experiments
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of a comparison. They bound its time; no benchmark varies them."""
+class ComparisonLimits:
+    """ComparisonLimits of a comparison. They bound its time; no benchmark varies them."""
 
     listed_pairs: int = 20
     """Listed pairs that are traced."""
@@ -90,7 +90,7 @@ class Limits:
     """Factor of the number of calls for the game of an audit whose mechanism changed."""
 
 
-LIMITS = Limits()
+LIMITS = ComparisonLimits()
 HERE = "here"
 THERE = "main"
 

@@ -18,7 +18,7 @@ from auditdp.tracing.sites import here
 
 
 @dataclass(frozen=True)
-class Limits:
+class EntryLimits:
     """Sizes up to which mixed noise is followed: time and memory grow with them."""
 
     gathered: int = 1_000_000
@@ -27,7 +27,7 @@ class Limits:
     """Largest number of entries in a linear function, which is called for each one."""
 
 
-LIMITS = Limits()
+LIMITS = EntryLimits()
 
 
 def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise | None:

@@ -316,7 +316,7 @@ def answered(name, size):
 
 
 def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypatch):
-    monkeypatch.setattr(files.Limits, "run_bytes", 40_000)
+    monkeypatch.setattr(files.FileLimits, "run_bytes", 40_000)
     room = ResultRoom(4)
     sizes = [
         30_000,
@@ -339,7 +339,7 @@ def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypa
 def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(
     monkeypatch,
 ):
-    monkeypatch.setattr(files.Limits, "run_bytes", 40_000)
+    monkeypatch.setattr(files.FileLimits, "run_bytes", 40_000)
     room = ResultRoom(4)
     sizes = [4_000, 16_001, 20_001, 10_000]
     found = [
@@ -355,9 +355,9 @@ def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does
 
 
 def test_results_that_are_let_in_make_a_log_that_is_read():
-    longest = 3 * files.Limits.run_bytes  # where a log escapes every character
-    assert longest < files.Limits.file_bytes
-    assert 3 * files.Limits.result_bytes < files.Limits.message_bytes
+    longest = 3 * files.FileLimits.run_bytes  # where a log escapes every character
+    assert longest < files.FileLimits.file_bytes
+    assert 3 * files.FileLimits.result_bytes < files.FileLimits.message_bytes
 
 
 def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):

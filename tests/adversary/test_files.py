@@ -363,7 +363,7 @@ def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpa
     parquet.write_table(
         pyarrow.table({"y": [0.0] * 1_000_000}), path, compression="zstd"
     )
-    monkeypatch.setattr(files.Limits, "file_bytes", 1 << 22)
+    monkeypatch.setattr(files.FileLimits, "file_bytes", 1 << 22)
     assert path.stat().st_size < 1 << 16
     with pytest.raises(
         ConfigurationError, match="unpacks to more than 4,194,304 bytes"

@@ -28,8 +28,8 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats, Labels
 
 
-class Limits:
-    """Limits of the fit of normal laws."""
+class NormalLimits:
+    """NormalLimits of the fit of normal laws."""
 
     min_calls = 16
     """Calls before the first fit."""
@@ -50,7 +50,7 @@ class NormalRatio:
     name = "normal ratio"
 
     def __init__(self) -> None:
-        self._next_fit = Limits.min_calls
+        self._next_fit = NormalLimits.min_calls
         self._line: tuple[Floats, float, float] | None = None
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
@@ -62,7 +62,7 @@ class NormalRatio:
         """
         rows = _rows(outputs)
         rarest = min(labels.sum(), (1 - labels).sum())
-        too_few = len(rows) < self._next_fit or rarest < Limits.min_calls // 4
+        too_few = len(rows) < self._next_fit or rarest < NormalLimits.min_calls // 4
         # More than 65,536 numbers take too much memory.
         if too_few or rows.shape[1] > 1 << 16:
             return self
@@ -112,7 +112,7 @@ def by_change(
     # A column that is not finite, or the same in all runs, has no part in the laws.
     varies = np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0)
     columns = np.flatnonzero(varies)
-    if not 0 < len(columns) <= Limits.correlated_columns:
+    if not 0 < len(columns) <= NormalLimits.correlated_columns:
         return None
     changes = (ones - zeros)[:, columns]
     draws = ((ones + zeros) / 2)[:, columns]
@@ -131,9 +131,9 @@ def by_change(
     if not distance > 0 or not accurate:
         return None
     deviation = max(deviation, np.finfo(float).tiny)
-    square = min(shrunk, Limits.distance) ** 2
+    square = min(shrunk, NormalLimits.distance) ** 2
     unbiased = square - len(columns) * (error / deviation) ** 2
-    square = max(unbiased, square * Limits.min_deviation)
+    square = max(unbiased, square * NormalLimits.min_deviation)
     middle = float(centre @ direction)
     slope = square / (distance * deviation)
 
@@ -161,7 +161,7 @@ def _fitted_direction(
     scores = noise @ direction
     deviation = math.sqrt(float(scores @ scores) / draws)
     moved = float(change @ direction)
-    smallest = max(Limits.min_deviation * abs(moved), np.finfo(float).tiny)
+    smallest = max(NormalLimits.min_deviation * abs(moved), np.finfo(float).tiny)
     distance = moved / max(deviation, smallest)
     parameters = len(change)
     if not correlated:
@@ -235,12 +235,14 @@ def _scores(outputs: Array, direction: Floats, middle: float, slope: float) -> F
 
 def _rows(outputs: Array) -> Floats:
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    rows = np.nan_to_num(rows, nan=0.0, posinf=Limits.value, neginf=-Limits.value)
-    return np.asarray(np.clip(rows, -Limits.value, Limits.value))
+    rows = np.nan_to_num(
+        rows, nan=0.0, posinf=NormalLimits.value, neginf=-NormalLimits.value
+    )
+    return np.asarray(np.clip(rows, -NormalLimits.value, NormalLimits.value))
 
 
 def _column_scale(rows: Floats) -> Floats:
-    finest = Limits.min_deviation * np.abs(rows).max(axis=0)
+    finest = NormalLimits.min_deviation * np.abs(rows).max(axis=0)
     return np.asarray(np.maximum(rows.std(axis=0), finest) + np.finfo(float).tiny)
 
 
@@ -254,7 +256,7 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
     noise = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)])
     noise = noise / scale / math.sqrt(max(len(rows) - 2, 1))
     # A covariance takes three calls for each column, or its inverse is mostly chance.
-    correlated = rows.shape[1] <= min(Limits.correlated_columns, len(rows) / 3)
+    correlated = rows.shape[1] <= min(NormalLimits.correlated_columns, len(rows) / 3)
     return np.asarray(_fisher(change, noise, correlated) / scale)
 
 
@@ -266,7 +268,7 @@ def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
     if not correlated:
         return change
     _, lengths, axes = np.linalg.svd(noise, full_matrices=False)
-    spread = np.maximum(lengths, Limits.min_deviation)
+    spread = np.maximum(lengths, NormalLimits.min_deviation)
     return np.asarray((axes @ change / spread**2) @ axes)
 
 
@@ -279,5 +281,5 @@ def _separation(scores: Floats, labels: Labels) -> tuple[float, float, float]:
     deviation = math.sqrt(squares / max(len(scores) - 2, 1))
     gap = float(ones.mean() - zeros.mean())
     middle = float(ones.mean() + zeros.mean()) / 2
-    smallest = max(Limits.min_deviation * abs(gap), np.finfo(float).tiny)
+    smallest = max(NormalLimits.min_deviation * abs(gap), np.finfo(float).tiny)
     return gap / max(deviation, smallest), middle, deviation

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasters.normal_laws import Limits
+from auditdp.betting.forecasters.normal_laws import NormalLimits
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
@@ -192,7 +192,7 @@ def output_distance(
         return 0.0
     if not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
         return 0.0
-    if ones.shape[1] <= Limits.correlated_columns:
+    if ones.shape[1] <= NormalLimits.correlated_columns:
         both = (ones, zeros)
         return _separation(both, both)
     # Some of many numbers differ by chance: the direction of the change is taken from
@@ -225,10 +225,10 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
     of_size = np.array([row for side in rows for row in side if len(row) == size])
     middle = np.median(of_size, axis=0)
     usual = np.median(np.abs(of_size - middle), axis=0)
-    usual += Limits.min_deviation * np.abs(middle) + np.finfo(float).tiny
+    usual += NormalLimits.min_deviation * np.abs(middle) + np.finfo(float).tiny
     found = []
     for side in rows:
-        distance = Limits.distance
+        distance = NormalLimits.distance
         if all(len(row) == size for row in side):
             both = np.array(side).reshape(-1, 2, size)
             with np.errstate(all="ignore"):
@@ -237,8 +237,8 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
                 changes = np.square(both[:, 0] - both[:, 1]).mean(axis=0)
                 distance = float(np.linalg.norm(np.sqrt(changes) / scale))
         # Outputs that are not finite are as distant as can be.
-        if not distance < Limits.distance:
-            distance = Limits.distance
+        if not distance < NormalLimits.distance:
+            distance = NormalLimits.distance
         found.append(distance)
     return found
 
@@ -254,14 +254,14 @@ def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
     """Return the distance of outputs along the change that other outputs have."""
     ones, zeros = learned
     largest = np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0)
-    finest = np.maximum(Limits.min_deviation * largest, np.finfo(float).tiny)
+    finest = np.maximum(NormalLimits.min_deviation * largest, np.finfo(float).tiny)
     spreads = [np.maximum(side.std(axis=0, ddof=1), finest) for side in learned]
     scale = np.hypot(*spreads) / math.sqrt(2)
     change = (ones - zeros).mean(axis=0) / scale
     length = float(np.linalg.norm(change))
     one, zero = ((side / scale) @ (change / (length or 1.0)) for side in tested)
     deviation = math.hypot(one.std(ddof=1), zero.std(ddof=1)) / math.sqrt(2)
-    moved = float(one.mean() - zero.mean()) / max(deviation, Limits.min_deviation)
+    moved = float(one.mean() - zero.mean()) / max(deviation, NormalLimits.min_deviation)
     if tested is not learned:
         return moved
     # Noise of another size counts as well.

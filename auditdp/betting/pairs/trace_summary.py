@@ -29,7 +29,7 @@ from auditdp.tracing.draws import NOISY
 from auditdp.tracing.training_steps import is_suspect
 
 
-class Policy:
+class ProposalPolicy:
     """Numbers that decide which pairs a trace proposes."""
 
     full_comparisons = 6
@@ -174,10 +174,10 @@ class TraceLook:
             return
         if key(chosen) not in {key(pair) for pair, _ in self.proposed}:
             trace = in_full(
-                self.trace, reader.compare(chosen, 0), Policy.full_comparisons
+                self.trace, reader.compare(chosen, 0), ProposalPolicy.full_comparisons
             )
             self.looked.append(TracedPair(chosen, trace))
-        self.proposed = [(chosen, PROMISED), *others][: Policy.proposed]
+        self.proposed = [(chosen, PROMISED), *others][: ProposalPolicy.proposed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,15 +194,15 @@ class TracedPair:
 
     @property
     def loss(self) -> float:
-        """The traced loss, as a multiple of the claim, cut to ``Policy.largest_loss``."""
-        return min(self.trace.share, Policy.largest_loss)
+        """The traced loss, as a multiple of the claim, cut to ``ProposalPolicy.largest_loss``."""
+        return min(self.trace.share, ProposalPolicy.largest_loss)
 
     @cached_property
     def kind(self) -> int:
-        """``Policy.bypass``, or 1 if outputs or control flow differ otherwise, or else 0."""
+        """``ProposalPolicy.bypass``, or 1 if outputs or control flow differ otherwise, or else 0."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return Policy.bypass
+            return ProposalPolicy.bypass
         parted = trace.second.parted and not trace.reordered
         return int(trace.differ is not None or bool(parted))
 
@@ -211,12 +211,14 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """True if the loss is ``Policy.sufficient_loss``, in units of noise as well."""
+        """True if the loss is ``ProposalPolicy.sufficient_loss``, in units of noise as well."""
         trace = self.trace
         # Noise of another scale shows in tails, unless the scale differs as much.
         is_scaled = any(moved.why == "scale" for moved in trace.moved)
-        is_apart = not is_scaled or trace.scales_apart >= Policy.sufficient_loss
-        return self.is_broken and self.loss >= Policy.sufficient_loss and is_apart
+        is_apart = not is_scaled or trace.scales_apart >= ProposalPolicy.sufficient_loss
+        return (
+            self.is_broken and self.loss >= ProposalPolicy.sufficient_loss and is_apart
+        )
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -252,13 +254,15 @@ class PairRank(NamedTuple):
         pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
         losses = []
         for each in pairs:
-            is_bounded = each.loss < Policy.largest_loss
+            is_bounded = each.loss < ProposalPolicy.largest_loss
             if budget is None:
                 losses.append(each.loss + (not is_bounded) * each.trace.apart)
             elif is_bounded:
                 losses.append(each.loss * each.trace.coherence)
             else:
-                losses.append(Policy.largest_loss + each.trace.scales_apart + apart)
+                losses.append(
+                    ProposalPolicy.largest_loss + each.trace.scales_apart + apart
+                )
         return cls(min(each.kind for each in pairs), min(losses))
 
 

@@ -30,7 +30,7 @@ from auditdp.betting.pairs.search import attempted, generated, is_adjacent
 from auditdp.betting.pairs.trace_summary import (
     PROMISED,
     PairRank,
-    Policy,
+    ProposalPolicy,
     TracedPair,
     TraceLook,
     by_reason,
@@ -177,7 +177,7 @@ class TraceSearch:
         self._choose_candidates(listed)
         if self._suffices():
             broken = [each for each in self.look.looked if each.is_broken]
-            others = self._unlisted(broken)[: Policy.proposed]
+            others = self._unlisted(broken)[: ProposalPolicy.proposed]
             self.look.proposed = [(each.pair, PROMISED) for each in others]
         elif self.budget is not None and not is_certain:
             self._order_by_outputs()
@@ -285,7 +285,7 @@ class TraceSearch:
         best = farthest_pair(self.trace, lossy, seed=self.seed, runs=runs, rounds=3)
         self.look.proposed = []
         if key(best) not in self._listed:
-            self._compare_in_full(best, Policy.full_comparisons)
+            self._compare_in_full(best, ProposalPolicy.full_comparisons)
             self.look.proposed = [(best, promise)]
 
     def _affordable_pairs(self, share: float = 1.0) -> int:
@@ -370,10 +370,13 @@ class TraceSearch:
         others = self._unlisted(self._compared.values())
         others.sort(key=lambda each: each.rank(self.budget), reverse=True)
         found = self._repeated(others)
-        chosen = found[: Policy.proposed]
+        chosen = found[: ProposalPolicy.proposed]
         if not self._suffices():
             lossiest = sorted(found, key=lambda each: -self._best_rank(each).loss)
-            chosen = [*by_reason(found)[: Policy.full_comparisons - 1], *lossiest[:1]]
+            chosen = [
+                *by_reason(found)[: ProposalPolicy.full_comparisons - 1],
+                *lossiest[:1],
+            ]
         for number, each in enumerate(dict.fromkeys(chosen)):
             if number and not self._affordable_pairs():
                 break
@@ -412,7 +415,7 @@ class TraceSearch:
         if self._suffices():
             # The best pairs are equal for the game, unless they bypass the noise.
             repetitions, most = 1, 2
-            if best and best[0].kind == Policy.bypass:
+            if best and best[0].kind == ProposalPolicy.bypass:
                 most = 4
         repeated = list(dict.fromkeys([*by_reason(best), *best]))[: max(most, 1)]
         for k in range(repetitions):
@@ -442,7 +445,7 @@ class TraceSearch:
                 others[both] = each
         new = sorted(others.values(), key=self._best_rank, reverse=True)
         broken = [each for each in new if each.is_broken]
-        proposed = [(each.pair, PROMISED) for each in broken[: Policy.proposed]]
+        proposed = [(each.pair, PROMISED) for each in broken[: ProposalPolicy.proposed]]
         if not broken:
             notable = [each for each in new if each.trace.is_notable]
             plain = [each for each in new if not each.trace.is_notable]
@@ -451,7 +454,9 @@ class TraceSearch:
                 proposed.append((notable[0].pair, 4.0))
             most = max((each.trace.share for each in before), default=0.0)
             worse = [
-                each for each in plain if each.trace.share > Policy.min_gain * most
+                each
+                for each in plain
+                if each.trace.share > ProposalPolicy.min_gain * most
             ]
             if worse:
                 proposed.append((max(worse, key=lambda each: each.loss).pair, 1.0))

@@ -43,7 +43,7 @@ from auditdp.errors import (
     die_with_parent,
     raised_in,
 )
-from auditdp.files import Limits, without_middle
+from auditdp.files import FileLimits, without_middle
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
 
@@ -114,7 +114,7 @@ class Channel:
         self._lost = ""
 
     def ask(
-        self, what: str, *arguments: Any, max_bytes: int = Limits.array_bytes
+        self, what: str, *arguments: Any, max_bytes: int = FileLimits.array_bytes
     ) -> tuple[Any, list[Array]]:
         """Call a method of the other process; return plain data and arrays of numbers.
 
@@ -162,7 +162,9 @@ class Channel:
                 self._given_up.add(ticket)
                 raise
             try:
-                content = self._connection.recv_bytes(Limits.message_bytes + max_bytes)
+                content = self._connection.recv_bytes(
+                    FileLimits.message_bytes + max_bytes
+                )
             except (EOFError, ConnectionError):
                 raise
             except OSError:
@@ -195,10 +197,10 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
     # The line of JSON ends before the bytes of the arrays.
-    end = content.find(b"\n", 0, Limits.message_bytes)
+    end = content.find(b"\n", 0, FileLimits.message_bytes)
     if end < 0:
         end = len(content)
-        if end > Limits.message_bytes:
+        if end > FileLimits.message_bytes:
             raise ValueError("a line of more bytes than any answer has")
     line = _LINE.validate_json(content[:end])
     rest, arrays = memoryview(content)[end + 1 :], []

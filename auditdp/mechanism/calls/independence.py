@@ -47,8 +47,8 @@ FALSE_ALARM = 1e-6
 """Largest probability that a test here takes independent calls for dependent ones."""
 
 
-class Limits:
-    """Limits of the check of independence."""
+class CheckLimits:
+    """CheckLimits of the check of independence."""
 
     unseeded_share = 8
     """One call in this number tests independence if a finding is only statistical."""
@@ -110,19 +110,19 @@ def check_calls(
 def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
     """Return the largest number of runs of the tests, without those of ``alone``."""
     outputs = _test_size(budget, seeded=seeded, finding=finding)
-    return 2 * outputs + 1 if seeded else outputs + 2 * Limits.processes
+    return 2 * outputs + 1 if seeded else outputs + 2 * CheckLimits.processes
 
 
 def runs_in_processes(processes: int, *, seeded: bool) -> int:
     """Return the number of runs that test in ``processes`` whether answers are kept."""
-    return 2 * (processes if seeded else Limits.extra_processes * processes)
+    return 2 * (processes if seeded else CheckLimits.extra_processes * processes)
 
 
 def _test_size(budget: int, *, seeded: bool, finding: bool) -> int:
     """Return the number of outputs that are compared: an even share of the budget."""
     max_runs = min(budget // 50, 1_024)
     if finding and not seeded:
-        max_runs = min(budget // Limits.unseeded_share, 2_048)
+        max_runs = min(budget // CheckLimits.unseeded_share, 2_048)
     return max(max_runs // 2 * 2, 4)
 
 
@@ -133,7 +133,7 @@ def look(
     budget: int,
     *,
     finding: bool = True,
-    alone: int = Limits.processes,
+    alone: int = CheckLimits.processes,
 ) -> IndependenceTest:
     """Test whether calls on these one or two inputs are independent.
 
@@ -217,7 +217,7 @@ def _keeps_its_answers(
 
 def _patience(took: float) -> float:
     """Return the seconds that an untouched process has, given the time here."""
-    return Limits.seconds + 20.0 * took
+    return CheckLimits.seconds + 20.0 * took
 
 
 def _made_again(
@@ -276,7 +276,7 @@ def _of_processes(
     Returns:
         The dependence that they show, and whether any calls were made.
     """
-    processes = Limits.processes // len(inputs)
+    processes = CheckLimits.processes // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
     if processes * len(part) > max_runs:
         return "", False

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import ConfigurationError
-from auditdp.files import Limits
+from auditdp.files import FileLimits
 from auditdp.mechanism.calls.calling import Calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
@@ -55,7 +55,7 @@ class Recorder(Calls):
             like, packed = _packed(self.like), _packed(rows)
             # The rest of the result needs room, too: a finding without its outputs is
             # better than none.
-            size, most = len(like) + len(packed), Limits.result_bytes // 2
+            size, most = len(like) + len(packed), FileLimits.result_bytes // 2
         if size > most:
             return {"kept": 0, "why": f"{size:,} bytes are more than {most:,}"}
         form = self.form.recorded()

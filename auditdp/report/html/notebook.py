@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from auditdp.record.results import AuditResult, ClaimRecord
 from auditdp.report.html.pages import environment
-from auditdp.report.html.plots import COLOURS, TICKS, Size, interval_of, place
+from auditdp.report.html.plots import COLOURS, TICKS, PlotSize, interval_of, place
 from auditdp.report.numbers import MISSING, level, symbol
 from auditdp.report.plain_text import markdown, printable
 from auditdp.report.terminal import key_numbers
@@ -58,7 +58,7 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
     interval = interval_of(result)
     shade = COLOURS["soft"]
     ticks = [place(ratio) for ratio in TICKS.values()]
-    axes.set(xlim=(-4, Size.interval_width + 4), ylim=(-1, 1), yticks=[])
+    axes.set(xlim=(-4, PlotSize.interval_width + 4), ylim=(-1, 1), yticks=[])
     axes.set_xticks(ticks, list(TICKS))
     axes.axvline(place(1.0), color=COLOURS["ink"], linewidth=1.5)
     text = f"{result.verdict}: no bounds"

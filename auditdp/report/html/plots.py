@@ -54,7 +54,7 @@ Point = tuple[float, float]
 T = TypeVar("T")
 
 
-class Size:
+class PlotSize:
     """Sizes of plots, in pixels, and the number of their points."""
 
     width = 460
@@ -173,7 +173,7 @@ def power_of_ten(exponent: float) -> str:
     return "10" + str(whole).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def thin_evenly(items: list[T], most: int = Size.points) -> list[T]:
+def thin_evenly(items: list[T], most: int = PlotSize.points) -> list[T]:
     """Return at most ``most`` items, evenly spaced, with the first and the last."""
     if len(items) <= most:
         return items
@@ -190,7 +190,7 @@ class Interval:
     """An interval on the axis of multiples of the claim.
 
     Attributes:
-        start: Left end, 0 to ``Size.interval_width``.
+        start: Left end, 0 to ``PlotSize.interval_width``.
         end: Right end.
         mark: Place of the bound of the verdict.
         open: Whether nothing bounds the right end.
@@ -221,7 +221,7 @@ def interval_of(result: AuditResult) -> Interval | None:
     if not claimed or not 0 < claimed < math.inf or lower is None is upper:
         return None
     start = 0.0 if lower is None else place(lower / claimed)
-    end = float(Size.interval_width) if upper is None else place(upper / claimed)
+    end = float(PlotSize.interval_width) if upper is None else place(upper / claimed)
     mark = start
     proved = result.verdict is Verdict.CERTIFIED and upper is not None
     if proved or lower is None:
@@ -249,7 +249,7 @@ def place(ratio: float) -> float:
     decades = 1.0
     if math.isfinite(ratio):
         decades = math.log10(min(max(ratio, 0.1), 10.0))
-    return round(Size.interval_width * (decades + 1) / 2, 1)
+    return round(PlotSize.interval_width * (decades + 1) / 2, 1)
 
 
 def wealth(game: GameDetails) -> Markup | None:
@@ -262,7 +262,7 @@ def wealth(game: GameDetails) -> Markup | None:
     path = [(max(calls, first / 2), log / math.log(10)) for calls, log in spent]
     ended = "the threshold is not reached"
     with drawing():
-        figure, axes = new_axes(Size.width, Size.height)
+        figure, axes = new_axes(PlotSize.width, PlotSize.height)
         across, up = zip(*thin_evenly(path), strict=True)
         axes.plot(across, up, color=COLOURS["not-refuted"], linewidth=1.8)
         axes.set(xscale="log", xlabel="calls of the mechanism", ylabel="wealth")
@@ -299,7 +299,7 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
     if len(curve) < 2 or curve[0][0] == curve[-1][0]:
         return None
     with drawing():
-        figure, axes = new_axes(Size.width, Size.height, left=70)
+        figure, axes = new_axes(PlotSize.width, PlotSize.height, left=70)
         drawn = zip(*thin_evenly(curve), strict=True)
         axes.plot(
             *drawn, color=COLOURS["not-refuted"], linewidth=2.4, label="worst pair"
@@ -352,7 +352,7 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         centre = 1.0
     margin = estimation.margin
     with drawing():
-        figure, axes = new_axes(Size.width, 62 + 22 * len(rows), left=112)
+        figure, axes = new_axes(PlotSize.width, 62 + 22 * len(rows), left=112)
         if not ratios and margin is not None and 0 < margin < math.inf:
             shade = COLOURS["equivalent"]
             axes.axvspan(-margin, margin, color=shade, alpha=0.14, linewidth=0)
@@ -400,7 +400,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
         return None
     legend = 17 * len(series)
     with drawing():
-        figure, axes = new_axes(Size.width, 312 + legend, left=64, top=14 + legend)
+        figure, axes = new_axes(PlotSize.width, 312 + legend, left=64, top=14 + legend)
         for index, (name, inside) in enumerate(series):
             marker, colour = list(MARKERS.items())[index % len(MARKERS)]
             axes.plot(

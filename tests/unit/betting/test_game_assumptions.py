@@ -245,7 +245,7 @@ def test_the_outputs_of_such_a_finding_are_kept_and_give_the_same_bets_again():
 
 
 @pytest.mark.parametrize(
-    ("bound", "most"), [("MOST_BYTES", 64), ("Limits.result_bytes", 128)]
+    ("bound", "most"), [("MOST_BYTES", 64), ("FileLimits.result_bytes", 128)]
 )
 def test_too_many_outputs_are_not_kept_and_said_to_be(monkeypatch, bound, most):
     """Neither as they are, nor as a result has them, which needs half of its room for the rest."""

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from auditdp.evidence import counted_events
 from auditdp.evidence.counted_events import (
-    Limits,
+    RegionLimits,
     largest_losses,
     most_hits,
     nodes,
@@ -69,7 +69,7 @@ def test_the_most_hits_are_those_of_the_best_set():
 def test_of_too_many_outputs_the_rarest_are_given_away(monkeypatch):
     first, second = np.array([5, 3, 2]), np.array([6, 1, 3])
     exact = most_hits(first, second, 10)
-    monkeypatch.setattr(counted_events.Sizes, "outputs", 2)
+    monkeypatch.setattr(counted_events.CountLimits, "outputs", 2)
     assert (most_hits(first, second, 10) >= exact).all()
     assert most_hits(first, second, 10)[0] == 3
 
@@ -110,17 +110,17 @@ def test_bounds_are_the_largest_over_all_subsets(seed):
 
 
 def test_the_region_of_a_grid_of_angles_encloses_the_whole():
-    p, q = Limits(500, 1e-3)(np.array([40]), np.array([15]), 9)
+    p, q = RegionLimits(500, 1e-3)(np.array([40]), np.array([15]), 9)
     edge = region(40, 15, 500, 1e-3)
     for a, b in zip(*edge, strict=True):
         assert ((a <= p[0]) & (b >= q[0])).any()
 
 
 def test_rounded_limits_are_wider():
-    limits, rng = Limits(100_000, 1e-3), np.random.default_rng(1)
+    limits, rng = RegionLimits(100_000, 1e-3), np.random.default_rng(1)
     x, y = rng.integers(0, 100_001, (2, 50))
     (p, q), (wide_p, wide_q) = (
-        limits(x, y, counted_events.Sizes.coarse_grid),
+        limits(x, y, counted_events.CountLimits.coarse_grid),
         limits.rounded(x, y),
     )
     assert (p <= wide_p + 1e-15).all()
@@ -177,7 +177,7 @@ def test_two_limits_would_be_wider():
     """Against the quotient of two Clopper-Pearson limits, each with half the error, for an output of equal probability."""
     runs, x, error = 10_000, 400, 1e-3
     two = math.log(upper_limit(x, runs, error / 2) / lower_limit(x, runs, error / 2))
-    p, q = Limits(runs, error)(
-        np.array([x]), np.array([x]), counted_events.Sizes.fine_grid
+    p, q = RegionLimits(runs, error)(
+        np.array([x]), np.array([x]), counted_events.CountLimits.fine_grid
     )
     assert np.log(p / q).max() < 0.82 * two

@@ -46,7 +46,7 @@ def test_total_variation_is_the_largest_over_all_subsets(seed):
 def test_many_outputs_are_bounded_no_lower(monkeypatch):
     x, q = np.array([30, 50, 20]), np.array([0.3, 0.4, 0.3])
     exact = total_variation(x[None], q[None], 100, 0.01)
-    monkeypatch.setattr(counted_events.Sizes, "exact_outputs", 0)
+    monkeypatch.setattr(counted_events.CountLimits, "exact_outputs", 0)
     assert total_variation(x[None], q[None], 100, 0.01) >= exact
 
 

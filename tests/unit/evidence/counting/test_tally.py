@@ -13,7 +13,7 @@ def streams(purpose, number):
 
 
 def test_outputs_are_counted_on_each_input_over_batches(monkeypatch):
-    monkeypatch.setattr(module.Sizes, "batch", 7)
+    monkeypatch.setattr(module.CountLimits, "batch", 7)
     tally = Tally(
         Calls(lambda data, size, *, rng: np.full(size, data, np.int8)),
         ["a", 0, 1][1:],

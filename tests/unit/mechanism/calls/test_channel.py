@@ -95,7 +95,7 @@ def test_errors_of_the_harness_are_raised_here_and_others_by_name():
     ids=lambda sent: str(sent)[:40],
 )
 def test_what_is_no_answer_ends_the_conversation(sent, monkeypatch):
-    monkeypatch.setattr(channel_module.Limits, "message_bytes", 1_000)
+    monkeypatch.setattr(channel_module.FileLimits, "message_bytes", 1_000)
     here, there = Pipe()
     channel = Channel(here)
 

@@ -461,7 +461,7 @@ class Unsendable:
     ids=lambda data: getattr(data, "name", data),
 )
 def test_where_no_other_process_can_make_the_calls_that_is_assumed(data, monkeypatch):
-    monkeypatch.setattr("auditdp.mechanism.calls.independence.Limits.seconds", 0.2)
+    monkeypatch.setattr("auditdp.mechanism.calls.independence.CheckLimits.seconds", 0.2)
     here = os.getpid()
 
     def mechanism(given, rng):

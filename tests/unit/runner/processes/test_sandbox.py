@@ -165,7 +165,7 @@ def test_where_user_namespaces_are_refused_audits_of_a_file_share_its_namespaces
 def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(namespaces.Limits, "at_a_time", 2)
+    monkeypatch.setattr(namespaces.NamespaceLimits, "at_a_time", 2)
     memory = namespaces.SHARED_MEMORY
 
     def audited():
