@@ -145,7 +145,7 @@ def _factories(tree: ast.Module) -> Iterator[str]:
                 yield node.name
 
 
-class TraceLimits:
+class TraceCommandLimits:
     """Limits of ``auditdp trace``."""
 
     pairs = 30
@@ -160,13 +160,13 @@ def trace(
     pairs: Annotated[
         int,
         typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0),
-    ] = TraceLimits.pairs,
+    ] = TraceCommandLimits.pairs,
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)
     ] = 0,
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds that it may take.")
-    ] = TraceLimits.seconds,
+    ] = TraceCommandLimits.seconds,
     output: Annotated[
         AnswerFormat, typer.Option("--format", help="How to print it.")
     ] = AnswerFormat.text,
@@ -210,7 +210,7 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
     ]
     if found.lines:
         lines += [
-            *aligned([heads, *rows(found.lines)], TraceLimits.cell_characters),
+            *aligned([heads, *rows(found.lines)], TraceCommandLimits.cell_characters),
             "",
         ]
     for finding in found.findings:

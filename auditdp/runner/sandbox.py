@@ -196,7 +196,7 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     return found
 
 
-class Call(IntEnum):
+class LandlockCall(IntEnum):
     """Numbers of Landlock's system calls, the same on every processor."""
 
     CREATE_RULESET = 444
@@ -245,7 +245,9 @@ def abi() -> int:
     return max(
         0,
         int(
-            ctypes.CDLL(None).syscall(Call.CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+            ctypes.CDLL(None).syscall(
+                LandlockCall.CREATE_RULESET, None, ctypes.c_size_t(0), 1
+            )
         ),
     )
 
@@ -269,7 +271,7 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
         fields.append(0b11)
     packed = struct.pack(f"={len(fields)}Q", *fields)
     size = ctypes.c_size_t(len(packed))
-    ruleset = _checked(Call.CREATE_RULESET, packed, size, 0)
+    ruleset = _checked(LandlockCall.CREATE_RULESET, packed, size, 0)
     try:
         for path in writable:
             try:
@@ -280,11 +282,11 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
                 is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
                 allowed = rights if is_folder else rights & Right.OF_FILES
                 rule = struct.pack("=Qi", allowed, place)
-                _checked(Call.ADD_RULE, ruleset, 1, rule, 0)
+                _checked(LandlockCall.ADD_RULE, ruleset, 1, rule, 0)
             finally:
                 os.close(place)
         no_new_privileges()
-        _checked(Call.RESTRICT_SELF, ruleset, 0)
+        _checked(LandlockCall.RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 

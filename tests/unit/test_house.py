@@ -77,10 +77,10 @@ def measured():
 
 
 LIMITS = {
-    "files": 268,
-    "tokens": 400_000,
-    "numeric constants": 430,
-    "constants in tuples": 90,
+    "files": 280,
+    "tokens": 396_000,
+    "numeric constants": 205,
+    "constants in tuples": 0,
 }
 
 
@@ -90,12 +90,12 @@ def test_the_harness_does_not_grow_unnoticed(measured, figure):
 
 
 def test_a_line_has_few_tokens_and_hard_code_has_comments(measured):
-    assert measured["tokens"] / measured["lines"] <= 5.7
-    assert 1_000 * measured["comments"] / measured["lines"] >= 5
+    assert measured["tokens"] / measured["lines"] <= 5.6
+    assert 1_000 * measured["comments"] / measured["lines"] >= 18
 
 
 def test_docstrings_begin_with_a_subject_and_name_their_quantities(measured):
-    assert measured["unclear docstrings"] / measured["docstrings"] <= 0.15
+    assert measured["unclear docstrings"] / measured["docstrings"] <= 0.03
 
 
 def test_a_file_name_occurs_once():
