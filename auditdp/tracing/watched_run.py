@@ -413,8 +413,9 @@ def _queues(
 ) -> dict[Key, deque[Item | None]]:
     """Return the recorded items of each line, in the order of the replay."""
     queues: dict[Key, deque[Item | None]] = defaultdict(deque)
-    for item in items:
-        queues[key(item)].append(item)
+    # The line of the last item comes first when surplus items are reported.
+    for item in reversed(items):
+        queues[key(item)].appendleft(item)
     for name, numbers in (aligned or {}).items():
         queues[name] = deque(None if n is None else items[n] for n in numbers)
     return dict(queues)
