@@ -108,7 +108,10 @@ def gaussian(rng: Rng) -> Known:
     own: list[Accountant] = (
         [curve]
         if count > 1
-        else [curve, *(ClassicGaussian(sigma, sensitivity, e) for e in (0, 1))]
+        else [
+            curve,
+            *(ClassicGaussian(sigma, sensitivity, 1, e) for e in (False, True)),
+        ]
     )
     return Known(
         curve.describes,
