@@ -156,19 +156,22 @@ class ReplayedRatio:
 
         Returns:
             The pair with the largest expected growth, or None if no law of the first
-            pair can be read. With a run budget, the first pair with a short game.
+            two pairs can be read. With a run budget, the first pair with a short game.
         """
         self._best = None
         ways = self.ways
         fits: list[tuple[float, Pair, FittedRatio]] = []
+        unread = 0
         for pair in pairs:
             for way in ways:
                 fitted = self._read(pair, form, (way,))
                 if fitted is not None:
                     break
             if fitted is None:
-                if not fits:
-                    return None
+                unread += 1
+                # Ways that fail on two pairs fail on most others, and cost runs.
+                if unread == 2 and not fits:
+                    break
                 continue
             # Other pairs are read in the way that applies to the first one.
             ways = (way,)
@@ -178,6 +181,8 @@ class ReplayedRatio:
             is_cheap = self.budget is None and fitted[1] is not None
             if not is_cheap and _ends_soon(growth):
                 break
+        if not fits:
+            return None
         # If no law lets the wealth grow, the first pair stays the best guess.
         _, best, _ = max(fits, key=lambda each: max(each[0], 0.0))
         for _, pair, fitted in fits:
