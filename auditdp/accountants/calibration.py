@@ -95,7 +95,8 @@ def solve(
         else:
             misses = middle
     proves = proof(meets)
-    assert proves is not None  # accountants are functions of their parameters
+    # Accountants are functions of their parameters.
+    assert proves is not None
     return Solution(_decimal(sign * meets), proves)
 
 

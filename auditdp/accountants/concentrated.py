@@ -132,7 +132,8 @@ class ZCDP(Analysis):
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε) of a nearly optimal order."""
-        less = arb(math.exp(self._log_order(epsilon)))  # α − 1
+        # The variable is α − 1.
+        less = arb(math.exp(self._log_order(epsilon)))
         exponent = (
             less * ((less + 1) * arb(self.rho) - arb(epsilon))
             + less * less.log()
@@ -142,7 +143,8 @@ class ZCDP(Analysis):
 
     def _log_order(self, epsilon: float) -> float:
         """ln(α − 1) of the best order α, to double precision, between -700 and 700."""
-        largest = 700.0  # Doubles overflow beyond e^709.
+        # Doubles overflow beyond e^709.
+        largest = 700.0
 
         def falling(u: float) -> float:
             return (

@@ -59,7 +59,8 @@ def upper_tail(z: Floats) -> Enclosed:
     node = np.rint(inside * NODES_PER_DEVIATION).astype(np.int64)
     c = node / NODES_PER_DEVIATION
     h = inside - c
-    previous, coefficient = np.zeros_like(h), np.ones_like(h)  # a_{n−1} and a_n
+    # a_{n−1} and a_n.
+    previous, coefficient = np.zeros_like(h), np.ones_like(h)
     power, total = h.copy(), h.copy()
     for n in range(1, 10):
         previous, coefficient = coefficient, (-c * coefficient - previous) / n

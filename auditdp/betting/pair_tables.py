@@ -67,7 +67,8 @@ class PairTable:
         Returns:
             Shape (forecasters, anchors), or (forecasters,) for one anchor.
         """
-        assert self.recent is not None  # a batch has been played
+        # A batch has been played.
+        assert self.recent is not None
         return np.asarray(self.recent[:, anchors].max(axis=-1))
 
     @property

@@ -184,7 +184,8 @@ class _Region:
     def __init__(
         self, counts: Counts, curve: Curve, level: float, threshold: float
     ) -> None:
-        from scipy.stats import binom  # slow to load: only where it is needed
+        # This import is slow, so it is made when it is needed.
+        from scipy.stats import binom
 
         self.counts, self.curve, self.level = counts, curve, level
         at = counts.second, counts.n_second, GAMMA / 2

@@ -137,7 +137,8 @@ def one_run_p_value(
     q = float(expit(epsilon))
     if delta == 0:
         return float(bdtrc(correct - 1, guesses, q))
-    from scipy.stats import binom  # slow to load: only where it is needed
+    # This import is slow, so it is made when it is needed.
+    from scipy.stats import binom
 
     # Points of the hull, in logarithms, since tails of many guesses underflow.
     logs = binom.logpmf(np.arange(guesses + 1), guesses, q)

@@ -183,7 +183,8 @@ def _power(canaries: int, least: float) -> float:
 
 def _moments(residuals: Floats) -> Floats:
     """Return the p-value of third and fourth moments together, of each row."""
-    from scipy.stats import normaltest  # slow to load: only where it is needed
+    # This import is slow, so it is made when it is needed.
+    from scipy.stats import normaltest
 
     return np.asarray(normaltest(residuals, axis=1).pvalue)
 

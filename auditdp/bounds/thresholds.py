@@ -173,7 +173,8 @@ def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
     Returns:
         One number for each size, size + 1 if no V reaches the statistic.
     """
-    low, high = np.zeros_like(sizes), sizes + 1  # V = 0 never reaches it
+    # The value v = 0 never reaches the quantile.
+    low, high = np.zeros_like(sizes), sizes + 1
     while np.any(high - low > 1):
         middle = (low + high) // 2
         reached = _divergence(middle, sizes, q) >= statistic
@@ -183,7 +184,8 @@ def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
 
 def _crossing(sizes: Integers, boundary: Integers, q: float) -> float:
     """Return the probability that the walk of right guesses reaches the boundary."""
-    from scipy.stats import binom  # slow to load: only where it is needed
+    # This import is slow, so it is made when it is needed.
+    from scipy.stats import binom
 
     # Invariant: law[k] is P(V = offset + k, and V was below the boundary so far).
     law = np.ones(1)

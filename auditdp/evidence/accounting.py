@@ -33,7 +33,8 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     They are about the described class; the mechanism may be better than its worst
     member.
     """
-    del alpha  # nothing is drawn
+    # The computation draws nothing.
+    del alpha
     if not request.accountants or request.control:
         return None
     about = request.about

@@ -128,7 +128,8 @@ def radius(error: float) -> float:
     >>> round(radius(0.05), 3)
     2.057
     """
-    from scipy.optimize import brentq  # slow to load: only where it is needed
+    # This import is slow, so it is made when it is needed.
+    from scipy.optimize import brentq
 
     if error >= 0.75:
         return 0.0
@@ -542,7 +543,8 @@ def different(rows: Array) -> tuple[Array, Counts]:
     )
     same = rows[first][which]
     equal = (rows == same) | ((rows != rows) & (same != same))
-    if not equal.all():  # different rows with one fingerprint
+    # Different rows with one fingerprint.
+    if not equal.all():
         keys = np.array([_key(row) for row in rows])
         _, first, times = np.unique(keys, return_index=True, return_counts=True)
     return rows[first], times

@@ -105,7 +105,8 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
         request.privacy,
         request.adjacency,
         alpha=alpha,
-        calls=request.calls // 4,  # a quarter of the audit's calls, before its game
+        # A quarter of the audit's calls, before its game.
+        calls=request.calls // 4,
         streams=request.streams,
         play=request.game.play,
         law=request.able.law_of_output if by_law else None,

@@ -107,7 +107,8 @@ class Sample:
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """Test the estimates of every class of inputs."""
-    assert isinstance(request.claim, Promise)  # no other claim has such evidence
+    # No other claim has such evidence.
+    assert isinstance(request.claim, Promise)
     return estimation_evidence(
         request.adapted,
         request.claim,
@@ -329,7 +330,8 @@ def _assumptions(
     """Return the assumptions of a verdict."""
     found = ["calls are independent"]
     if isinstance(promise, VarianceAtMost) and refuted:
-        return found  # nothing else, whatever is declared
+        # Nothing else, whatever is declared.
+        return found
     if promise.kurtosis is not None:
         return [
             *found,

@@ -61,7 +61,8 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Compare stated laws, of the listed pairs alone unless the audit is exhaustive."""
-    del alpha  # nothing is drawn
+    # The computation draws nothing.
+    del alpha
     mechanism, adjacency = request.mechanism, request.adjacency
     if not has_exact_law(mechanism, adjacency, refuting=request.control):
         return None
@@ -283,7 +284,8 @@ class _LawComparison:
             return _envelope_counterexample(
                 self.envelope, self.index, self.worst, self.pair, self.claim
             )
-        assert self.stated is not None  # its law gave the loss
+        # The stated law gave the loss.
+        assert self.stated is not None
         pair = self.pair
         if self.compared.searchable:
             pair = _smallest(
@@ -531,7 +533,8 @@ def _show(p: arb) -> str:
 def _factor(loss: PairLoss) -> str:
     if loss.lower == math.inf:
         return "it is possible on one of them only"
-    if loss.lower >= 700:  # e^709 is the largest double
+    # The largest double is about e^709.
+    if loss.lower >= 700:
         return f"a factor of more than 1e304 = e^{loss}"
     if loss.upper == math.inf:
         return f"a factor of {outwards(math.exp(loss.lower), up=False)} at least"

@@ -151,7 +151,8 @@ def _search(
         return max(size(stated.loss_of(pair))[:2])
 
     def departs(pair: Pair) -> float:
-        assert noise is not None  # it is called only with a model
+        # It is called only with a model.
+        assert noise is not None
         check(pair)
         return noise.size(pair)
 
@@ -274,7 +275,8 @@ def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> lis
     def loss(pair: Pair) -> float:
         return stated.loss_of(pair).lower
 
-    with suppress(AuditError):  # no law is stated for any
+    # No pair has a stated law.
+    with suppress(AuditError):
         found = maximise(adjacency.strategy(), loss, examples=40, seed=seed)
         candidates += [pair for _, pair in found]
     return _distinct(stated, candidates)

@@ -177,7 +177,8 @@ def _evidence(
     guessed = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     counterexample, verb = None, "does not refute"
     if bound.refuted:
-        assert bound.p_value is not None  # a claim was given
+        # The caller gave a claim.
+        assert bound.p_value is not None
         verb = "refutes"
         explanation = (
             f"{guessed}; where the claim is true, guesses are right so often with probability at most "

@@ -81,7 +81,8 @@ class Possible:
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
-        assert able.possible is not None  # else it is not played
+        # A mechanism without a law is not played by this forecaster.
+        assert able.possible is not None
         of_mechanism, name = able.possible, f"{able.name}.possible"
 
         def possible(outputs: Array) -> list[Array]:

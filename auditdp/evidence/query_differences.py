@@ -254,13 +254,15 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     able = request.able
     try:
         order, norm, sensitivity = able.norm.order, able.norm.name, able.sensitivity
-    except AuditError:  # the declaration is no sensitivity of a value
+    except AuditError:
+        # The declaration is no sensitivity of a value.
         return None
     trace = Trace(request.adapted)
     seed = int(request.streams("sensitivity", 0).integers(2**32))
     largest: tuple[float, Pair] | None = None
     pairs, refuted = 0, None
-    max_pairs = int(ASIDE * allowance().left) // 2  # two runs each
+    # Each pair takes two runs.
+    max_pairs = int(ASIDE * allowance().left) // 2
     with trace, allowing(share=ASIDE):
         for pair in islice(_pairs(request, seed), max_pairs):
             rng, claim = np.random.default_rng(seed), request.privacy

@@ -128,13 +128,15 @@ class EvidenceRequest:
     @property
     def adjacency(self) -> Adjacency:
         """The adjacency, for evidence about pairs."""
-        assert self.neighbours is not None  # such evidence is requested for pairs only
+        # Such evidence is requested for pairs only.
+        assert self.neighbours is not None
         return self.neighbours
 
     @property
     def privacy(self) -> Claim:
         """The claim, for evidence about privacy."""
-        assert not isinstance(self.claim, Promise)  # promises have their own evidence
+        # Promises have their own evidence.
+        assert not isinstance(self.claim, Promise)
         return self.claim
 
     def generated(self, examples: int) -> int:

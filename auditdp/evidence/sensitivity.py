@@ -60,7 +60,8 @@ MAX_ENUMERATED = 5_000
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Compare queries, of the listed pairs alone unless the audit is exhaustive."""
-    del alpha  # nothing is drawn that a verdict rests on
+    # Nothing is drawn that a verdict rests on.
+    del alpha
     able = request.able
     if able.is_calibrated:
         return sensitivity_evidence(
@@ -155,7 +156,8 @@ def _search(
         return -math.inf if latest is None else latest.norm
 
     # The search asks for the score of a pair first, which computes the difference.
-    def violates(_: Pair) -> bool:  # called right after the norm of the same pair
+    # Called right after the norm of the same pair.
+    def violates(_: Pair) -> bool:
         if latest is None or not comparison.refutes(latest):
             return False
         violations.append(latest)
@@ -193,7 +195,8 @@ def _evidence(
 ) -> Evidence:
     largest, norm = comparison.largest, comparison.norm
     sensitivity = comparison.sensitivity
-    assert largest is not None  # checked by the caller
+    # The caller checks that a difference was found.
+    assert largest is not None
     scope = _scope(comparison, listed, complete=complete)
     assumptions = [
         "the noise is added to this query and scaled to this sensitivity",

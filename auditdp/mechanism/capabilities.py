@@ -207,7 +207,8 @@ class Capabilities:
             )
         try:
             signature = inspect.signature(method)
-        except (TypeError, ValueError):  # a builtin without a signature
+        except (TypeError, ValueError):
+            # A builtin without a signature.
             return method
         try:
             # A method of other arguments is found here, and not in the middle of a

@@ -231,7 +231,8 @@ def name_of(mechanism: Any) -> str:
     if isinstance(name, str):
         return name
     if isinstance(mechanism, functools.partial):
-        longest = 20  # characters of an argument
+        # This is the number of characters of an argument.
+        longest = 20
         bound = [brief(value, longest) for value in mechanism.args]
         for name, value in mechanism.keywords.items():
             bound.append(f"{name}={brief(value, longest)}")

@@ -76,7 +76,8 @@ def above(value: arb) -> float:
 def below(value: arb) -> float:
     """Return a double that is at most everything in the ball."""
     with precision():
-        return -above(-value) + 0.0  # not -0.0
+        # The sum turns -0.0 into 0.0.
+        return -above(-value) + 0.0
 
 
 def as_written(value: float) -> Fraction:

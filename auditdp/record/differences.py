@@ -172,7 +172,8 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
         text = f"it declares {entry.expect!r} in the baseline, {now.expect!r} now"
         yield Kind.CHANGED, text
     if not now.claim or not entry.claim or entry.same(now):
-        return  # a skipped audit states no claim
+        # A skipped audit states no claim.
+        return
     # The digests differ and the texts do not, so no text can show the change.
     if entry.adjacency == now.adjacency and not entry.same_neighbours(now):
         yield (

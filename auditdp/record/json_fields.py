@@ -25,7 +25,8 @@ def _plain(value: Any) -> Any:
         return json_number(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # scalars and arrays of NumPy
+    # Scalars and arrays of NumPy.
+    if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

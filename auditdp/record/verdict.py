@@ -63,7 +63,8 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
     about_claim = of_claim(evidence)
     refuted = _with_verdict(evidence, Verdict.MISCALIBRATED)
     if not refuted:
-        assert about_claim is not None  # there is some evidence
+        # There is evidence about the claim.
+        assert about_claim is not None
         return about_claim
     calibration = refuted[0]
     # An audit may ask for evidence of sensitivity alone.

@@ -459,7 +459,8 @@ def at_most(result: AuditResult) -> str:
     if share is None or not 0 <= share <= 1 + 1e-5:
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * claimed:
-        return ""  # other evidence certifies that the output loses more
+        # Other evidence certifies that the output loses more.
+        return ""
     most = f"{bound(share, up=True)} of the claim"
     # A share of a claim with δ is not a level of ε.
     if claimed and result.claim is not None and not result.claim.delta:

@@ -151,7 +151,8 @@ def shell(command: str) -> str:
         if word not in _OPTIONS:
             names.append(word)
         elif _OPTIONS[word]:
-            next(rest, "")  # its value
+            # The next word is the value of the option.
+            next(rest, "")
     # A recorded command has the id of one audit.
     if not start or len(names) != 1 or names[0][:1] in ("", "-"):
         return ""

@@ -285,7 +285,8 @@ def rare_leaks(result: AuditResult) -> list[str]:
             phrases = [
                 f"{phrase} once in {math.floor(1 / share):,} calls"
                 for phrase, share in ((leak, tail), (only, alone))
-                if share <= 0.5  # more frequent outputs are not rare
+                # More frequent outputs are not rare.
+                if share <= 0.5
             ]
             return phrases or ["no leak that only rare outputs show"]
     return []

@@ -272,7 +272,8 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
     result = None
-    if call.is_of_one:  # rounded to whole numbers, and not to digits
+    # Rounded to whole numbers, and not to digits.
+    if call.is_of_one:
         result = rounded(noise, call.of(noise.value))
     if result is None:
         return call.of(noise.settle("is rounded"))

@@ -70,7 +70,8 @@ class WatchedDraw:
 
     def earlier(self, index: Any) -> list[int]:
         """Return the numbers of the releases that some entries went into."""
-        if not self.used:  # the usual case, which needs no list of the entries
+        # The usual case, which needs no list of the entries.
+        if not self.used:
             return []
         entries = np.ravel(index).tolist()
         return sorted({self.used[k] for k in entries if k in self.used})

@@ -26,7 +26,8 @@ def memory(tensor: Any) -> int:
             return 0
         try:
             return int(tensor.untyped_storage().data_ptr())
-        except (RuntimeError, NotImplementedError):  # of transforms of ``torch.func``
+        except (RuntimeError, NotImplementedError):
+            # These are tensors of transforms of ``torch.func``.
             return 0
 
 
@@ -35,7 +36,8 @@ def is_alone(tensor: Any) -> bool:
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
         uses = int(torch._C._storage_Use_Count(tensor.untyped_storage()._cdata))
-    return uses <= 2  # the tensor's own reference, and that of this call
+    # The tensor's own reference, and that of this call.
+    return uses <= 2
 
 
 def _laid_as(tensor: Any) -> Any:
@@ -98,7 +100,8 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
         content = opened(content)
         address, lay = memory(target), _laid_as(target)
         if address in run.filled:
-            noise_in(run, target)  # which ends it if its numbers were changed
+            # This ends the recorded noise if its entries were changed.
+            noise_in(run, target)
         flat, before = run.filled.pop(address, (None, None))
         if flat is None:
             flat = torch.empty(0, dtype=target.dtype, device=target.device)

@@ -231,7 +231,8 @@ def _is_close(moved: Any, shift: Any, law: NoiseLaw) -> bool:
     tolerance = ROUNDING * np.max(np.abs(law.scale))
     try:
         return all_of(np.abs(moved - shift) <= tolerance)
-    except ValueError:  # the shapes do not fit
+    except ValueError:
+        # The shapes do not fit to each other.
         return False
 
 

@@ -165,7 +165,8 @@ def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
     draw, size = noise.terms[0].draw, size_of(drawn)
     if draw.law.family == "Gaussian":
         scales = np.sqrt(np.bincount(of.rows, np.square(of.numbers), size))
-    else:  # each is of one draw, and its sign may count
+    else:
+        # Each entry has one draw, and the sign of its factor may matter.
         scales = np.bincount(of.rows, of.numbers, size)
     scale = scales[places]
     if scale.size and np.all(scale == scale.flat[0]):

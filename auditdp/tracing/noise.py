@@ -163,7 +163,8 @@ class Noise(Form):
         if offset is not None and shape:
             offset = change(np.broadcast_to(offset, shape))
         value = self.value
-        if not hasattr(value, "reshape"):  # a number of Python
+        # The value is a number of Python.
+        if not hasattr(value, "reshape"):
             value = np.asarray(value)
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
@@ -229,13 +230,15 @@ class Noise(Form):
             held: Whether the release is left to the first use of the form.
         """
         form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
-        if not form.terms:  # all noise has cancelled
+        # All noise has cancelled.
+        if not form.terms:
             return plain
         if offset is None:
             return form
         form.site = self.site or here()
         if form.site in self.run.traced.constants:
-            return form  # the value is the same on both inputs, and part of the noise
+            # The value is the same on both inputs, and part of the noise.
+            return form
         law, groups = form.law_and_groups()
         # Noise such as one geometric draw is a part of noise that is still to come.
         if law.known is None:
@@ -333,7 +336,8 @@ class Noise(Form):
     # -- functions of libraries --------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # libraries look for these in types of their own
+        # Libraries look for these in types of their own.
+        if name.startswith("_"):
             raise AttributeError(name)
         if name in DESCRIBING:
             return getattr(self._now, name)
@@ -374,7 +378,8 @@ class Noise(Form):
         if method == "__call__" and set(keywords) <= {"out"}:
             result = apply(name, function, inputs, {})
             return _into(keywords.get("out"), result)
-        if (name, method) == ("add", "reduce"):  # as ``numpy.sum`` calls it
+        # As ``numpy.sum`` calls it.
+        if (name, method) == ("add", "reduce"):
             return apply("sum", compute, inputs, keywords)
         return plainly(compute, inputs, keywords, name)
 
@@ -485,7 +490,8 @@ def _into(out: Any, result: Any) -> Any:
         return target.become(result)
     if isinstance(result, Noise) and result.site in result.run.traced.constants:
         target[...] = result.value
-        return result  # as ``x += noise`` makes noise of an array x
+        # As ``x += noise`` makes noise of an array x.
+        return result
     target[...] = plain(result, WRITTEN)
     return target
 
@@ -516,12 +522,14 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
     sides = [opened(first), opened(second)]
     noisy = [side for side in sides if type(side) is Noise]
     values = [value_of(side) for side in sides]
-    if np.ndarray in map(type, values):  # which also takes lists of numbers
+    # numpy also takes lists of numbers.
+    if np.ndarray in map(type, values):
         values = [np.asarray(v) if type(v) in (list, tuple) else v for v in values]
     if not all(map(is_numeric, values)):
         return compute(*plain(sides, "is combined with what is no number"))
     if sign > 0 and type(first) is int and first == 0 and called_by_builtin():
-        return second  # ``sum`` begins with 0
+        # ``sum`` begins with 0.
+        return second
 
     # The result is that of the plain code, bit for bit; draws and offset are beside it.
     total = compute(*values)

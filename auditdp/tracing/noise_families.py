@@ -80,7 +80,8 @@ class Family:
         self, values: Any, location: Any, scale: Any, parameter: Any
     ) -> Any:
         """Return the log densities or probabilities of scaled and moved draws."""
-        assert self.log_density is not None  # callers check that the family has one
+        # Callers check that the family has one.
+        assert self.log_density is not None
         logs = np.asarray(self.log_density((values - location) / scale, parameter))
         return logs if self.is_whole else logs - np.log(np.abs(scale))
 

@@ -43,7 +43,8 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
         if pair.second.parted:
             return _last_common_line(trace, pair)
         return _first_holding_line(trace, pair)
-    except Exception:  # of the code that runs, or of outputs that are no numbers
+    except Exception:
+        # The trace understood no noise of the running code.
         return NOWHERE
 
 
@@ -124,7 +125,8 @@ def _holding_lines(
                 if isinstance(each, list | tuple | Mapping):
                     containers[id(each)] = each
             held = fresh
-        with suppress(Exception):  # of objects that are not made in full
+        # An object may be incomplete, which raises any error.
+        with suppress(Exception):
             pairs = zip(budget, _numbers(held), strict=False)
             counts = Counter(number for _, number in pairs if number in numbers)
             if counts:

@@ -170,5 +170,6 @@ def output_key(output: Any) -> bytes:
         return str(output).encode()
     try:
         return np.array(list(leaves(output)), float).tobytes() + form_key(output)
-    except Exception:  # a type that no output of an audit may have
+    except Exception:
+        # A type that no output of an audit may have.
         return repr(output).encode()

@@ -81,7 +81,8 @@ def occurs(result: Any, output: Any) -> bool:
     """Return True if all numbers of a result are among those of an output."""
     try:
         numbers = set(leaves(output))
-    except MechanismError:  # a type that no output of an audit may have
+    except MechanismError:
+        # A type that no output of an audit may have.
         return False
     results = np.ravel(np.real(result)).tolist()
     return all(float(number) in numbers for number in results)
@@ -99,7 +100,8 @@ def same_form(first: Any, second: Any) -> bool:
         if kind(first) != kind(second):
             return False
         return len(list(leaves(first))) == len(list(leaves(second)))
-    except Exception:  # a type that no output of an audit may have
+    except Exception:
+        # A type that no output of an audit may have.
         return False
 
 
@@ -118,7 +120,8 @@ def where_differ(first: Any, second: Any) -> str | None:
         return f"{brief(first)} and {brief(second)}"
     try:
         place = difference(first, second)
-    except Exception:  # whatever the objects of a user raise
+    except Exception:
+        # Whatever the objects of a user raise.
         return None if first is second else "output"
     if place is not None:
         return f"output{place} ({_contrast(*_parts_at(first, second, place))})"
@@ -128,7 +131,8 @@ def where_differ(first: Any, second: Any) -> str | None:
             return f"the order of keys ({brief(keys[0])} and {brief(keys[1])})"
     try:
         is_same = first is second or form_key(first) == form_key(second)
-    except Exception:  # a type that no output of an audit may have
+    except Exception:
+        # A type that no output of an audit may have.
         return None
     return None if is_same else "a type, or the sign of a zero"
 

@@ -164,7 +164,8 @@ class Caller:
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
-            except ValueError:  # not bound yet
+            except ValueError:
+                # The variable of the cell has no value yet.
                 continue
             self.cells.append(cell)
             if callable(value):

@@ -165,7 +165,8 @@ class Experiments:
         runs = [self._pair.first, *(first for first, _ in self._other_runs)]
         try:
             outputs = [np.array(list(leaves(run.output)), float) for run in runs]
-        except Exception:  # an exception, or a type that no output of an audit may have
+        except Exception:
+            # An exception, or a type that no output of an audit may have.
             return False
         if not pairs or len({len(output) for output in outputs}) > 1:
             return False
@@ -538,7 +539,8 @@ def _form(output: Any) -> str:
         return str(output)
     try:
         return f"{kind(output)} {sum(1 for _ in leaves(output))}"
-    except Exception:  # a type that no output of an audit may have
+    except Exception:
+        # A type that no output of an audit may have.
         return type(output).__name__
 
 
@@ -546,7 +548,8 @@ def _is_identical(first: Any, second: Any) -> bool:
     """Return True if two outputs are equal in everything that can be stored of them."""
     try:
         return _stored(first) == _stored(second)
-    except Exception:  # such as a function or a generator, whose content is unknown
+    except Exception:
+        # An example is a function or a generator, whose content is unknown.
         return False
 
 

@@ -243,7 +243,8 @@ def _viewed(
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     result = function(*arguments, **keywords)
-    if name == "numpy":  # an array that shares the memory of the tensor
+    # An array that shares the memory of the tensor.
+    if name == "numpy":
         return noise.copied(result)
     parts = result
     if not isinstance(result, list | tuple):

@@ -125,7 +125,8 @@ def cautious(ones: Floats, zeros: Floats) -> Floats:
     centre = (ones - zeros) / total
     square = 1.0 / total
     width = np.sqrt(square * (1 - centre**2 + square))
-    lean = np.maximum(np.abs(centre) - width, 0.0) / (1 + square)  # 2p - 1
+    # This is 2p - 1 for the probability p of the first input.
+    lean = np.maximum(np.abs(centre) - width, 0.0) / (1 + square)
     return np.asarray(np.sign(centre) * np.log((1 + lean) / (1 - lean)))
 
 

@@ -97,7 +97,8 @@ class LikelihoodRatio:
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         sides = pair.data, pair.neighbour
         if isinstance(able.mechanism, MechanismElsewhere):
-            assert able.form is not None  # outputs were looked at
+            # The representation of outputs was fixed before.
+            assert able.form is not None
             law = able.mechanism.law(able.form, pair)
             bound._log_probs, bound._unlisted, stated = law
             bound.stated = Law(*stated) if stated else None
@@ -111,7 +112,8 @@ class LikelihoodRatio:
 
             bound._log_probs = log_probs
             return bound
-        assert able.law_of_output is not None  # else it is not played
+        # A mechanism without a law is not played by this forecaster.
+        assert able.law_of_output is not None
         with inputs.lent(f"{able.name}.distribution", *sides) as lent:
             laws = [able.law_of_output(x) for x in lent]
         bound._log_probs = lambda outputs: [
@@ -166,7 +168,8 @@ class Scored:
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair: it views the scores alone."""
         inputs, able = Inputs(), capabilities(mechanism)
-        assert able.score is not None  # else it is not played
+        # A mechanism without a law is not played by this forecaster.
+        assert able.score is not None
         scored = able.score
 
         def score(outputs: Array) -> Array:

@@ -114,7 +114,8 @@ class ReplayedRatio:
     """
 
     name = "replayed ratio"
-    share = 16.0  # with 4 and with 64, refutations take 2 % more calls in 22 games
+    # With 4 and with 64, refutations take 2 % more calls in 22 games.
+    share = 16.0
     calibrated = is_read = True
     stated: Law | None = None
     _fitted: Ratio | None = None
@@ -271,7 +272,8 @@ class ReplayedRatio:
         if law is not None:
             return law
         if self._best is not None and self.budget is not None:
-            return None  # The runs are for the game on the chosen pair.
+            # The runs are for the game on the chosen pair.
+            return None
         with self.trace:
             return _attempted(lambda: self._first(pair, form, ways))
 
@@ -402,7 +404,8 @@ class ReplayedRatio:
 
     def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
         """Fit two normal laws, or a threshold, by more runs if the game is long."""
-        assert self.budget is not None  # A fit by calls of the game is cheaper else.
+        # Without a run budget, a fit by calls of the game is cheaper.
+        assert self.budget is not None
         first = self.compare(pair, 0)
         bypasses = first.differ is not None or bool(first.second.parted)
         best: FittedRatio | None = None
@@ -429,7 +432,8 @@ class ReplayedRatio:
             fitted = [each for each in found if each is not None]
             best = max(fitted, key=lambda each: self._growth(each[1]), default=None)
             if len(found) > 1 and best is not None and best is found[1]:
-                break  # More runs do not find a better threshold.
+                # More runs do not find a better threshold.
+                break
         return best
 
     def _is_worth(self, runs: int, made: int, best: FittedRatio | None) -> bool:

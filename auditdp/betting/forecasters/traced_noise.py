@@ -200,7 +200,8 @@ def _fitting_columns(
 ) -> NDArray[np.intp] | None:
     """Return the first one or two columns that a target is a multiple or sum of."""
     firsts = [np.zeros(0, np.intp)]
-    if len(target) >= 6:  # Four runs more than two columns need confirm them.
+    # Two columns need this number of runs, and four more confirm them.
+    if len(target) >= 6:
         firsts += [np.array([k]) for k in range(moves.shape[1])]
     for first in firsts:
         rest, left = moves, target

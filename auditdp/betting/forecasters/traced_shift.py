@@ -100,7 +100,8 @@ def _fits(law: Laws, noise: Floats) -> bool:
         expected = np.cumsum(np.exp(law.log_densities(grid)[0]))
         observed = np.searchsorted(values, grid, side="right") / count
     else:
-        assert law.family.distribution is not None  # Fitted families have one.
+        # Fitted families have one.
+        assert law.family.distribution is not None
         expected = law.family.distribution((values - location) / scale, parameter)
         observed = (np.arange(count) + 0.5) / count
     # The distance of 7 % of samples from their own law is larger.

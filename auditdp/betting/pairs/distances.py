@@ -188,7 +188,8 @@ def output_distance(
             outputs.append(np.array(rows))
         compared.append(np.array(outputs[:2]))
         ones, zeros = np.stack(outputs[:runs], axis=1)
-    except Exception:  # The code raises, or outputs are not rows of numbers.
+    except Exception:
+        # The code raises, or outputs are not rows of numbers.
         return 0.0
     if not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
         return 0.0
@@ -246,7 +247,8 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
 def _numbers(output: Any) -> Floats:
     try:
         return np.array([float(x) for x in leaves(output)])
-    except Exception:  # The output has parts that are not numbers.
+    except Exception:
+        # The output has parts that are not numbers.
         return np.zeros(0)
 
 

@@ -314,7 +314,8 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return the strategy of an adjacency, with pairs near its corner cases."""
     offered = offers(adjacency)
-    assert offered.generated is not None  # Callers search only if there is a strategy.
+    # Callers search only if there is a strategy.
+    assert offered.generated is not None
     if offered.wide is None or not offered.lists_corner_cases:
         return offered.generated
     return offered.generated | offered.wide

@@ -276,7 +276,8 @@ def separable_share(traces: Sequence[PairTrace]) -> float:
             [set(leaves(trace.first.output)) for trace in traces],
             [set(leaves(trace.second.output)) for trace in traces],
         ]
-    except Exception:  # Numbers of a user's own type may not be hashable.
+    except Exception:
+        # Numbers of a user's own type may not be hashable.
         return 0.0
     counts = [Counter(chain.from_iterable(side)) for side in sides]
     separable = 0

@@ -102,7 +102,8 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
 def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) -> Region:
     """Return the region of all cells, or without rare cells if it is dear."""
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
-    share = np.maximum(share, np.finfo(float).tiny)  # of an ε beyond those of doubles
+    # An ε beyond the range of doubles would have the share 0.
+    share = np.maximum(share, np.finfo(float).tiny)
     epsilon, delta = np.log(rest / share), np.minimum(height / share, 1.0)
     claim = DominatingPair.of(np.stack([epsilon, delta], axis=1))
     odds = np.log(ones) - np.log(zeros)
@@ -127,7 +128,8 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
     slacks and λ > 0 their duals, a step goes towards the gradient of the objective + Σ
     λ n = 0 and λ s = force, linearised at (t, λ).
     """
-    from scipy.linalg.lapack import dpbsv  # slow to load: only where it is needed
+    # This import is slow, so it is made when it is needed.
+    from scipy.linalg.lapack import dpbsv
 
     problems, cells = zeros.shape
     size = 2 * (cells - 1)

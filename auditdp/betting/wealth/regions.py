@@ -146,9 +146,11 @@ def _hull(points: Floats) -> tuple[list[int], Floats]:
     for k, (x, y) in enumerate(rows):
         while chain:
             lost, gained = rows[chain[-1]][0] - x, y - rows[chain[-1]][1]
-            if lost <= 0:  # the one before is no better in x
+            # The one before is no better in x.
+            if lost <= 0:
                 level = -math.inf
-            elif gained <= 0:  # this one is no better in y
+            elif gained <= 0:
+                # This one is no better in y.
                 level = math.inf
             else:
                 level = math.log(lost / gained)

@@ -129,7 +129,8 @@ class _Comparison:
         elif is_sparse(before):
             equal = before.shape == after.shape and before.dtype == after.dtype
             equal = equal and not (before != after).nnz
-        elif callable(equals):  # a table of pandas or polars
+        elif callable(equals):
+            # A table of pandas or polars.
             equal = equals(after)
         elif isinstance(before, Mapping):
             equal = before.keys() == after.keys()

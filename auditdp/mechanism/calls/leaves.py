@@ -112,7 +112,8 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
         return
     for way, part in parts:
         longer = start + way
-        if way.startswith(("a", "the ")):  # in words, as for a key
+        # The place is a phrase, as for a key.
+        if way.startswith(("a", "the ")):
             longer = f"{way} of {start}"
         yield from paths(part, longer)
 
@@ -245,7 +246,8 @@ def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
     if isinstance(output, np.ndarray):
         return ((_bracketed(index), value) for index, value in np.ndenumerate(output))
     if isinstance(output, list | tuple):
-        names = getattr(output, "_fields", ())  # of a named tuple
+        # A named tuple has names of its entries.
+        names = getattr(output, "_fields", ())
         ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))
         return zip(ways, output, strict=True)
     # Sets have no order, so that their elements are sorted.
@@ -312,7 +314,8 @@ def _numbers(output: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(output, enum.Enum):
         yield "", digest(str(output))
     elif _is_exception(output):
-        yield "", digest(Raised.of(output))  # as laws list it
+        # Laws list an exception by this digest.
+        yield "", digest(Raised.of(output))
     elif isinstance(output, bool | np.bool_):
         yield "", float(output)
     elif isinstance(output, int | np.integer):

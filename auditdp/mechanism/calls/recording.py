@@ -50,7 +50,8 @@ class Recorder(Calls):
         """
         size, most = self._bytes, MOST_BYTES
         if size <= most:
-            assert self.like is not None  # the game looked at them
+            # The game fixed the representation of outputs before.
+            assert self.like is not None
             rows = np.concatenate(self._kept)
             like, packed = _packed(self.like), _packed(rows)
             # The rest of the result needs room, too: a finding without its outputs is

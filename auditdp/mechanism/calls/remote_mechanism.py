@@ -163,7 +163,8 @@ class HeldInput:
         return self._channel.ask(what, self.pair)[0]
 
     def __deepcopy__(self, memo: Any) -> HeldInput:
-        return self  # nothing here can change it
+        # Nothing here can change it.
+        return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         # The numbers are sent once, and only if they are needed.
@@ -363,7 +364,8 @@ class CallsElsewhere(Calls):
         sizes: Sequence[int],
         rng: np.random.Generator | None = None,
     ) -> list[Array]:
-        assert self.like is not None  # they were looked at
+        # The representation of outputs was fixed before.
+        assert self.like is not None
         # The size of the answer is known, and a longer one is not read.
         max_bytes = sum(sizes) * self.like[:1].nbytes
         _, arrays = self._ask(what, request, self._singly, rng=rng, max_bytes=max_bytes)
@@ -381,7 +383,8 @@ class CallsElsewhere(Calls):
         Raises:
             LostError: If it is anything else.
         """
-        assert self.like is not None  # they were looked at
+        # The representation of outputs was fixed before.
+        assert self.like is not None
         wanted = [(self.like.dtype, (size, *self.like.shape[1:])) for size in sizes]
         found = [(array.dtype, array.shape) for array in arrays]
         if found == wanted:

@@ -179,7 +179,8 @@ class Representation:
                 row[:] = self._texts[key]
                 continue
             fill(row, output)
-            if len(self._texts) < 4096:  # protects memory
+            # This protects memory.
+            if len(self._texts) < 4096:
                 self._texts[key] = row.copy()
         return rows.reshape(len(outputs), *self.shape)
 
@@ -401,7 +402,8 @@ def _flattened(outputs: Any) -> Iterable[Any]:
 def _array(output: Any) -> Array | None:
     try:
         return np.asarray(output)
-    except ValueError:  # ragged
+    except ValueError:
+        # The rows have different lengths.
         return None
 
 

@@ -105,8 +105,10 @@ class UntouchedElsewhere(Untouched):
 def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array:
     content = pipe.recv_bytes() if pipe.poll(seconds) else b""
     if not content:
-        raise TimeoutError  # or the part raised
-    assert calls.like is not None  # outputs have a representation
+        # Without an answer, the part raised an exception.
+        raise TimeoutError
+    # Outputs have a representation.
+    assert calls.like is not None
     flat = np.frombuffer(content[1:], calls.like.dtype)
     return flat.reshape(size, *calls.like.shape[1:])
 

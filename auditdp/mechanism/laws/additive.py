@@ -237,7 +237,8 @@ class StepLaw:
     @property
     def left_out(self) -> LeftOut:
         """The probability of outputs outside the steps and atoms."""
-        assert self._left_out is not None  # checked when the law was made
+        # Checked when the law was made.
+        assert self._left_out is not None
         return self._left_out
 
     def density_between(self, start: Fraction, end: Fraction) -> arb:

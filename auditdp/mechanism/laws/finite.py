@@ -79,7 +79,8 @@ class FiniteLaw:
     @property
     def left_out(self) -> LeftOut:
         """The probability of outputs that are not listed."""
-        assert self._left_out is not None  # checked when the law was made
+        # Checked when the law was made.
+        assert self._left_out is not None
         return self._left_out
 
     @cached_property

@@ -132,7 +132,8 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
     def loss(distance: float) -> Loss:
         # Rounding must not make a whole distance one larger.
         k = math.ceil(distance * (1 - 1e-9)) if math.isfinite(distance) else math.inf
-        if k * epsilon > 700:  # the exponential would overflow
+        # The exponential would overflow.
+        if k * epsilon > 700:
             return Loss(k * epsilon, 1.0 if delta else 0.0)
         times = math.expm1(k * epsilon) / math.expm1(epsilon) if epsilon else k
         return Loss(k * epsilon, min(delta * times, 1.0))

@@ -173,7 +173,8 @@ def _in_place(
         shape, draw_it = tuple(tensor.shape), run.unwatched(perform)
         noise = drawn_noise(run, name, draw_it, law, location, shape=shape)
         if tensor.requires_grad:
-            noise = plain(noise, "")  # a parameter, which noise initialises
+            # A parameter may be initialised by noise.
+            noise = plain(noise, "")
         if type(noise) is not Noise:
             return write(tensor, noise)
         if is_held or not is_alone(tensor):
