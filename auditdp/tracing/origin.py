@@ -44,7 +44,7 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
             return _last_common_line(trace, pair)
         return _first_holding_line(trace, pair)
     except Exception:
-        # The trace understood no noise of the running code.
+        # The running code raised, or its outputs are no numbers.
         return NOWHERE
 
 
