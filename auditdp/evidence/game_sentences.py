@@ -50,7 +50,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
-    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code saw",
+    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code recorded",
     "normal ratio": "how likely the output is on either input, by two normal laws that earlier calls told",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
