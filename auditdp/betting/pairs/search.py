@@ -265,8 +265,12 @@ class _Search:
         most = max((scored.distance for scored in listed), default=0.0)
         distinct: dict[Any, _Scored] = {}
         for scored in others:
-            # Distances of few calls have errors of some hundredths of their own.
-            if scored.distance > 1.05 * most:
+            # Deviations of different columns have errors of a tenth of their own.
+            same = [x.distance for x in listed if x.column == scored.column]
+            least = 1.25 * most
+            if same:
+                least = 1.05 * max(same)
+            if scored.distance > least:
                 name = (scored.column, f"{scored.distance:.2g}")
                 distinct.setdefault(name, scored)
         proposed = []
