@@ -6,8 +6,8 @@ the result is played, or confirmed, on randomness of its own.
 
 Many pairs are compared by eight calls each, or by four if calls are few: the corner
 cases of the adjacency, and generated pairs. Those that differ most are compared again
-by more calls, enough to estimate their distance. Half of the calls go to each of both
-rounds, as in successive halving:
+by more calls, and the best of these by enough to estimate their distance. Half of the
+calls go to the first round, a quarter to each of the others, as in successive halving:
 
     Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and
     Hyperparameter Optimization", AISTATS, arXiv:1502.07943v1.
@@ -63,22 +63,26 @@ class SearchSizes:
     Attributes:
         first: Calls of a pair in the first round.
         second: Calls of a pair in the second round, at least.
-        stretch: Factor by which the second round may have more calls for each pair.
+        third: Calls of a pair in the third round, at least.
+        stretch: Factor by which a later round may have more calls for each pair.
         corners: Corner cases in the first round.
         corner_share: Largest share of corner cases in the first round.
         generated: Generated pairs in the first round.
         second_pairs: Pairs in the second round.
+        third_pairs: Pairs in the third round.
         smaller_pairs: Smaller pairs that are tried after a finding.
         smaller_factor: Calls of a smaller pair, as a multiple of those needed before.
     """
 
     first: int = 8
     second: int = 32
+    third: int = 128
     stretch: int = 4
     corners: int = 200
     corner_share: float = 2 / 3
     generated: int = 240
     second_pairs: int = 64
+    third_pairs: int = 16
     smaller_pairs: int = 30
     smaller_factor: int = 3
 
@@ -146,8 +150,11 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
     divisor = 1 + (calls < FEW_CALLS)
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=SIZES.first // divisor)
-    left, least = calls - search.spent, SIZES.second // divisor
-    found = search.repeated(found[: SIZES.second_pairs], left, least=least)
+    least = SIZES.second // divisor
+    found = search.repeated(found[: SIZES.second_pairs], calls // 4, least=least)
+    # The best of many distances is too large by chance: a third round corrects it.
+    left, least = calls - search.spent, SIZES.third // divisor**2
+    found = search.repeated(found[: SIZES.third_pairs], left, least=least)
     for pair, promise in search.better_than_listed(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"), promise=promise)
 
@@ -265,8 +272,12 @@ class _Search:
         most = max((scored.distance for scored in listed), default=0.0)
         distinct: dict[Any, _Scored] = {}
         for scored in others:
-            # Distances of few calls have errors of some hundredths of their own.
-            if scored.distance > 1.05 * most:
+            # Deviations of different columns have errors of a tenth of their own.
+            same = [x.distance for x in listed if x.column == scored.column]
+            least = 1.25 * most
+            if same:
+                least = 1.05 * max(same)
+            if scored.distance > least:
                 name = (scored.column, f"{scored.distance:.2g}")
                 distinct.setdefault(name, scored)
         proposed = []
