@@ -24,7 +24,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from auditdp.cli.common import CRASHED, INTERRUPTED, USAGE, Data, say
+from auditdp.cli.common import Data, ExitCode, say
 from auditdp.errors import (
     AuditError,
     ConfigurationError,
@@ -72,7 +72,7 @@ def main(found: Catalogue | None = None) -> None:
         app(obj=found or catalogue())
     except AuditError as error:
         say(f"error: {error}")
-        sys.exit(USAGE)
+        sys.exit(ExitCode.USAGE)
 
 
 @app.command("list")
@@ -144,10 +144,10 @@ def run(
         say(
             "interrupted; what was finished is recorded, and the same command goes on from there"
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if failed:
         say(f"{count(failed, 'cell')} failed; the same command tries them again")
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
 
 
 def _run(

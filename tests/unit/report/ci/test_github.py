@@ -3,8 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from auditdp.report.forge import MOST_ANNOTATIONS as MOST
-from auditdp.report.forge import commands
+from auditdp.report.forge import CommentLimits, commands
 
 COMMAND = re.compile(
     r"^::(error|warning|notice) ((?:file=[^,:]+,line=\d+,)?title=[^,:]+)::(.+)$"
@@ -34,5 +33,5 @@ def test_no_more_than_github_shows_and_the_rest_is_counted(record, audit):
         replace(audit("feature_rr"), id=f"audits/audit_{k}.py::x") for k in range(25)
     ]
     lines = commands(replace(record, results=many, alpha_ledger=[])).splitlines()
-    assert len(lines) == MOST
+    assert len(lines) == CommentLimits.annotations
     assert lines[-1] == "::error title=auditdp::16 more are in the run's report"

@@ -7,8 +7,7 @@ from markdown_it import MarkdownIt
 
 from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import Counterexample, Place
-from auditdp.report.forge import MARK, pull_request
-from auditdp.report.forge import MOST_COMMENT as MOST
+from auditdp.report.forge import MARK, CommentLimits, pull_request
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
@@ -101,7 +100,7 @@ def test_it_is_never_longer_than_github_takes(record, audit, many):
         for k in range(many)
     ]
     text = pull_request(replace(record, results=results, alpha_ledger=[]))
-    assert len(text) <= MOST
+    assert len(text) <= CommentLimits.comment_characters
     assert ("left out, for want of room" in text) == (many > 1)
     assert text.count("<details>") == text.count("</details>")
     assert text.rstrip().endswith("</sub>")

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import Verdict
-from auditdp.report.html.plots import INTERVAL_WIDTH as WIDTH
-from auditdp.report.html.plots import interval_of, place
+from auditdp.report.html.plots import PlotSize, interval_of, place
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_the_claim_is_in_the_middle_and_what_lies_beyond_stands_at_an_end(
 def test_a_refutation_stands_right_of_the_claim_and_is_open(audit):
     found = interval_of(audit("feature_rr"))
     assert found is not None
-    assert found.start == found.mark == place(1.31289) > WIDTH / 2
+    assert found.start == found.mark == place(1.31289) > PlotSize.interval_width / 2
     assert (found.open, found.role, found.text) == (True, "violated", "1.312 ≤ ε")
 
 
