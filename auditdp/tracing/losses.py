@@ -23,7 +23,7 @@ from auditdp.tracing.noise_families import (
     same,
 )
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
-from auditdp.tracing.shared_noise import added_squared_mu
+from auditdp.tracing.shared_noise import added_loss
 from auditdp.tracing.trace_limits import ROUNDING
 
 
@@ -117,11 +117,12 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
     # them.
     if law.family == "Gaussian" and (first.earlier or groups is not None):
         earlier = [(each.first, each.second) for each in before]
-        squared_mu = added_squared_mu((first, second), earlier)
-        if squared_mu is not None:
-            if math.isinf(squared_mu):
-                return Moved(first, second, distance, UNBOUNDED, "reuse")
-            return Moved(first, second, distance, Loss(squared_mu=squared_mu))
+        added = added_loss((first, second), earlier)
+        if added is not None:
+            if math.isinf(added.squared_mu):
+                return Moved(first, second, added.distance, UNBOUNDED, "reuse")
+            loss = Loss(squared_mu=added.squared_mu)
+            return Moved(first, second, distance, loss)
         if groups is not None and np.unique(groups).size == groups.size:
             # Entries share draws in a way that no grouping of entries describes.
             return Moved(first, second, distance, None)

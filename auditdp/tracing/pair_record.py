@@ -197,7 +197,7 @@ class PairRecord:
             # The ratio of scales counts once for each entry.
             times = max(1, math.prod(moved.first.shape))
             ratio = np.log(scales[0].mean() / scales[1].mean())
-            squares += (moved.distance / float(scales[0].min())) ** 2
+            squares += _squared_move(moved, float(scales[0].min()))
             squares += times * float(np.square(ratio))
         return math.sqrt(squares)
 
@@ -298,6 +298,16 @@ class PairRecord:
         return not all(
             same(pair.first.law.parameter, pair.second.law.parameter) for pair in draws
         )
+
+
+def _squared_move(moved: Moved, scale: float) -> float:
+    """Return the square of the move of a value in scales of its noise.
+
+    Of noise that was used before, only what the earlier releases do not predict counts.
+    """
+    if moved.first.earlier and moved.loss is not None and moved.loss.squared_mu:
+        return moved.loss.squared_mu
+    return (moved.distance / scale) ** 2
 
 
 def _common_releases(first: TracedRun, second: TracedRun) -> list[Moved]:

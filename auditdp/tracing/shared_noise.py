@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,16 +30,29 @@ Row = Mapping[int, tuple[float, Any]]
 """Coefficient of each draw, and the entries that it has in the release."""
 
 
-def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
-    """Return the loss that a release adds to earlier ones with which it shares draws.
+class Added(NamedTuple):
+    """What a release adds to earlier ones with which it shares draws.
+
+    Attributes:
+        squared_mu: The increase of μ², which is infinite if a part of the move has no
+            noise of its own.
+        distance: Norm of the part of the move that the earlier moves do not predict, in
+            units of the value.
+    """
+
+    squared_mu: float
+    distance: float
+
+
+def added_loss(release: Both, before: Sequence[Both]) -> Added | None:
+    """Return what a release adds to earlier ones with which it shares draws.
 
     Args:
         release: A release with Gaussian noise.
         before: The releases before it.
 
     Returns:
-        The increase of μ², which is infinite if a part of the move has no noise, or
-        None if the noise is not understood.
+        It, or None if the noise is not understood.
     """
     related = _related(release, before)
     sharing = {first.number for first, _ in before} & set(release[0].earlier)
@@ -50,7 +63,7 @@ def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
         return None
     matrix, moved, own = found
     if not np.all(np.isfinite(moved)):
-        return math.inf
+        return Added(math.inf, math.inf)
     earlier, noise = matrix[:-own], matrix[-own:]
     # Given the earlier releases, only the part of the noise that is orthogonal to
     # theirs is left, and their moves predict a part of the move.
@@ -63,9 +76,10 @@ def added_squared_mu(release: Both, before: Sequence[Both]) -> float | None:
         cutoff = ROUNDING * total / size
         shortest = np.linalg.lstsq(rest, shift, rcond=cutoff)[0]
     uncovered = np.linalg.norm(rest @ shortest - shift)
+    distance = float(np.linalg.norm(shift))
     if uncovered > SINGLE * np.linalg.norm(moved):
-        return math.inf
-    return float(np.sum(np.square(shortest)))
+        return Added(math.inf, distance)
+    return Added(float(np.sum(np.square(shortest))), distance)
 
 
 def _related(release: Both, before: Sequence[Both]) -> list[Both]:

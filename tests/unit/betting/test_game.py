@@ -638,7 +638,7 @@ def test_evidence_reports_what_happened():
     assert sum(pair.calls for pair in details.pairs) == first
     right, bets = details.confirmation.right, details.confirmation.bets
     assert found.counterexample.explanation.startswith(
-        f"On {details.confirmation.calls:,} fresh calls, bets on which"
+        f"In {details.confirmation.calls:,} fresh calls, bets on which"
     )
     assert right / bets > PureDP(1.0).posterior_cap()
 
