@@ -334,7 +334,7 @@ def test_all_trainings_are_played_for_a_bound_and_a_confirmation_asks_the_code_a
         train, GaussianDP(1.0), ordinary, calls=600, stop_when_refuted=False
     )
     assert result.verdict is Verdict.VIOLATED
-    assert result.evidence[0].details.confirmation.forecaster == "replayed ratio"
+    assert result.evidence[0].details.confirmation.calls < 20
 
 
 @pytest.mark.parametrize("is_sampled", [False, True])
