@@ -186,7 +186,8 @@ class _Trial:
         if telling is None:
             pairs = len(self.pairs.all)
             argument = (
-                f"on each of {count(pairs, 'pair')} it either does what the mechanism does or does not depend on the input, "
+                f"on each of {count(pairs, 'pair')} it either does what the mechanism "
+                "does or does not depend on the input, "
                 f"in all {2 * MutantLimits.runs * pairs:,} runs with the same randomness"
             )
             return Fate.EQUIVALENT, argument, 0
@@ -220,7 +221,7 @@ class _Trial:
             reasons.append("the audit gathers no evidence that runs the mechanism")
         if not any(telling is pair for pair in self.pairs.played):
             reasons.append(
-                f"no played pair tells it from the mechanism, but this one does: {telling}"
+                f"no tested pair distinguishes it from the mechanism, but this one does: {telling}"
             )
         return Fate.SURVIVED, "; ".join(reasons), calls
 

@@ -143,7 +143,7 @@ def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
 def describe_best(sets: Sets, epsilon: float) -> str:
     """Return a sentence on the set with the largest statistic at this epsilon."""
     best = int(np.argmax(_divergence(sets.right, sets.sizes, float(expit(epsilon)))))
-    return f"{sets.right[best]} of {sets.sizes[best]} guesses right in the most telling of {len(sets.sizes)} sets"
+    return f"{sets.right[best]} of {sets.sizes[best]} guesses right in the best of {len(sets.sizes)} sets"
 
 
 def p_value(sets: Sets, epsilon: float) -> float:

@@ -35,7 +35,7 @@ class PureDP(PointClaim):
     source: str = field(default="", kw_only=True)
     delta = 0.0
     recorded_by = ("epsilon",)
-    alternative = "randomised response, where every output leaks as much"
+    alternative = "randomised response, where every output leaks equally"
 
     def __post_init__(self) -> None:
         check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)

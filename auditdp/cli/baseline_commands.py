@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 baseline_app = typer.Typer(
     no_args_is_help=True,
-    help="What the audits are known to show, in a file that is reviewed.",
+    help="The known results of the audits, in a file that is reviewed.",
 )
 app.add_typer(baseline_app, name="baseline")
 
@@ -225,7 +225,8 @@ def merge(
             ", …" if len(record.missing) > 3 else ""
         )
         say(
-            f"{count(len(record.missing), 'audit')} without a result: {some}; give the command of the shards again with "
+            f"{count(len(record.missing), 'audit')} without a result: {some}; give "
+            "the command of the shards again with "
             f"--resume and without --shard, and --log {log_path}"
         )
         raise typer.Exit(ExitCode.CRASHED)

@@ -77,9 +77,7 @@ def accounting_evidence(
     remark = f" ({found} finding{'s' * (found > 1)} about accountants)" if found else ""
     remark += f" (no answer: {failed})" if failed else ""
     text = check.about.text
-    better = (
-        "" if attained else "; the mechanism is one of them, and maybe a better one"
-    )
+    better = "" if attained else "; the mechanism is among them, and may lose less"
     answers = [
         AccountantAnswer(
             name=answer.name,
@@ -100,7 +98,8 @@ def accounting_evidence(
             f"neighbours: {check.about.adjacency}",
             f"batches: {check.about.sampling}",
             f"about: {text}{better}",
-            "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
+            "given its sensitivity: noise, sensitivity and number of uses of the "
+            "mechanism are those of the parameters",
         ],
         epsilon_lower=check.level[0],
         epsilon_upper=check.level[1],
@@ -125,7 +124,8 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     return Counterexample(
         pair=f"{worst}, by {shown.name}: {shown.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε {at_least(shown.value, check.epsilon, digits=6)}; the claim "
+            f"At δ = {check.delta:.3g} its loss is ε "
+            f"{at_least(shown.value, check.epsilon, digits=6)}; the claim "
             f"allows {check.epsilon:.6g}"
         ),
     )

@@ -236,12 +236,14 @@ def _by_counts(
         times = int(tally.counts[which, output])
         often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
         refuted = (
-            f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
+            f"{UNLIKE}: an output to which the law gives probability 0 occurred {often}"
         )
     # Half of the error is for the test, and half for the distance.
     elif log_e >= math.log(2 / error):
         once_in = f"10^{log_e / math.log(10):.1f}"
-        seldom = f"{tally.runs:,} runs on each input come out so at most once in {once_in} times"
+        seldom = (
+            f"{tally.runs:,} runs on each input do this at most once in {once_in} times"
+        )
         refuted = f"{UNLIKE}: from that law, {seldom}"
     distance = total_variation(tally.counts, stated, tally.runs, error / 2)
     return Followed(distance, kind, refuted)
@@ -259,8 +261,9 @@ def _several_forms(
         if (times > 1).any():
             outcome, forms = law.outcomes[int(times.argmax())], int(times.max())
             return (
-                f"The law that it states is not that of its whole output: what it lists as {brief(outcome)} "
-                f"came in {forms} forms, differing in a type, the order of keys or the sign of a zero; list each "
+                "The law that it states is not that of its whole output: the listed "
+                f"output {brief(outcome)} occurred in {forms} forms, differing in a "
+                "type, the order of keys or the sign of a zero; list each "
                 "or return one"
             )
     return None
@@ -275,7 +278,10 @@ def _by_values(
         numbers = tally.calls.form.numbers(each).astype(np.float64)
         largest = max(largest, kolmogorov(numbers.ravel(), cdf))
     margin = kolmogorov_margin(tally.runs, error / len(cdfs))
-    found = f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance explains {margin:.4g}"
+    found = (
+        f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance "
+        f"explains at most {margin:.4g}"
+    )
     refuted = f"{UNLIKE}: {found}" if largest > margin else None
     return Followed(largest + margin, kind, refuted)
 
@@ -316,7 +322,8 @@ def _evidence(
         if math.isfinite(epsilon):
             upper = epsilon
             bound = (
-                f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "
+                f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, "
+                "but for a probability of "
                 f"δ = {outwards(delta, up=True, digits=2)},"
             )
         parts.append(f"{bound} on {scope}")
@@ -329,7 +336,7 @@ def _evidence(
         details = replace(details, law_distance=followed.distance, law_distance_is=kind)
         if refuted is None:
             distance = f"{kind} {outwards(followed.distance, up=True, digits=2)}"
-            part = f"the code was seen to follow its law within {distance} on {inputs} played"
+            part = f"the code was observed to follow its law within {distance} on {inputs} tested"
             details = replace(details, followed=f"{part} ({sure})")
             parts.append(part)
     counted = (
@@ -341,7 +348,7 @@ def _evidence(
         statement=f"{refuted or counted} ({sure})",
         assumptions=[
             "the outputs of one call are independent runs of the mechanism",
-            "scope: the inputs played; nothing is said of others",
+            "scope: the tested inputs only",
         ],
         epsilon_upper=upper,
         calls=tally.runs * len(tally.inputs),

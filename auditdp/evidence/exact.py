@@ -127,7 +127,8 @@ def exact_evidence(
     """
     if claim.of_curve:
         raise ClaimError(
-            f"exact evidence compares one point of δ(ε), expected PureDP, ApproxDP or GaussianDP; got {claim!r}"
+            "exact evidence compares one point of δ(ε), expected PureDP, ApproxDP or "
+            f"GaussianDP; got {claim!r}"
         )
     able = capabilities(mechanism)
     stated = stated_by(able, claim)
@@ -153,7 +154,10 @@ def exact_evidence(
     if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"Exact {_value(found.worst, claim)} over {compared.coverage.scope}; the claim is {claim}",
+            statement=(
+                f"Exact {_value(found.worst, claim)} over {compared.coverage.scope}; "
+                f"the claim is {claim}"
+            ),
             counterexample=found.counterexample(
                 adjacency, seed=seed, examples=examples
             ),
@@ -300,10 +304,16 @@ class _LawComparison:
         if coverage.bound is not None:
             bound = _value(coverage.bound, self.claim)
         if not self.attained:
-            return f"Before post-processing the law loses {bound} over {coverage.scope}, and the output at most that"
+            return (
+                f"Before post-processing the law loses {bound} over {coverage.scope}, "
+                "and the output at most that"
+            )
         if bound == loses:
             return f"Exact {loses} over {coverage.scope}"
-        return f"At most {bound} over {coverage.scope}; the pair that loses most of those looked at has {loses}"
+        return (
+            f"At most {bound} over {coverage.scope}; of the compared pairs, the one "
+            f"that loses most has {loses}"
+        )
 
     def undecided_because(self) -> str:
         """Return the reason why the claim is neither broken nor certified."""
@@ -315,7 +325,7 @@ class _LawComparison:
         if self.within and self.bounded:
             return unchecked
         if self.within and unchecked == "":
-            return "that is a bound, which no pair that was looked at attains"
+            return "that is a bound, which no compared pair attains"
         margin = f"the margin is within the rounding or enclosure of a loss computed from {self.worst.source}"
         return "; ".join(filter(None, [margin, unchecked]))
 
@@ -470,7 +480,10 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     if isinstance(p, LaplaceLaw):
         return found(
             output="any output beyond both locations in every coordinate that differs",
-            explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
+            explanation=(
+                f"The log ratio of the two densities reaches {loss}; the claim allows "
+                f"{claim.level:.6g}"
+            ),
         )
     if isinstance(p, GaussianLaw):
         return found(
@@ -515,7 +528,8 @@ def _envelope_counterexample(
         output=_text(output),
         explanation=(
             f"This output has probability (or density) {_show(largest_p)} on the first input and "
-            f"{_show(smallest_p)} on the second, {_factor(row_loss(largest_p, smallest_p))}{each}; the claim is {claim}"
+            f"{_show(smallest_p)} on the second, "
+            f"{_factor(row_loss(largest_p, smallest_p))}{each}; the claim is {claim}"
         ),
         probabilities=None if several else probabilities,
     )

@@ -109,14 +109,15 @@ def by_pairs(
     if new:
         pairs.append(max(new, key=lambda pair: size(stated.loss_of(pair))))
         losses.append(stated.loss_of(pairs[-1]))
-        compared += f" and {len(new):,} that a search came across"
+        compared += f" and {len(new):,} that a search found"
     if noise is None:
         coverage = searched(adjacency, compared, offers(adjacency).remedy)
         return Compared(pairs, losses, coverage, True, looked_at)
     # A model that was tested on listed pairs alone is not tested at all.
     if not departures and not new:
         departures = [
-            "the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"
+            "the adjacency generates no pairs beside those that it lists, which say "
+            "nothing about other inputs"
         ]
     bound = noise.bound(claimed_point(claim))
     departure = departures[0] if departures else ""
@@ -262,7 +263,8 @@ def by_envelope(
     # A law that loses more than its envelope shows that the envelope is wrong.
     if losses[worst].lower > bound.upper * (1 + ROUNDING_TOLERANCE):
         beyond = (
-            f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
+            f"its law loses {losses[worst]} on {compared[worst]}, more than its "
+            f"envelope allows, {bound}: correct the "
             "envelope, such as its uses"
         )
     return Compared(compared, losses, enclosed(adjacency, bound, len(compared), beyond))
@@ -323,7 +325,10 @@ def enclosed(
         return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
     assumed = "its envelope is the least and the most of every output"
     if compared:
-        assumed += f": its law lost no more on {count(compared, 'pair')}, and that is searched, not proved, for all others"
+        assumed += (
+            f": its law lost no more on {count(compared, 'pair')}, and that is "
+            "searched, not proved, for all others"
+        )
     else:
         assumed += ", attained as stated: no law was there to compare"
     return Coverage(f"all pairs of {adjacency.name}", "", largest, [assumed])

@@ -133,8 +133,9 @@ def play_game(
     """
     if options.budget.later and not is_seeded(mechanism):
         raise ConfigurationError(
-            f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
-            "run it once more instead: e-values of independent runs may be multiplied"
+            f"{name_of(mechanism)} draws its own randomness, so its game cannot be "
+            "repeated and continued; run it again instead: e-values of independent "
+            "runs may be multiplied"
         )
     chosen = checked_pairs(adjacency, options.play)
     options = replace(
@@ -271,9 +272,9 @@ class _Played:
         """Phrase for the pair with most calls."""
         tables = self.game.tables
         name = str(max(tables, key=lambda table: table.calls).pair)
-        phrase = "the only pair played"
+        phrase = "the only tested pair"
         if len(tables) > 1:
-            phrase = f"the one of {len(tables)} pairs played most"
+            phrase = f"the pair with most calls of {len(tables)}"
         return f"{phrase}, {name}" if len(name) <= MAX_PAIR_NAME else phrase
 
     def evidence(
@@ -332,12 +333,10 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
     bound = f" ({played.bound})" if played.level > 0 else ""
-    power = (
-        "no size of violation is known that they would have refuted nine times in ten"
-    )
+    power = "no size of violation is known that they would have refuted with probability 9 in 10"
     if math.isfinite(level):
         power = (
-            f"nine times in ten they would have refuted {played.symbol} = "
+            f"with probability 9 in 10 they would have refuted {played.symbol} = "
             f"{outwards(level, up=True)} ({alternative}) on {played.most_played}"
         )
     statement = f"{count(used, 'call')} did not refute the claim{bound}; {power}"
@@ -347,11 +346,14 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
 def _untested(game: Game, used: int) -> str:
     """Return the reason for which a game made no bets; empty if it made some."""
     if not game.wealth.calls:
-        return f"nothing was left to play with, after {count(used, 'call')} that looked at the mechanism and its pairs"
+        return (
+            f"no calls were left for the game, after {count(used, 'call')} that "
+            "looked at the mechanism and its pairs"
+        )
     if not game.is_blind:
         return ""
     reasons = [f"{name!r}, by {reason}" for name, reason in game.failures.items()]
-    return f"every forecaster failed, so that nothing was bet ({'; '.join(reasons)})"
+    return f"every forecaster failed, so no bets were made ({'; '.join(reasons)})"
 
 
 def _refuted(played: _Played, streams: Streams) -> Evidence:
@@ -403,7 +405,7 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     )
     if together is not None and together.wealth.refuted(alpha):
         statement = (
-            f"outputs of one call are not as those of many: {statement}, and "
+            f"outputs of one call differ from outputs of many calls: {statement}, and "
             f"{together.wealth.calls:,} fresh calls of several outputs did ({_e_value(together)}). "
             "Either the mechanism breaks the claim in calls of several outputs, "
             "or outputs of one call depend on each other, which is why calls are made one by one"
@@ -412,9 +414,11 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
         if together is not None:
             statement += f", nor did {together.wealth.calls:,} of several outputs ({_e_value(together)})"
         statement += (
-            ". Calls are made one by one since outputs of one call may depend on each other. Either this is such a game, or "
-            "the outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation "
-            "is too small for so many calls; another seed with more calls tells which"
+            ". Calls are made one by one since outputs of one call may depend on "
+            "each other. Either this happened by chance, or the outputs of one call "
+            "are not independent runs, or the mechanism keeps its claim in single "
+            "calls only, or the violation is too small for this number of calls; "
+            "another seed with more calls decides"
         )
     return replace(
         played.evidence(Verdict.INCONCLUSIVE, statement, details), unconfirmed=True
@@ -435,13 +439,13 @@ def _on_smaller_pair(
         again = confirm_smaller(played.game, adjacency, streams, purpose, alpha)
     except (Exception, SystemExit, Timeout) as error:
         # The finding stands, whatever happens to a later search.
-        late = f"the look for a smaller pair ended with {type(error).__name__}"
+        late = f"the search for a smaller pair ended with {type(error).__name__}"
         return replace(found, statement=f"{found.statement}; {late}")
     if again is None:
         return found
     assert isinstance(found.details, GameDetails)
     smallest = replace(confirmation_of(again, alpha), outputs=None)
-    confirmed = f"{count(again.wealth.calls, 'call')} more confirmed it on the smaller pair that is shown"
+    confirmed = f"{count(again.wealth.calls, 'call')} more confirmed it on the smaller pair given here"
     return replace(
         found,
         statement=f"{found.statement}; {confirmed}",
@@ -457,13 +461,15 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     ]
     if not calls.seeded:
         made.append(
-            "the mechanism draws its randomness from elsewhere, so a re-run repeats the test and not its numbers"
+            "the mechanism draws its randomness from elsewhere, so a re-run repeats "
+            "the test and not its numbers"
         )
     if calls.raised:
-        made.append("whoever calls the mechanism sees what type of exception it raises")
+        made.append("a caller of the mechanism sees the type of its exceptions")
     if calls.inputs.kept:
         made.append(
-            f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; that the mechanism leaves them as "
+            f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; "
+            "that the mechanism leaves them as "
             "they are is not checked"
         )
     return made

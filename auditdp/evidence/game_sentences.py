@@ -29,7 +29,7 @@ SEVERAL = "several parts of the output together, by a rule that was learned from
 LOOKED_AT = {
     "value": "the value of the output",
     "output": "the value of the output",
-    "fingerprint": "which of the possible outputs came",
+    "fingerprint": "which of the possible outputs occurred",
     "sum": "the sum of the output's numbers",
     "largest": "the largest of the output's numbers",
     "smallest": "the smallest of the output's numbers",
@@ -51,7 +51,7 @@ LOOKED_AT = {
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
     "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code recorded",
-    "normal ratio": "how likely the output is on either input, by two normal laws that earlier calls told",
+    "normal ratio": "how likely the output is on either input, by two normal laws fitted to earlier calls",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
@@ -78,7 +78,7 @@ def looked_at(forecaster: str) -> str:
     >>> looked_at("[1] - [0] in cells, nested")
     'the difference between output[1] and output[0]'
     >>> looked_at("report['age'], seen before")
-    "whether exactly this value of report['age'] had come before"
+    "whether exactly this value of report['age'] occurred before"
     """
     name, _, variant = forecaster.rpartition(" in ")
     name = name if variant in ESTIMATOR_NAMES else forecaster
@@ -88,7 +88,11 @@ def looked_at(forecaster: str) -> str:
         return LOOKED_AT[name]
     if name.endswith(", seen before"):
         part = _part(name.removesuffix(", seen before"))
-        return f"whether exactly {part if part.startswith('the value') else f'this value of {part}'} had come before"
+        return (
+            "whether exactly "
+            f"{part if part.startswith('the value') else f'this value of {part}'} "
+            "occurred before"
+        )
     if name.endswith(" beyond the steps of its noise"):
         part = _part(name.removesuffix(" beyond the steps of its noise"))
         return f"the part of {part} that is finer than the steps of its noise"
@@ -105,7 +109,7 @@ def looked_at(forecaster: str) -> str:
         )
     if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
         return _part(name)
-    return f"what the forecaster {forecaster!r} looks at"
+    return f"the part of the output that the forecaster {forecaster!r} uses"
 
 
 def _part(name: str) -> str:
@@ -185,18 +189,21 @@ def notices(game: Game) -> list[str]:
     ):
         seen = sum(len(side) for side in sides)
         found.append(
-            f"all {seen:,} outputs were the same, whatever the input: a constant was tested, so look whether the mechanism "
-            "did its work on these inputs"
+            f"all {seen:,} outputs were the same, whatever the input: a constant was "
+            "tested. Check that the mechanism does "
+            "its work on these inputs"
         )
     elif made.seeded and not made.drew:
         found.append(
-            "the mechanism drew nothing from the rng that it was given, so an input always has the same output; noise that "
+            "the mechanism drew nothing from the given rng, so an input always has "
+            "the same output; noise that "
             "protects an input has to be drawn from rng"
         )
     if game.unlisted:
         found.append(
-            f"the law that the mechanism states gives no probability to {game.unlisted:,} of the outputs, whatever the "
-            "input, so bets by that law are none on them; list every output"
+            "the law that the mechanism states gives no probability to "
+            f"{game.unlisted:,} of the outputs, whatever the "
+            "input, so no bets are made on them by that law; list every output"
         )
     if made.raised:
         kinds = ", ".join(
@@ -204,7 +211,7 @@ def notices(game: Game) -> list[str]:
             for name, many in sorted(made.raised.items())
         )
         found.append(
-            f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output"
+            f"the mechanism raised {kinds}; a caller sees them, so an exception counts as an output"
         )
     if game.is_late:
         found.append(
@@ -222,7 +229,7 @@ def _not_audited(shown: Shown) -> list[str]:
     if shown.depends is False:
         return []
     verb, one = SHOWN[shown.stream]
-    depends = f", and what it {verb} depends on the input" if shown.depends else ""
+    depends = ", and this depends on the input" if shown.depends else ""
     many = f"{verb} {count(shown.many, one)} a call{depends}"
     return [
         f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"
@@ -250,7 +257,8 @@ def suspected(
     if not found or (enough := calls()) is None or enough <= made:
         return []
     return [
-        f"suspicion: {found[0].located}. A trace decides nothing: it rests on a few runs of this pair. About {enough:,} "
+        f"suspicion: {found[0].located}. A trace decides nothing, since it rests on a "
+        f"few runs of this pair. About {enough:,} "
         "calls would decide"
     ]
 
@@ -260,7 +268,8 @@ def shows_nothing(same: int | None) -> list[str]:
     if same is None:
         return []
     return [
-        f"both inputs of every pair gave the same outputs in {count(same, 'call')} with the same randomness, so no loss can "
+        f"both inputs of every pair gave the same outputs in {count(same, 'call')} "
+        "with the same randomness, so no loss can "
         "be seen on them: give pairs on which the outputs differ"
     ]
 
@@ -284,9 +293,11 @@ def unsearched(
     )
     if not searched:
         return [
-            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
-            "neighbours may lose more; an adjacency that generates pairs, such as Rows(...) or Neighbours(..., search=...), "
-            f"has them searched{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
+            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} tested, and no others: other "
+            "neighbours may lose more. An adjacency that generates pairs, such as "
+            "Rows(...) or Neighbours(..., search=...), "
+            "makes the audit search for "
+            f"others{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
         trace = (
@@ -295,12 +306,14 @@ def unsearched(
             else ""
         )
         return [
-            f"{played} played{trace}; no other was looked for by outputs, for which the calls are too few: others may lose "
-            "more, and more calls look for some (calls=…, or --budget quick and standard)"
+            f"{played} tested{trace}; there were too few calls to search for others "
+            "by their outputs. Others may lose "
+            "more; more calls search for some (calls=…, or --budget quick and standard)"
         ]
     if game.looked_at < MANY_PAIRS:
         return [
-            f"only {game.looked_at} pairs of neighbours were looked at, by a few calls each: others may lose more; --budget "
-            "standard looks at some 300, by more calls"
+            f"only {game.looked_at} pairs of neighbours were compared, by a few calls "
+            "each. Others may lose more; --budget "
+            "standard compares about 300, by more calls"
         ]
     return []

@@ -89,7 +89,8 @@ def one_run_evidence(
     """
     if not isinstance(adjacency, Canaries):
         raise AdjacencyError(
-            f"evidence 'one_run' needs pairs=Canaries(count), whose inputs say which are in, got {adjacency.name}"
+            "evidence 'one_run' needs pairs=Canaries(count), whose inputs say which "
+            f"are in, got {adjacency.name}"
         )
     if trainings * adjacency.count < 2:
         raise AdjacencyError(
@@ -126,7 +127,8 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     (output,) = calls.outputs(included, 1, rng)
     if isinstance(output, Raised):
         raise MechanismError(
-            f"{calls.name} raised {type(output.error).__name__}: {output.error} (on a training with {included.sum():,} of "
+            f"{calls.name} raised {type(output.error).__name__}: {output.error} (on a "
+            f"training with {included.sum():,} of "
             f"{len(included):,} canaries)"
         ) from output.error
     try:
@@ -142,7 +144,8 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     else:
         return scores
     raise MechanismError(
-        f"{calls.name}: expected a finite score for each of {len(included):,} canaries, shape ({len(included)},), got "
+        f"{calls.name}: expected a finite score for each of {len(included):,} "
+        f"canaries, shape ({len(included)},), got "
         f"{wrong}; larger is more like 'in', and where nothing is known any one number will do"
     )
 
@@ -174,14 +177,16 @@ def _evidence(
             assumption_p_value=assumed.p_value,
             assumption_power=assumed.power,
         )
-    guessed = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
+    guessed = (
+        f"The canaries of each training were guessed from {runs} ({bound.statistic})"
+    )
     counterexample, verb = None, "does not refute"
     if bound.refuted:
         # The caller gave a claim.
         assert bound.p_value is not None
         verb = "refutes"
         explanation = (
-            f"{guessed}; where the claim is true, guesses are right so often with probability at most "
+            f"{guessed}; where the claim is true, guesses are right this often with probability at most "
             f"{bound.p_value:.3g}"
         )
         pair = f"{adjacency.name}, whichever others are there"

@@ -186,12 +186,14 @@ class QueryComparison:
             ) from error
         if value.dtype.kind not in "biuf":
             raise MechanismError(
-                f"{self.name}: returned dtype {value.dtype} on input {brief(data)}, expected booleans, integers or "
+                f"{self.name}: returned dtype {value.dtype} on input {brief(data)}, "
+                "expected booleans, integers or "
                 "floats; encode it as numbers"
             )
         if not np.isfinite(_entries(value)).all():
             raise MechanismError(
-                f"{self.name}: returned NaN or an infinity on input {brief(data)}; no noise is calibrated to that, so "
+                f"{self.name}: returned NaN or an infinity on input {brief(data)}; no "
+                "noise is calibrated to that, so "
                 "clip it before the noise is added"
             )
         return value, position(rng)
@@ -199,9 +201,11 @@ class QueryComparison:
     def _difference(self, pair: Pair, first: Any, second: Any) -> QueryDifference:
         if first.shape != second.shape:
             raise MechanismError(
-                f"{self.name}: returned shape {first.shape} on {brief(pair.data)} and {second.shape} on its neighbour "
-                f"{brief(pair.neighbour)}; how many values are released then depends on the data, which no noise on them "
-                "hides: return one shape, such as a value for every possible record"
+                f"{self.name}: returned shape {first.shape} on {brief(pair.data)} and "
+                f"{second.shape} on its neighbour "
+                f"{brief(pair.neighbour)}; the number of released values then depends "
+                "on the data, and no noise hides that: return one shape, such as a "
+                "value for every possible record"
             )
         size = max(self._norm(first), self._norm(second))
         floats = [value.dtype for value in (first, second) if value.dtype.kind == "f"]
@@ -314,13 +318,15 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     declared = f"{norm} sensitivity {sensitivity:.6g}"
     if refuted is None:
         statement = (
-            f"No release that moves further than the {declared} and loses more than the claim was shown in {details.scope}; "
-            f"the largest move of a release is {distance:.6g} (this says nothing about the noise)"
+            f"No release that differs by more than the {declared} and loses more than "
+            f"the claim was shown in {details.scope}; "
+            f"the largest difference of a release is {distance:.6g} (this says nothing about the noise)"
         )
         return evidence_of(details, assumptions, statement)
     line = f"line {refuted.first.site.line}"
     statement = (
-        f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {distance:.6g} "
+        f"The noise of {line} is calibrated to {declared}, but the value to which it "
+        f"is added differs by {distance:.6g} "
         "between two neighbours, and the output shows the sum: the calibration is refuted"
     )
     assumptions.append(

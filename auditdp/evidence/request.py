@@ -149,13 +149,18 @@ class EvidenceRequest:
 
 
 ONE_OUTPUT = (
-    "every call on an input gave the same output: a mechanism that drew its noise before all calls (when it was imported or "
-    "made, or from the data by a seed) cannot be told from one without noise, and the finding is about either"
+    "every call on an input gave the same output: a mechanism that drew its noise "
+    "before all calls (when it was imported or "
+    "made, or from the data by a seed) cannot be distinguished from one without "
+    "noise, and the finding is about either"
 )
 """Addition to a finding about a mechanism whose outputs were constant on each input."""
-UNBELIEVED = "but this is not believed, since too little was left to show that the calls are independent runs"
+UNBELIEVED = "but this does not count, since too few calls were left to test that calls are independent runs"
 """Reason for which a finding is withdrawn if calls or time end before the check."""
-UNLOOKED = "no noise is kept from the first call on, for which the mechanism was not called in a process of its own"
+UNLOOKED = (
+    "no noise is kept from the first call on, for which the mechanism was not called "
+    "in a process of its own"
+)
 """Assumption of evidence without a check in a separate process."""
 
 MEMORY_ERROR = 1e-4

@@ -130,7 +130,8 @@ def sensitivity_evidence(
         raise AdjacencyError(f"{adjacency.name}: lists no pairs to compare")
     if comparison.largest is None:
         raise MechanismError(
-            f"{comparison.name}: draws unequally much randomness on neighbours, so the same seed does not mean the same "
+            f"{comparison.name}: draws another amount of randomness on the neighbour, "
+            "so the same seed does not mean the same "
             "randomness; draw a fixed number of values, such as one for every possible record"
         )
     complete = everything is not None and not comparison.uncoupled
@@ -180,8 +181,8 @@ def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
         scope += f", with {DRAWS} draws of the query's own randomness each"
     if comparison.uncoupled:
         scope += (
-            f" (on {comparison.uncoupled:,} of them a larger one does not count, since the two inputs drew unequally "
-            "much randomness)"
+            f" (on {comparison.uncoupled:,} of them a larger one does not count, "
+            "since the two inputs drew different amounts of randomness)"
         )
     return scope
 
@@ -226,10 +227,11 @@ def _evidence(
             details,
             assumptions,
             f"The noise is calibrated to {norm} sensitivity {sensitivity:.6g}, but two neighbours need "
-            f"{violation.norm:.6g}: the calibration is refuted; the largest difference in {scope} is {largest.norm:.6g}",
+            f"{violation.norm:.6g}: the calibration is refuted; the largest "
+            f"difference in {scope} is {largest.norm:.6g}",
             (violation.pair, explanation),
         )
-    held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was seen in {scope}"
+    held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was found in {scope}"
     if complete:
         held = f"The {norm} sensitivity {sensitivity:.6g} holds for {scope}"
     within = ", above it by rounding alone" if largest.norm > sensitivity else ""

@@ -33,8 +33,8 @@ from auditdp.tracing.training_steps import cost_as_run
 Traced = Sequence[tuple[Pair, PairTrace]]
 GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
 OTHERWISE = (
-    "outputs of the game that do not look like those that were traced: {:,}; no bet was made on them by the noise that was "
-    "read off"
+    "outputs of the game of another form than those that were traced: {:,}; no bets "
+    "were made on them by the traced noise"
 )
 """The sentence on outputs for which the traced law abstained."""
 
@@ -196,7 +196,7 @@ def findings_of(
             if maker.line:
                 does = "makes what gets round the noise"
                 if trace.second.parted:
-                    does = "goes another way on the other input"
+                    does = "takes another branch on the other input"
                 site, sentence = maker, f"line {maker.line} {does}: {sentence}"
         if kind == "steps" and not any(row.kind == kind for row in rows):
             sentence += _cost_as_run(trace, claim)
@@ -225,7 +225,10 @@ def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
         return ""
     ran, lower = found
     words = ran.words.format(self=ran)
-    return f"; ASSUMING that every step is released and can move as far, {words} has ε ≥ {lower:.3g} at δ = {claim.quoted:g}"
+    return (
+        f"; ASSUMING that every step is released and can move as far, {words} has ε ≥ "
+        f"{lower:.3g} at δ = {claim.quoted:g}"
+    )
 
 
 def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:

@@ -36,10 +36,8 @@ Version 1 has a digest of the digits of the claim, which is ignored, and its cal
 include those of counting. Versions 1 and 2 have no digest of the adjacency.
 """
 HEAD = (
-    "# What the audits of this repository are known to show. A run that finds more, or "
-    "looks at less, is a regression.\n"
-    "# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be "
-    "reviewed like code.\n"
+    "# Results of the audits of this repository. A run that finds more, or tests less, is a regression.\n"
+    "# Made by `auditdp baseline update`, checked by `auditdp baseline check`; review it like code.\n"
 )
 UPDATE = "auditdp baseline update"
 NUMBERS = {
@@ -257,7 +255,7 @@ def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
     expires = table.get("expires")
     if not isinstance(reason, str) or not reason.strip():
         raise ConfigurationError(
-            f"{where}: reason = {reason!r}; say why this is lived with"
+            f"{where}: reason = {reason!r}; give the reason for which it is accepted"
         )
     # A datetime is a date, and would be compared with days.
     is_day = isinstance(expires, date) and not isinstance(expires, datetime)
@@ -289,7 +287,7 @@ def updated(
     crashed += record.missing
     if crashed:
         raise ConfigurationError(
-            f"nothing is known of {', '.join(crashed)}: crashed, or not finished; repair "
+            f"nothing is known about {', '.join(crashed)}: crashed, or not finished; repair "
             "that, run again, and then update"
         )
     findings = [result.id for result in record.results if result.is_finding]

@@ -343,7 +343,9 @@ class Subject(Enum):
     """Objects of the kinds of evidence."""
 
     CODE = "the outputs of the code"
-    PLAYED = "the outputs of the code on the inputs played, and how they follow the stated law"
+    PLAYED = (
+        "the outputs of the code on the tested inputs, compared with the stated law"
+    )
     LAW = "the law that the mechanism states"
     MODEL = "the model that its parameters describe, given its sensitivity"
     CALIBRATION = "the sensitivity that its noise is calibrated to"
@@ -421,7 +423,7 @@ KINDS = {
         f"{_EVIDENCE}.counting:gathered",
         CountingDetails,
         "Counting",
-        "how often each output came on the inputs played, which bounds their loss from above",
+        "how often each output occurred on the tested inputs, which bounds their loss from above",
         Subject.PLAYED,
         any_claim=False,
         by_data=True,
@@ -438,7 +440,7 @@ KINDS = {
         f"{_EVIDENCE}.output_support:gathered",
         GameDetails,
         "Support",
-        "whether the last bits of floating-point outputs betray the input",
+        "whether the last bits of floating-point outputs reveal the input",
         usual=False,
         sampled=True,
         sees_noise=False,
@@ -447,7 +449,7 @@ KINDS = {
         f"{_EVIDENCE}.sensitivity:gathered",
         SensitivityDetails,
         "Sensitivity",
-        "what is computed before the noise, on two neighbours",
+        "the values before the noise, on two neighbours",
         Subject.CALIBRATION,
         sees_noise=False,
     ),

@@ -131,7 +131,7 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
         yield from _claims(entry, result)
     yield from _findings(entry, result, today)
     if result.is_unconfirmed:
-        text = f"the claim was refuted, and that was not confirmed: {result.summary}"
+        text = f"the claim was refuted, and the refutation was not confirmed: {result.summary}"
         yield Kind.WEAKER, text
     if result.mutation is not None:
         for mutant in result.mutation.of(Fate.SURVIVED):
@@ -241,7 +241,7 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
     if contradiction and entry.same(now):
         yield Kind.DRIFT, contradiction
     if chance:
-        yield Kind.CHANCE, f"{'; '.join(chance)}: what is drawn decides that"
+        yield Kind.CHANCE, f"{'; '.join(chance)}: random draws decide that"
     if stronger and not weaker:
         yield Kind.STRONGER, "; ".join(stronger)
 
@@ -295,9 +295,9 @@ def _sight(entry: Entry | None, result: AuditResult) -> Found:
     if power == math.inf:
         now = "none of a size that is known"
     if entry is None:
-        text = f"it would not have seen twice the claim, only {now}"
+        text = f"it would not have found twice the claim, only {now}"
     else:
-        text = f"a loss of {then:g} times the claim was seen in the baseline, only {now} now"
+        text = f"a loss of {then:g} times the claim would have been found in the baseline, only {now} now"
     remedy = (
         f"give it more calls, as --budget level:{EXPECTED_POWER:g} counts them, or "
         f"Audit(find='level:{EXPECTED_POWER:g}')"
@@ -359,7 +359,7 @@ def _counts_contradict(
     if event[0] <= math.exp(min(epsilon, 700.0)) * event[1] + delta:
         return ()
     return (
-        f"on the inputs played, at most ε = {epsilon:g} but for a probability of {delta:g}",
+        f"on the tested inputs, at most ε = {epsilon:g} but for a probability of {delta:g}",
         f"an event of probability at least {event[0]:g} on one of them, and at most "
         f"{event[1]:g} on its neighbour",
     )

@@ -28,14 +28,11 @@ from auditdp.record.details import CountingDetails, ExactDetails, Subject
 from auditdp.record.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 
 MISCALIBRATION = (
-    "The noise is calibrated to less than two neighbours need: the argument for the claim "
-    "fails; the claim itself may still hold."
+    "The noise is calibrated to less than the difference of two neighbours, so the "
+    "argument for the claim fails. The claim itself may still hold."
 )
 """Meaning of the verdict MISCALIBRATED."""
-REMEDY = (
-    "Calibrate the noise to what neighbours need, or argue for the claim without this "
-    "sensitivity."
-)
+REMEDY = "Calibrate the noise to the difference of neighbours, or prove the claim without this sensitivity."
 """Remedy for the verdict MISCALIBRATED."""
 
 
@@ -70,8 +67,8 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
     # An audit may ask for evidence of sensitivity alone.
     if about_claim is None:
         return Verdict.MISCALIBRATED, (
-            f"{calibration.statement}. Nothing else was asked for: whether a claim that "
-            "rests on this calibration holds all the same was not audited"
+            f"{calibration.statement}. No other evidence was requested, so the claim "
+            "that rests on this calibration was not audited"
         )
     verdict, summary = about_claim
     # A violated claim outranks its refuted calibration.
@@ -82,7 +79,7 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
             "; so the law has slack for what the neighbours need, or is not that of such "
             "noise around this query"
         )
-    summary = f"{calibration.statement}. Of the claim itself: {verdict}, {summary}"
+    summary = f"{calibration.statement}. On the claim itself: {verdict}, {summary}"
     return Verdict.MISCALIBRATED, summary
 
 
@@ -151,7 +148,7 @@ def _contradicted(certificate: Evidence) -> str:
         reasons = _either([another_law, *_provisos(certificate)])
         return f"the stated law is certified, so {reasons}"
     rest = "; ".join(certificate.assumptions)
-    head = f"{certificate.kind} certifies the claim where all of this is so"
+    head = f"{certificate.kind} certifies the claim if all of this is true"
     return f"{head}, and it is not: {rest}"
 
 
@@ -234,7 +231,7 @@ def _without_sensitivity(evidence: Evidence) -> Evidence:
     if evidence.verdict is not Verdict.CERTIFIED:
         return evidence
     statement = (
-        "Not certified, since the sensitivity that this is given is refuted: "
+        "Not certified, since the sensitivity on which it rests is refuted: "
         f"{evidence.statement}"
     )
     return replace(evidence, verdict=Verdict.NOT_REFUTED, statement=statement)

@@ -59,10 +59,13 @@ class VersionsResult:
             return f"not compared with {self.revision}: {self.reason}"
         looked = f"{self.inputs:,} inputs traced, {self.calls:,} calls"
         if self.change is LawChange.UNSEEN:
-            return f"no difference from {self.revision} was seen ({looked})"
+            return f"no difference from {self.revision} was found ({looked})"
         head = f"what `{self.mechanism}` releases has changed since {self.revision}"
         if self.change is LawChange.DRAWS:
-            head = f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets told the outputs apart ({looked})"
+            head = (
+                f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets "
+                f"distinguished the outputs ({looked})"
+            )
         return "; ".join(
             part
             for part in (

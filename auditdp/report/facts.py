@@ -84,8 +84,8 @@ class Fact:
 
 
 SPELLED_OUT = (
-    *("claim", "found", "refuted", "in short", "self-reported", "pair", "as Python"),
-    *("output", "because", "read off", "reproduce", "next"),
+    *("claim", "found", "refuted", "meaning", "self-reported", "pair", "as Python"),
+    *("output", "because", "trace", "reproduce", "next"),
 )
 """Labels of the facts of a finding that comments and annotations have."""
 CODE = ("pair", "as Python", "output", "reproduce", "next")
@@ -125,7 +125,7 @@ def facts(result: AuditResult) -> Iterator[Fact]:
     if verdict in REFUTATIONS:
         yield from _of_refutation(result)
     # A trace explains a finding, or suggests the line of one that bets did not confirm.
-    yield from (Fact("read off", sentence) for sentence in trace_sentences(result))
+    yield from (Fact("trace", sentence) for sentence in trace_sentences(result))
     for label, finding in suspicions(result):
         yield Fact(label, finding.located, Tone.DOUBT)
     if verdict is Verdict.MISCALIBRATED:
@@ -170,9 +170,9 @@ def _of_refutation(result: AuditResult) -> Iterator[Fact]:
     if result.claim is not None and result.claim.source and result.is_finding:
         yield Fact("claimed in", result.claim.source)
     if guessing(result):
-        yield Fact("in short", guessing(result))
+        yield Fact("meaning", guessing(result))
     if result.is_self_reported:
-        sentence = "the verdict rests on what code of the audit computed."
+        sentence = "the verdict rests on numbers that the code of the audit computed."
         yield Fact("self-reported", sentence)
     if result.counterexample is not None:
         yield from _counterexample(result.counterexample)
@@ -299,7 +299,7 @@ def _evidence_facts(
         yield "Calls to find pairs", f"{number(game.search_calls)} calls"
     smallest = numbers.bound(game.detectable_epsilon, up=True)
     if smallest == "∞":
-        yield DETECTED, "not known: the calls are few"
+        yield DETECTED, "not known, since there are few calls"
     elif smallest != MISSING:
         mechanism = numbers.between(" (", game.detectable_alternative, ")")
         yield DETECTED, f"{letter} = {smallest}{mechanism}"

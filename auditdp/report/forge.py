@@ -101,7 +101,7 @@ def _command(command: str, item: Judged) -> str:
 HEADINGS = {
     Level.UNCONFIRMED: "Refuted, and not confirmed",
     Level.FINDING: "Findings",
-    Level.CRASHED: "Crashed, so nothing was found out",
+    Level.CRASHED: "Crashed, so nothing is known",
     Level.REGRESSED: "Weaker than the baseline",
     Level.UNDECIDED: "Undecided or skipped",
 }
@@ -133,8 +133,7 @@ def pull_request(
             parts.append(text)
     if left_out:
         parts.append(
-            f"\n{count(left_out, 'part')} left out, for want of room: the report of the "
-            "run has all of it."
+            f"\n{count(left_out, 'part')} left out for want of space; the report of the run has all parts."
         )
     return "\n".join([*parts, *end]) + "\n"
 
@@ -167,7 +166,9 @@ def _sections(
     improved = (Kind.STRONGER, Kind.NEW)
     yield from _listed("New and stronger audits", differences, improved)
     changed_laws = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
-    yield from _listed("Released otherwise, or not compared", differences, changed_laws)
+    yield from _listed(
+        "Other releases than before, or not compared", differences, changed_laws
+    )
     accepted = [
         f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}"
         for item in audits

@@ -131,7 +131,7 @@ def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]])
     wrong = min(first, second) / total
     may = _wrong(statements[0][0])
     if wrong < may:
-        return f"Whoever sees this output {_against(wrong, may)}."
+        return f"After this output, one {_against(wrong, may)}."
     return ""
 
 
@@ -158,18 +158,18 @@ def _from_guesses(
     beyond = symbol(claim) == "ε" and lower is not None and 1 - _wrong(lower) > share
     if share <= cap or (beyond and not claim.delta and not claim.curve):
         return ""
-    each = "an output"
+    each = "From the output"
     if bets < calls:
         percent = number(100 * bets / calls, 2)
         percent = "more than 99" if percent == "100" else percent
-        each = f"one of the most telling outputs ({percent}% of all)"
+        each = f"From {percent}% of the outputs, those that differ most"
     together = ""
     if beyond:
-        together = ", over all of them together"
+        together = ", all of these outputs together"
     return (
-        f"Whoever sees {each} guesses rightly {_of_100(share, cap)} times of 100 {WHICH} "
+        f"{each}, one can guess rightly {_of_100(share, cap)} times in 100 {WHICH} "
         f"({number(right)} of {number(bets)} guesses on fresh calls{together}); the claim "
-        f"allows {_of_100(cap, share)}."
+        f"allows {_of_100(cap, share)} in 100."
     )
 
 
@@ -190,7 +190,7 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
     if needed <= delta:
         return ""
     return (
-        f"Some outputs are so much likelier on one of the two inputs that ε = "
+        f"Some outputs are so much more likely on one of the two inputs that ε = "
         f"{number(epsilon)} needs δ ≥ {bound(needed, up=False, against=delta)}; the claim "
         f"states δ = {number(delta)}."
     )
@@ -214,7 +214,7 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
         against = _against(
             _wrong(lower), _wrong(claimed), up=False, after=" after any output"
         )
-        return f"There are outputs after which whoever sees them {against} ({sure})."
+        return f"After some outputs, one {against} ({sure})."
     from auditdp.claims.claim import Claim
     from auditdp.claims.statements import CLAIMS
 
@@ -239,23 +239,21 @@ def _against(
         least = ""
         if up is not None and wrong > 0:
             least = "at least "
-        often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
-        limit = f"{_of_100(1 - may, 1 - wrong)}{after}"
-        return f"guesses {often} {WHICH}; the claim allows {limit}"
+        often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times in 100"
+        limit = f"{_of_100(1 - may, 1 - wrong)} in 100{after}"
+        return f"can guess {often} {WHICH}; the claim allows {limit}"
     times = [1 / share if share > 0 else math.inf for share in (wrong, may)]
     once_in = [
         MISSING if text == "∞" else number(float(text), digits=MOST_DIGITS)
         for text in apart(times[0], times[1], digits=3)
     ]
-    often = f"wrongly only once in {once_in[0]} times"
+    often = f"with one error in {once_in[0]} guesses"
     if wrong <= 0:
         often = "without ever being wrong"
     limit = ""
     if may > 0:
-        limit = (
-            f"; the claim makes that once in {once_in[1]} times or more often{after}"
-        )
-    return f"guesses {often} {WHICH}{limit}"
+        limit = f"; if the claim were true, at least one guess in {once_in[1]} would be wrong{after}"
+    return f"can guess {often} {WHICH}{limit}"
 
 
 def _wrong(epsilon: float) -> float:
@@ -294,24 +292,23 @@ MEANINGS: dict[Verdict, str] = {
     ),
     Verdict.MISCALIBRATED: MISCALIBRATION,
     Verdict.CERTIFIED: (
-        "The claim is proved for the stated model and scope. How the code samples is "
-        "outside it."
+        "The claim is proved for the stated model and scope. The proof does not cover how "
+        "the code draws its noise."
     ),
     Verdict.NOT_REFUTED: (
-        "No violation was seen. This is not “private”: the report says how small a "
-        "violation would have been seen."
+        "No violation was found. This does not mean “private”: the report states how small "
+        "a violation would have been found."
     ),
     Verdict.EQUIVALENT: (
-        "An estimate is within the stated margin of what is promised, on the inputs that "
-        "were tried."
+        "An estimate is within the stated margin of its promise, on the tested inputs."
     ),
     Verdict.INCONCLUSIVE: (
-        "Nothing is decided: a broken twin was not refuted, the code is not what its law "
-        "says, or the claim was refuted and that was not confirmed."
+        "Nothing is decided: a broken twin of the mechanism was not refuted, the code does "
+        "not follow its stated law, or a refutation of the claim was not confirmed."
     ),
     Verdict.ERROR: (
         "The audit could not be carried out: it crashed, ran out of time, or the mechanism "
-        "cannot be tested as it is. Nothing was found out about the claim, and an error is "
+        "cannot be tested as it is. Nothing is known about the claim, and an error is "
         "never a finding."
     ),
     Verdict.SKIPPED: "The audit could not run here, for the reason given.",
@@ -326,34 +323,34 @@ UNCONFIRMED_REMEDY = (
 """Remedy for a refutation that was not confirmed."""
 REMEDIES: dict[Verdict, str] = {
     Verdict.VIOLATED: (
-        "Paste the pair and look at the line that is read off the code: noise is calibrated "
-        "to less than one neighbour changes, or something gets round it. Mend that, or "
-        "correct the claim; the command of the report shows the finding again. One that the "
-        "project lives with is accepted in the baseline, with a reason."
+        "Paste the pair, and look at the line that the trace names: its noise is too small "
+        "for the change between two neighbours, or the output depends on the data without "
+        "noise. Repair that, or correct the claim. The command in the report repeats the "
+        "finding. A finding that the project accepts goes into the baseline, with a reason."
     ),
     Verdict.MISCALIBRATED: REMEDY,
     Verdict.CERTIFIED: (
-        "Read what it rests on, on the audit's page of the HTML report; `auditdp run` also "
-        "plays the code."
+        "Read its assumptions on the audit's page of the HTML report; `auditdp run` also "
+        "tests the code."
     ),
     Verdict.NOT_REFUTED: (
-        "Read how small a violation these calls would have found: `--find level:1.2` or "
-        "`--budget thorough` find smaller ones, and an adjacency that generates pairs looks "
-        "at others."
+        "Read how small a violation these calls would have found. `--find level:1.2` or "
+        "`--budget thorough` find smaller ones. An adjacency that generates pairs adds "
+        "others."
     ),
     Verdict.EQUIVALENT: (
-        "Give further inputs; nothing is known of those that were not tried."
+        "Give further inputs; nothing is known about inputs that were not tested."
     ),
     Verdict.INCONCLUSIVE: (
-        "Where a broken twin was not refuted, give the calls that find it (`--budget`, "
-        "`--find`), pairs on which it differs, or a twin that breaks the claim by more. "
-        "Where the code is not what its law says, mend either. Where a refutation was not "
-        f"confirmed: {UNCONFIRMED_REMEDY}"
+        "If a broken twin was not refuted, give more calls (`--budget`, `--find`), pairs on "
+        "which it differs, or a twin that breaks the claim by more. If the code does not "
+        "follow its stated law, correct one of them. If a refutation was not confirmed: "
+        f"{UNCONFIRMED_REMEDY}"
     ),
     Verdict.ERROR: (
-        "The message has the line; mend it there. A time limit is raised with `--timeout`."
+        "The message names the line; repair it there. `--timeout` raises the time limit."
     ),
-    Verdict.SKIPPED: "Install or provide what the reason names.",
+    Verdict.SKIPPED: "Provide whatever the reason names.",
 }
 """Remedies by verdict."""
 
@@ -441,7 +438,7 @@ def trace_scope(trace: GameTrace) -> str:
     """
     extents = {"part": ", traced in part", "none": ", not traced"}
     scope = f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')}"
-    return f"{scope} looked at{extents.get(trace.extent, '')}"
+    return f"{scope} traced{extents.get(trace.extent, '')}"
 
 
 def at_most(result: AuditResult) -> str:
@@ -467,7 +464,7 @@ def at_most(result: AuditResult) -> str:
         most = f"{symbol(result.claim)} = {bound(share * claimed, up=True)}"
     rest = ""
     if share < 0.95:
-        rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused"
+        rest = f"; {math.floor(100 * (1 - share))}% of the claim is unused"
     return f"at most {most} on {trace_scope(trace)}{rest}"
 
 

@@ -220,7 +220,7 @@ def markdown(record: RunRecord) -> str:
     lines = [
         "# Claims ledger",
         "",
-        "What published claims are worth, at revision "
+        "Published claims beside results of audits, at revision "
         f"{markdown_code(record.revision or 'unknown')}, root seed `{record.root_seed}`.",
         "The probability that this run refutes any true claim by chance is at most "
         f"{alpha}. {written(run_meaning(record))}",

@@ -85,7 +85,7 @@ def judged(
     for result in record.results:
         level, texts = _judged(result, by_audit.pop(result.id, {}))
         audits.append(Judged(result.id, level, tuple(texts), result))
-    crash = "It was planned and has no result: the run did not end."
+    crash = "It was planned and has no result, since the run did not end."
     for name in record.missing:
         by_audit.pop(name, None)
         audits.append(Judged(name, Level.CRASHED, (crash,), None))
@@ -250,8 +250,8 @@ RULES = {
     "miscalibrated": ("NoiseMiscalibrated", MEANINGS[Verdict.MISCALIBRATED]),
     "unconfirmed": (
         "RefutedNotConfirmed",
-        "A claim was refuted, and that was not confirmed or not believed: nothing is "
-        "decided, and the run is not clean.",
+        "A claim was refuted, and the refutation was not confirmed or does not "
+        "count: nothing is decided, and the run is not clean.",
     ),
     "missed": (
         "DeclaredAndMissed",
@@ -273,12 +273,12 @@ HELP = {
     "miscalibrated": REMEDIES[Verdict.MISCALIBRATED],
     "unconfirmed": UNCONFIRMED_REMEDY,
     "missed": (
-        "Something was mended, or the audit sees less than it did: correct what it "
-        "declares, or give it more calls."
+        "The mechanism was repaired, or the audit finds less than before: correct "
+        "the declaration, or give it more calls."
     ),
     "toothless": REMEDIES[Verdict.INCONCLUSIVE],
     "weaker": (
-        "Bring back what is gone or weaker; where it is meant, make the baseline anew with "
+        "Restore the audits that are gone or weaker; if the change is intended, make the baseline anew with "
         "`auditdp baseline update`."
     ),
 }

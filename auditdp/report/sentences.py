@@ -30,7 +30,7 @@ class Standing(StrEnum):
     DECLARED = "claims refuted, as declared"
     MISCALIBRATED = "calibrations refuted, as declared"
     CERTIFIED = "proved"
-    EQUIVALENT = "equivalent on the inputs that were tried"
+    EQUIVALENT = "equivalent on the tested inputs"
     NOT_REFUTED = "not refuted"
     INCONCLUSIVE = "inconclusive"
     ERROR = "errors"
@@ -176,7 +176,7 @@ def claim_itself(result: AuditResult) -> str:
     """Return the verdict on the claim of a refuted calibration, and its summary."""
     known = of_claim(result.evidence)
     if known is None:
-        return "not audited here: what is audited is the sensitivity alone"
+        return "not audited here: this audit is about the sensitivity only"
     return f"{known[0]}: {known[1]}"
 
 
@@ -193,7 +193,7 @@ def unconfirmed(result: AuditResult) -> list[str]:
     The summary is left out if it repeats one of them.
     """
     sentences = [
-        f"Refuted, though the verdict is {result.verdict}, by {refutation(evidence)}."
+        f"Refuted, although the verdict is {result.verdict}, by {refutation(evidence)}."
         for evidence in result.refuting
     ]
     return [*sentences, *unrepeated_summary(result)]
@@ -259,7 +259,7 @@ def detectable(result: AuditResult) -> str:
     for game in details_of(result.evidence, GameDetails):
         smallest = game.detectable_epsilon
         if smallest == math.inf:
-            return "no violation of a size that is known, since the calls are few"
+            return "no size of violation is known, since there are few calls"
         if smallest is not None:
             against = between(" (", game.detectable_alternative, ")")
             return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
@@ -271,7 +271,7 @@ def would_find(result: AuditResult) -> str:
     smallest = detectable(result)
     if not smallest:
         return ""
-    return f"nine times in ten: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
+    return f"with probability 9 in 10: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
 
 
 def rare_leaks(result: AuditResult) -> list[str]:
@@ -280,15 +280,19 @@ def rare_leaks(result: AuditResult) -> list[str]:
         if game.detectable_rarely:
             tail, alone = game.detectable_rarely
             twice = number(2 * (level(result.claim) or 0.0))
-            leak = f"{symbol(result.claim)} = {twice} where the leak is in outputs that come"
-            only = "an output that only one of two neighbours gives, if it comes"
+            leak = (
+                f"{symbol(result.claim)} = {twice} if the leak is in outputs that occur"
+            )
+            only = (
+                "an output that is possible on one of two neighbours only, if it occurs"
+            )
             phrases = [
                 f"{phrase} once in {math.floor(1 / share):,} calls"
                 for phrase, share in ((leak, tail), (only, alone))
                 # More frequent outputs are not rare.
                 if share <= 0.5
             ]
-            return phrases or ["no leak that only rare outputs show"]
+            return phrases or ["no leak that is in rare outputs only"]
     return []
 
 
@@ -417,7 +421,7 @@ def run_meaning(record: RunRecord) -> str:
         left_out.append(f"{count(audits, 'audit')} {verb}{ENDED[ended]}")
     nothing = ""
     if left_out:
-        nothing = "; nothing is known of what was to be audited there."
+        nothing = "; nothing is known about the claims that they were to test."
         nothing = " and ".join(left_out) + nothing
     dropped = sum(result.is_unconfirmed for result in record.results)
     unclean = ""
@@ -425,7 +429,7 @@ def run_meaning(record: RunRecord) -> str:
         return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()
     if dropped:
         claims = "1 claim was" if dropped == 1 else f"{dropped:,} claims were"
-        unclean = f"{claims} refuted, and that was not confirmed. "
+        unclean = f"{claims} refuted, and the refutation was not confirmed. "
     # A crash is reported in ``nothing``.
     elif not record.ended(Verdict.ERROR):
         if record.status != "complete":
@@ -447,7 +451,7 @@ def run_meaning(record: RunRecord) -> str:
         if open_audits == 1:
             verb = "is"
         audits_text = count(open_audits, "audit")
-        sentences.append(f"{audits_text} {verb} undecided with so few calls.")
+        sentences.append(f"{audits_text} {verb} undecided, for want of calls.")
     return " ".join([*sentences, nothing]).rstrip()
 
 
@@ -462,10 +466,10 @@ def assurance(record: RunRecord) -> str:
     proved = record.ended(Verdict.CERTIFIED)
     tried = record.ended(Verdict.EQUIVALENT)
     if proved:
-        statement = "proved what is claimed, of the law or accountant that is stated"
+        statement = "proved the claim, for the stated law or accountant"
         parts.append(f"{count(proved, 'audit')} {statement}")
     if tried:
-        statement = "found an estimate within its margin, on the inputs that were tried"
+        statement = "found an estimate within its margin, on the tested inputs"
         parts.append(f"{count(tried, 'audit')} {statement}")
     powers = [(result, result.power) for result in record.results]
     powered = [(result, power) for result, power in powers if power is not None]
@@ -479,8 +483,8 @@ def assurance(record: RunRecord) -> str:
         if blind:
             which = "the other"
         parts.append(
-            f"a loss of {EXPECTED_POWER:g} times the claim, in every output of a pair that was "
-            f"played, would have been found nine times in ten in {which} {audits}"
+            f"a loss of {EXPECTED_POWER:g} times the claim, in every output of a tested pair, "
+            f"would have been found with probability 9 in 10 in {which} {audits}"
         )
     # The losses that would be missed are no assurance, and stand last.
     if blind:
@@ -494,20 +498,22 @@ def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
     same = []
     for result, power in blind:
         name = f"`{result.id.rpartition('::')[2]}`"
-        reason = "no size is known that it sees"
+        reason = "no size of loss is known that it would find"
         if result.has_same_outputs:
             same.append(name)
             reason = "both inputs of every pair have the same outputs"
         elif power < math.inf:
             least = outwards(power, up=True, digits=2, against=EXPECTED_POWER)
-            reason = f"seen from {least} times on"
+            reason = f"found from {least} times the claim on"
         listed.append(f"{name} ({reason})")
     if len(listed) > 4:
         listed[4:] = [f"{len(listed) - 4} more"]
     text = f"a loss of {EXPECTED_POWER:g} times the claim would have been missed in "
     parts = [text + ", ".join(listed)]
     if same:
-        parts.append(f"{', '.join(same)}: give pairs of which the outputs differ")
+        parts.append(f"{', '.join(same)}: give pairs whose outputs differ")
     if len(same) < len(blind):
-        parts.append(f"--budget level:{EXPECTED_POWER:g} has the calls that it takes")
+        parts.append(
+            f"--budget level:{EXPECTED_POWER:g} gives the calls that are needed"
+        )
     return parts

@@ -261,16 +261,13 @@ def _alpha(record: RunRecord) -> str:
     for entry in record.alpha_ledger:
         shares.setdefault(entry.purpose, []).append(entry.alpha)
     if not shares:
-        return "0: nothing in this run can be wrong by chance"
+        return "0: no finding of this run rests on chance"
     total = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     parts = [
         f"{purpose} {number(sum(each))} ({count(len(each), 'share')})"
         for purpose, each in shares.items()
     ]
-    return (
-        f"{total} is the most that the probability of a wrong finding can be: "
-        f"{', '.join(parts)}"
-    )
+    return f"{total} is the largest probability of a wrong finding: {', '.join(parts)}"
 
 
 def _write(text: Text, colour: bool) -> str:
@@ -342,4 +339,4 @@ def verdict(
     if counts.keys() & {*FINDINGS, Kind.CRASHED, *REGRESSIONS}:
         return f"{audits}: {numbers}"
     beside = between(" (", numbers, ")") + between("; ", found_it)
-    return f"{audits}: nothing worse was seen{beside}"
+    return f"{audits}: nothing worse was found{beside}"

@@ -28,7 +28,10 @@ TRIED = 10
 that are not adjacent are skipped."""
 PROPOSAL = "a trace proposes, it proves nothing"
 CONFIRMED = "in runs with other draws as well"
-SUSPECTED = "if the output shows all that noise and chance decide there: runs with other draws did not confirm it"
+SUSPECTED = (
+    "if the output shows all that noise and chance decide there: runs with other "
+    "draws did not confirm it"
+)
 OF_OUTPUTS = ("round", "seed")
 """Kinds of findings that break a claim whatever the releases lose."""
 
@@ -157,7 +160,7 @@ def _result(found: Traced, claim: Claim) -> str:
     return (
         f"at most {loss} {on}"
         if level < math.inf
-        else f"no finite {symbol} is read off {on}"
+        else f"the trace shows no finite {symbol} {on}"
     )
 
 

@@ -93,7 +93,10 @@ def changed_since(revision: str, folder: Path) -> Changed:
         )
     repository = Repository(folder, revision)
     shallow = repository.shallow
-    remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
+    remedy = (
+        "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with "
+        "actions/checkout, or GIT_DEPTH: 0"
+    )
     if repository.git(
         "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"
     ).returncode:
@@ -188,7 +191,8 @@ class Repository:
             self.top
         ):
             raise ConfigurationError(
-                f"revision {revision}: {folder} is not in the files of its repository, or that has a line break in its path"
+                f"revision {revision}: {folder} is not in the files of its "
+                "repository, or that has a line break in its path"
             )
         places = {
             name: (folder / path).resolve()
@@ -253,7 +257,7 @@ class Repository:
             )
         except FileNotFoundError:
             raise ConfigurationError(
-                "telling what changed needs git, which is not installed here"
+                "comparing revisions needs git, which is not installed here"
             ) from None
         except subprocess.TimeoutExpired:
             raise ConfigurationError(

@@ -347,7 +347,10 @@ def _worse(
                     # On other pairs the code is the same.
                     unconfirmed.add((place, more))
                 if shown:
-                    return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+                    return (
+                        f"by the trace the claim, {claim}, is not kept on "
+                        f"{each.pair}, where it was: {finding.sentence}"
+                    )
     return ""
 
 
@@ -429,7 +432,7 @@ def bets(
     told = found.counterexample
     looked = told.explanation.rpartition(" looked at ")[2]
     on = brief(inputs[told.pair.partition(":")[0]])
-    outputs = f"bets on the version told their outputs apart by {looked}, on {on}"
+    outputs = f"bets on the version distinguished their outputs by {looked}, on {on}"
     return replace(read, change=LawChange.CHANGED, outputs=outputs)
 
 

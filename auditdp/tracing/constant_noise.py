@@ -77,7 +77,7 @@ def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
             continue
         if not occurs(release.result, pair.first.output):
             line = release.site.line
-            return f"what line {line} adds noise to does not move, and may hide it"
+            return f"the value to which line {line} adds noise does not change, and may hide the difference"
     return ""
 
 

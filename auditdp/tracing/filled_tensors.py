@@ -63,7 +63,7 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
         if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
             for term in noise.terms:
                 term.draw.is_lent = True
-            end(run, tensor, "is changed where that is not seen")
+            end(run, tensor, "is changed by code that the trace does not watch")
             return None
         # Noise initialises a parameter, which is public.
         if tensor.requires_grad and torch.is_grad_enabled():

@@ -92,7 +92,7 @@ def _of_fixed_noise(pair: PairRecord) -> list[Finding]:
     for site, moved in pair.by_line().items():
         fixed = [each for each in _lossy(moved) if each.first.number in pair.fixed]
         if fixed:
-            sentence = f"{of_line(fixed)}; it is the same noise in every run, whatever the generator"
+            sentence = f"{of_line(fixed)}; this noise is the same in every run, whatever the generator"
             found.append(Finding("seed", site, sentence))
     return found
 
@@ -151,7 +151,10 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
     site = sites[0] if sites else NOWHERE
     outcomes = pair.outcomes
     epsilon = outcomes.epsilon if outcomes is not None and outcomes.complete else 0.0
-    sentence = f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
+    sentence = (
+        f"line {site.line}: the random decision there has a privacy loss of "
+        f"{epsilon:.6g}; the claim is {claim}"
+    )
     return Finding("loss", site, sentence, not pair.opaque)
 
 
@@ -206,7 +209,10 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
         if chance <= allowed * (1 + ROUNDING_OF_SUMS):
             return []
         site = max(pair.shown, key=lambda tail: tail.chance).release.site
-        sentence = f"line {site.line} releases a value that the other input does not have, and the output shows that with "
+        sentence = (
+            f"line {site.line} releases a value that the other input does not have, "
+            "and the output shows that with "
+        )
         sentence += f"probability {chance:.3g}"
         sentence += f"; the claim's δ is {allowed:.3g}" if allowed else ""
         sentence += f": {pair.differ}" if pair.differ is not None else ""
@@ -215,7 +221,7 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
     if outcomes is not None:
         is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
         if outcomes.complete and is_above:
-            sentence = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
+            sentence = f"with probability {outcomes.delta:.3g} the output is impossible on the other input"
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:
             return []
@@ -302,7 +308,7 @@ def what_is_done(release: Release) -> str:
     if kind == MAXIMUM:
         return f"takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
     if law.declared is not None:
-        return f"calls {law.family}, which is trusted, on a value"
+        return f"calls {law.family}, a trusted function, on a value"
     noise = f"{law.family}, whose law the trace does not know,"
     if law.known is not None:
         noise = f"{law.family} noise of scale {scale_of(release)}"
@@ -327,44 +333,50 @@ def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
     release, other = largest.first, largest.second
     distance, doing = moved_by(pairs), what_it_does(release)
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
-    moves = f" that moves by {distance:.6g}"
+    moves = f" that differs by {distance:.6g} between the inputs"
     if times:
-        moves = f"{times}: the values move by {distance:.6g} together"
+        moves = (
+            f"{times}: the values differ by {distance:.6g} in total between the inputs"
+        )
     faults = {pair.why for pair in pairs}
     if "reuse" in faults:
-        fault = "noise that is used before or for another entry"
+        fault = "noise that was used before, or for another entry"
         return (
-            f"{doing}{times}, with {fault}: the difference has no noise, and it moves"
+            f"{doing}{times}, with {fault}: the difference of both values has no "
+            "noise, and the inputs differ in it"
         )
     if "scale" in faults:
         return f"{doing}{times}; on the other input the scale is {scale_of(other)}: it depends on the data"
     if "number" in faults:
-        return f"{doing}{times} that is {brief(release.location)} on one input and {brief(other.location)} on the other"
+        return (
+            f"{doing}{times} that is {brief(release.location)} on one input and "
+            f"{brief(other.location)} on the other"
+        )
     if "whole" in faults:
-        return f"{doing}{moves}: whole noise does not hide what is no whole number"
+        return f"{doing}{moves}: noise of whole numbers does not hide a fraction"
     if release.kind in NAMED:
         if not distance:
             return f"{doing}{times}, the same on both inputs"
         if math.isfinite(distance):
-            return f"{doing}{times}, whose logarithms move by {distance:.6g}"
-        return f"{doing}{times}, of which one is 0 on one input alone"
+            return f"{doing}{times}, whose logarithms differ by {distance:.6g} between the inputs"
+        return f"{doing}{times}, one of which is 0 on one input only"
     if largest.only and size(largest):
         loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
         return (
-            f"{doing}{moves}; the output shows only {largest.only}, for ε = {loss:.6g}"
+            f"{doing}{moves}; the output reveals only {largest.only}, so ε = {loss:.6g}"
         )
     if not distance:
         return (
-            f"{doing}{times}, none of which moves"
+            f"{doing}{times}, equal on both inputs"
             if times
-            else f"{doing} that does not move"
+            else f"{doing} that is equal on both inputs"
         )
     if (
         release.law.family == "Gaussian"
         and isinstance(claim, PureDP)
         and math.isfinite(distance)
     ):
-        return f"{doing}{moves}; Gaussian noise is of no finite ε"
+        return f"{doing}{moves}; Gaussian noise has no finite ε"
     needed = needed_scale(release, distance, claim)
     if needed is None:
         return f"{doing}{moves}"

@@ -413,7 +413,7 @@ for _name in ("permutation", "permuted", "shuffle"):
 def _unseen(run: WatchedRun | None, source: str) -> None:
     """Record that the code has a source of draws that no trace observes."""
     if run is not None:
-        why = "draws numbers that the trace does not see"
+        why = "draws numbers that the trace does not watch"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
 
 

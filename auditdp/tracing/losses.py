@@ -121,8 +121,8 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
         if added is not None:
             if math.isinf(added.squared_mu):
                 return Moved(first, second, added.distance, UNBOUNDED, "reuse")
-            loss = Loss(squared_mu=added.squared_mu)
-            return Moved(first, second, distance, loss)
+            added_mu = Loss(squared_mu=added.squared_mu)
+            return Moved(first, second, distance, added_mu)
         if groups is not None and np.unique(groups).size == groups.size:
             # Entries share draws in a way that no grouping of entries describes.
             return Moved(first, second, distance, None)

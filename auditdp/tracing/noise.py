@@ -526,7 +526,7 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
     if np.ndarray in map(type, values):
         values = [np.asarray(v) if type(v) in (list, tuple) else v for v in values]
     if not all(map(is_numeric, values)):
-        return compute(*plain(sides, "is combined with what is no number"))
+        return compute(*plain(sides, "is combined with something that is not a number"))
     if sign > 0 and type(first) is int and first == 0 and called_by_builtin():
         # ``sum`` begins with 0.
         return second

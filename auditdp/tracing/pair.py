@@ -78,7 +78,10 @@ class PairTrace(PairRecord, Printed):
             return "on this pair and run; there is no claim to compare it with"
         loss = f"{self.claim.parameter} = {self.level:.6g}"
         if not self.is_bound or self.level == math.inf:
-            return f"on this pair and run, what the trace understands loses {loss}; the output may lose more, or less"
+            return (
+                f"on this pair and run, the part that the trace understands has a loss of "
+                f"{loss}; the output may lose more, or less"
+            )
         return f"on this pair and run: at most {loss}; the claim is {self.claim}"
 
 

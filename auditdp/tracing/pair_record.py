@@ -28,9 +28,9 @@ from auditdp.tracing.threshold_tails import ShownTail
 from auditdp.tracing.trace_limits import ABSOLUTE_ROUNDING, ROUNDING
 from auditdp.tracing.watched_run import TracedRun
 
-CORRELATED_NOISE = "what Gaussian noise loses that entries share is not known"
+CORRELATED_NOISE = "the loss of Gaussian noise that entries share is not known"
 """Message for Gaussian noise that entries share in a way that is not computed."""
-HIDDEN_DRAWS = "the same draws give another output: it depends on something else"
+HIDDEN_DRAWS = "the same draws give another output, so it depends on something else"
 """Message for a replay on the same input that gives another output."""
 Extent = Literal["full", "part", "none"]
 

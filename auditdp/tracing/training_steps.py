@@ -52,7 +52,7 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
         if times != stated.steps and not is_one_step_a_line:
             yield (
                 site,
-                f"{line} {times:,} times; the accountant was told of {stated.steps:,} steps",
+                f"{line} {times:,} times; the accountant assumed {stated.steps:,} steps",
             )
         farthest = max(moved, key=lambda each: each.distance)
         if not is_matched or not farthest.distance:
@@ -62,17 +62,18 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
         if multiplier < stated.noise_multiplier * (1 - ROUNDING_OF_SUMS):
             yield (
                 site,
-                f"{line} of scale {scale:.6g} to a value that moves by {farthest.distance:.6g}, a "
-                f"multiplier of {multiplier:.6g}; the accountant was told of {stated.noise_multiplier:.6g}",
+                f"{line} of scale {scale:.6g} to a value that differs by "
+                f"{farthest.distance:.6g} between the inputs, a "
+                f"multiplier of {multiplier:.6g}; the accountant assumed {stated.noise_multiplier:.6g}",
             )
 
 
 def _batch_differences(
     samples: Sequence[Release], stated: Poisson
 ) -> Iterator[tuple[CodeLine, str]]:
-    batches = f"the accountant was told of Poisson batches at rate {stated.rate:.6g}"
+    batches = f"the accountant assumed Poisson batches at rate {stated.rate:.6g}"
     if not samples and stated.rate < 1:
-        yield NOWHERE, f"no line draws which records are in a batch; {batches}"
+        yield NOWHERE, f"no line draws the records of a batch; {batches}"
     for site, release in {release.site: release for release in samples}.items():
         line = f"line {site.line}"
         if release.kind != COIN:

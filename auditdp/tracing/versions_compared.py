@@ -165,9 +165,9 @@ def _difference(
     if old is not None and new is not None:
         if abs(new.distance - old.distance) > ROUNDING:
             now, then = f"{new.distance:.6g}", f"{old.distance:.6g}"
-            parts.append(f"it moves by {now} and moved by {then}")
+            parts.append(f"the inputs differ by {now} in it and differed by {then}")
         if new.why == "reuse" and old.why != "reuse":
-            parts.append("its noise is used before or for another entry")
+            parts.append("its noise was used before, or for another entry")
     if not parts:
         return ""
     lines = f"line {after.site.line} (line {before.site.line} of the old version)"

@@ -51,9 +51,7 @@ class Library:
         version = importlib.metadata.version(self.package)
         if any(f"{version}.".startswith(f"{each}.") for each in self.versions):
             return ""
-        return (
-            f"is of {self.package} {version}, and known are {', '.join(self.versions)}"
-        )
+        return f"is of {self.package} {version}; the known versions are {', '.join(self.versions)}"
 
     def watch(self, patches: Patches, active: Active) -> None:
         """Replace its primitives, as far as the code has imported them."""
