@@ -22,7 +22,7 @@ SUFFIX = ".intoto.jsonl"
 
 
 @app.command(
-    short_help="Sign what a recorded run found, with digests of its record and sources."
+    short_help="Sign the results of a recorded run, with digests of its record and sources."
 )
 def attest(
     key: Annotated[
@@ -63,7 +63,7 @@ def attest(
     made = statement(record, file.as_posix(), sha256(file), url=url)
     if changed := [*_changed(made["subject"])]:
         raise StoppedError(
-            f"{'; '.join(changed)}: the run is of other sources than are here; run again"
+            f"{'; '.join(changed)}: the sources have changed since the run; run again"
         )
     inside = {
         result.mechanism_at.file
@@ -87,9 +87,7 @@ def attest(
     tell(f"{path}: {_told(made)}")
 
 
-@app.command(
-    short_help="Say whether a record and its sources are still what was signed."
-)
+@app.command(short_help="Check that a record and its sources are as they were signed.")
 def verify(
     path: Annotated[
         Path,
@@ -125,7 +123,7 @@ def verify(
     ]:
         for line in found:
             say(f"refused: {line}")
-        raise StoppedError(f"{path} is not of the record and the sources that are here")
+        raise StoppedError(f"{path} is about another record or other sources")
     tell(f"verified: {_told(signed)}")
 
 
@@ -227,6 +225,7 @@ def _key(path: Path, *, private: bool) -> Any:
         raise MissingExtraError.of(error) or error from None
     except (OSError, TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise ConfigurationError(
-            f"{path} is no key that can be used: {error}; expected PEM, to attest a private key without a passphrase "
+            f"{path} is no key that can be used: {error}; expected PEM, to attest a "
+            "private key without a passphrase "
             "(openssl genpkey -algorithm ed25519), to verify the public one (openssl pkey -pubout)"
         ) from error

@@ -54,10 +54,10 @@ def update(
     file: File = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option(help="Id of a finding to live with; with --reason."),
+        typer.Option(help="Id of a finding to accept; with --reason."),
     ] = None,
     reason: Annotated[
-        str, typer.Option(help="Why it is lived with; the baseline keeps it.")
+        str, typer.Option(help="Reason for accepting it; the baseline keeps it.")
     ] = "",
     expires: Annotated[
         str, typer.Option(help="Last day on which it is accepted, such as 2027-01-31.")
@@ -117,7 +117,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     raise typer.Exit(exit_code(found, record, settings(profile).fail_on))
 
 
-@baseline_app.command(short_help="Say whether the baseline can be read.")
+@baseline_app.command(short_help="Check that the baseline can be read.")
 def lint(file: File = None, profile: Profile = "") -> None:
     """Check that the baseline can be read; for a hook before a commit."""
     from auditdp.record.baseline import read_baseline
@@ -127,7 +127,7 @@ def lint(file: File = None, profile: Profile = "") -> None:
     tell(f"{path}: {count(len(read_baseline(path)), 'audit')}")
 
 
-@app.command(short_help="Say what differs between two recorded runs.")
+@app.command(short_help="Print the differences of two recorded runs.")
 def compare(
     before: Annotated[
         Path,
@@ -149,7 +149,7 @@ def compare(
 
     first, second = read_whole(before), read_whole(after)
     for sentence in asked_otherwise(first, second):
-        say(f"asked otherwise: {sentence}")
+        say(f"other question: {sentence}")
     found, number = against_run(first, second)
     tell(differences_text(found, known=number, against=str(before), width=columns()))
     raise typer.Exit(exit_code(found, second))
@@ -168,7 +168,7 @@ def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
         )
     if ids and not reason.strip():
         raise ConfigurationError(
-            f"--accept {ids[0]}: say with --reason why this is lived with"
+            f"--accept {ids[0]}: give the reason for accepting it with --reason"
         )
     try:
         until = date.fromisoformat(expires) if expires else None
@@ -179,7 +179,7 @@ def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
     return {identifier: Accepted(reason.strip(), until) for identifier in ids}
 
 
-@app.command(short_help="Make one run of the logs of its shards.")
+@app.command(short_help="Join the logs of shards to one run.")
 def merge(
     logs: Annotated[
         list[Path],
@@ -189,7 +189,7 @@ def merge(
     ],
     log_path: LogPath = DEFAULT_LOG,
 ) -> None:
-    """Make one run of the logs of its shards.
+    """Join the logs of shards to one run.
 
     If a shard is missing, so are its audits: the exit code is 3, and auditdp run
     --resume runs them. The exit code is also at least 3 if lines of a log do not count.

@@ -221,8 +221,11 @@ def budget_option(default: str) -> Any:
         "--find",
         "--calls",
         callback=one_budget,
-        help=f"Calls of each game: {', '.join(BUDGETS)}, a number, or as many as find a fault nine times in ten: "
-        f"{', '.join(FAULTS.values())}.",
+        help=(
+            f"Calls of each game: {', '.join(BUDGETS)}, a number, or enough to find a "
+            "fault with probability 9 in 10: "
+            f"{', '.join(FAULTS.values())}."
+        ),
         autocompletion=lambda: [*BUDGETS, *FAULTS.values()],
         show_default=default,
     )
@@ -254,7 +257,10 @@ Profile = Annotated[
 Sandboxed = Annotated[
     str,
     typer.Option(
-        help="Shut audits off from files, processes and the network: auto (as far as the kernel can), required, or off.",
+        help=(
+            "Shut audits off from files, processes and the network: auto (as far as "
+            "the kernel can), required, or off."
+        ),
         autocompletion=lambda: [*SANDBOXES],
         show_default="auto",
     ),
@@ -390,8 +396,8 @@ def read_whole(source: Path | None) -> RunRecord:
     reading = reading_of(source)
     if not reading.is_whole:
         raise StoppedError(
-            f"{source or DEFAULT_LOG} is not whole, so it says nothing of a whole run: run again, or go on with "
-            "auditdp run --resume; auditdp report shows what is left"
+            f"{source or DEFAULT_LOG} is incomplete: run again, or continue with "
+            "auditdp run --resume; auditdp report shows the results so far"
         )
     return reading.record
 

@@ -45,7 +45,10 @@ def init(
         typer.Argument(
             metavar="FILE::FUNCTION...",
             callback=lambda values: [given(value) for value in values],
-            help="Such as package/counts.py::noisy_count or ::Class.method; of a file or folder, all that draw randomness.",
+            help=(
+                "Such as package/counts.py::noisy_count or ::Class.method; of a file "
+                "or folder, all that draw randomness."
+            ),
         ),
     ],
     parameters: Annotated[
@@ -111,7 +114,9 @@ def init(
         before = file.read_text(encoding="utf-8") if file.is_file() else ""
         write(file, with_audits(before, audits))
         tell(
-            f"{'added to' if before else 'wrote'} {file}: {', '.join(s.called for s, _ in audits)}; settle its comments"
+            f"{'added to' if before else 'wrote'} {file}: "
+            f"{', '.join(s.called for s, _ in audits)}; answer the questions in its "
+            "comments"
         )
     for reason in left:
         tell(f"left out {reason}")
@@ -128,10 +133,11 @@ def init(
     for file, audits in written.items():
         for signature in (signature for signature, _ in audits if not signature.pairs):
             tell(
-                f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data"
+                f"to do: pairs= in {file} needs two values of {signature.data} that "
+                "differ in one person's data"
             )
     tell(
-        "next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update"
+        "next: auditdp run --profile ci; and if it finds nothing, auditdp baseline update"
     )
 
 

@@ -77,7 +77,7 @@ def tree_of(path: Path, shown: str) -> ast.Module:
         return ast.parse(path.read_bytes(), str(path))
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(
-            f"{shown}, line {getattr(error, 'lineno', 1)}: no Python: {error}"
+            f"{shown}, line {getattr(error, 'lineno', 1)}: not Python: {error}"
         ) from error
 
 

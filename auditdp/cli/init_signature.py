@@ -96,7 +96,7 @@ def read_signature(
         )
         if kind is not None:
             raise ConfigurationError(
-                f"{target}: is no plain function; name a method, such as {name}.release"
+                f"{target}: is not a plain function; name a method, such as {name}.release"
             )
         raise ConfigurationError(
             f"{path_text} has no function {name!r}; {did_you_mean(name, functions)}"
@@ -130,7 +130,7 @@ def _module(path: Path, root: Path) -> str:
     for part in parts:
         if not part.isidentifier() or keyword.iskeyword(part):
             raise ConfigurationError(
-                f"{path.relative_to(root)} cannot be imported: {part!r} is no name of a module"
+                f"{path.relative_to(root)} cannot be imported: {part!r} is not a module name"
             )
     return ".".join(parts)
 

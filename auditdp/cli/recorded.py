@@ -100,7 +100,8 @@ def replay(
             result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
         )
         say(
-            f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
+            f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded "
+            f"run: {_shown(chosen)} then, "
             f"{_shown(result)} now"
         )
         if chosen.recorded:
@@ -145,7 +146,7 @@ def report_command(
         typer.Option(
             "--since",
             callback=given,
-            help="Log or JSON report of the last report's run, to say what changed.",
+            help="Log or JSON report of the last report's run, to print the changes.",
         ),
     ] = None,
     check: Annotated[
@@ -281,7 +282,8 @@ def confirm(
     root_seed = seed if seed is not None else _other_than(record.root_seed)
     if root_seed == record.root_seed:
         raise ConfigurationError(
-            f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
+            f"--seed {seed} is that of the run, whose finding it would only repeat; "
+            "give another, or none (to repeat it: "
             "auditdp replay)"
         )
     was = options_of(record, chosen, data)
@@ -302,14 +304,15 @@ def confirm(
         raise typer.Exit(ExitCode.CRASHED)
     if result.verdict not in REFUTATIONS:
         say(
-            f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})"
+            f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh "
+            f"randomness (α = {alpha:g})"
         )
         raise typer.Exit(
             ExitCode.INCONCLUSIVE if result.is_unconfirmed else ExitCode.OK
         )
     if result.log_e_value is None:
         say(
-            "confirmed: what refutes it is computed and not drawn, so no seed changes it"
+            "confirmed: its refutation is computed without random draws, so no seed changes it"
         )
     else:
         from auditdp.numerics.rounding import outwards

@@ -22,7 +22,7 @@ def run(options: RunOptions) -> None:
 
 
 @app.command(
-    short_help="Would the audits detect faults in the noise of their mechanisms?"
+    short_help="Test whether the audits detect faults in the noise of their mechanisms."
 )
 @taking(
     RunOptions,

@@ -103,8 +103,10 @@ class RunOptions:
     fail_on: Annotated[
         list[FailOn] | None,
         typer.Option(
-            help="Also fail on inconclusive or skipped audits (exit code 4), or on any changed law (--compare; 6); "
-            "repeatable. Errors always fail."
+            help=(
+                "Also fail on inconclusive or skipped audits (exit code 4), or on "
+                "any changed law (--compare; 6); repeatable. Errors always fail."
+            )
         ),
     ] = None
     mutants: Annotated[
@@ -130,7 +132,7 @@ class RunOptions:
     verbose: Annotated[
         bool,
         typer.Option(
-            "-v", help="Print, too, what audits print and where noise enters."
+            "-v", help="Also print the output of audits, and the lines that add noise."
         ),
     ] = False
     max_memory: Annotated[
@@ -157,8 +159,10 @@ class RunOptions:
         typer.Option(
             "--continue",
             metavar="ID",
-            help="Play the game of an audit of the run in the log on to more calls (--calls, or --find), with all that it "
-            "has won.",
+            help=(
+                "Continue the game of an audit of the logged run up to more calls "
+                "(--calls or --find), with its wealth so far."
+            ),
         ),
     ] = ""
     since: Annotated[
@@ -166,22 +170,30 @@ class RunOptions:
         typer.Option(
             "--changed-since",
             metavar="REV",
-            help="Only audits whose sources changed since the working tree parted from a revision, such as origin/main.",
+            help=(
+                "Only audits whose sources changed since the working tree branched "
+                "off a revision, such as origin/main."
+            ),
         ),
     ] = ""
     compare: Annotated[
         str,
         typer.Option(
             metavar="REV",
-            help="As --changed-since; and compare what mechanisms release with what they released there. What changed has "
-            "more calls.",
+            help=(
+                "Like --changed-since, and compare the releases of mechanisms with "
+                "those at the revision. Changed ones get more calls."
+            ),
         ),
     ] = ""
     shard: Annotated[
         str,
         typer.Option(
             metavar="NUMBER/OF",
-            help="Only a part of the audits, such as 2/8, for a machine of its own; auditdp merge makes one run of all.",
+            help=(
+                "Only a part of the audits, such as 2/8, one for each machine; "
+                "auditdp merge joins the parts to one run."
+            ),
         ),
     ] = ""
     executor: Annotated[
@@ -330,7 +342,8 @@ class RunOptions:
         """
         if (self.executor == "dask") != bool(self.scheduler):
             raise ConfigurationError(
-                f"--executor {self.executor} with --scheduler {self.scheduler!r}: a cluster needs both, as in "
+                f"--executor {self.executor} with --scheduler {self.scheduler!r}: a "
+                "cluster needs both, as in "
                 "--executor dask --scheduler tcp://node7:8786"
             )
         return self.scheduler
@@ -385,7 +398,7 @@ class RunOptions:
             (
                 self.scheduler,
                 "--scheduler",
-                "the other revision is checked out on this machine alone",
+                "the other revision is checked out on this machine only",
             ),
             (
                 self.continued,

@@ -158,12 +158,13 @@ def continuation(asked: RunOptions) -> Continuation:
     made = game.details.parts[-1].calls
     if isinstance(goal, int) and goal <= made:
         raise ConfigurationError(
-            f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give how many it is to have altogether"
+            f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give "
+            "the total number of calls"
         )
     # Every game has a wealth.
     assert game.log_e_value is not None
     say(
-        f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first"
+        f"{chosen.id} continues after {made:,} calls of the run of {record.started}; these are repeated first"
     )
     parameters = [
         f"{name}={value}" for name, value in parameters_of(record, chosen).items()
@@ -198,15 +199,16 @@ def _game(chosen: AuditResult) -> Evidence:
     """Return the game of an audit that may go on."""
     if (game := chosen.game) is None:
         raise ConfigurationError(
-            f"{chosen.id} ended {chosen.verdict} and has no game that could go on"
+            f"{chosen.id} ended {chosen.verdict} and has no game to continue"
         )
     # This import is slow.
     from auditdp.mechanism.protocol import OWN_RANDOMNESS
 
     if OWN_RANDOMNESS in chosen.reproduce:
         raise ConfigurationError(
-            f"{chosen.id} cannot go on: its mechanism draws its own randomness, so its game cannot be played again; run "
-            "it once more instead: e-values of independent runs may be multiplied"
+            f"{chosen.id} cannot go on: its mechanism draws its own randomness, so "
+            "its game cannot be repeated; run it again instead: e-values of "
+            "independent runs may be multiplied"
         )
     return game
 
@@ -227,16 +229,17 @@ def _refuse_others(asked: RunOptions) -> None:
     }
     if others := [name for name, value in given.items() if value]:
         raise ConfigurationError(
-            f"--continue takes audit, seed, α and parameters from the run in the log; give it without {', '.join(others)}"
+            "--continue takes audit, seed, α and parameters from the run in the log; "
+            f"give it without {', '.join(others)}"
         )
     if not asked.budget:
         raise ConfigurationError(
-            f"--continue {asked.continued}: give how many calls its game is to have altogether, such as --calls 1e7, or a "
-            "fault that it is to find, such as --find tail:0.005"
+            f"--continue {asked.continued}: give the total number of calls of its "
+            "game, such as --calls 1e7, or a fault to find, such as --find tail:0.005"
         )
     if Budget.read(asked.calls).later:
         raise ConfigurationError(
-            f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to"
+            f"--calls {asked.calls}: give one number of calls, or one fault to find"
         )
 
 
@@ -283,7 +286,7 @@ def _between_runs(difference: Difference) -> Difference:
         return replace(
             difference,
             kind=Kind.GONE,
-            text="there is no such audit any more, which had found something",
+            text="this audit had a finding, and does not exist any more",
         )
     return replace(
         difference,

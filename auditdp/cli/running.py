@@ -95,7 +95,7 @@ def carry_out(asked: RunOptions) -> None:
     root_seed = _root_seed(asked, configuration.seed)
     targets = asked.targets(configuration, last)
     if asked.last_failed and not targets:
-        say(f"nothing in {asked.log_path} had to be looked at{_unfinished(last)}")
+        say(f"no audit in {asked.log_path} has to be repeated{_unfinished(last)}")
         raise typer.Exit(ExitCode.NOTHING)
 
     held = sandbox(configuration, asked.sandbox, network=asked.network)
@@ -209,7 +209,7 @@ def _plan(
     fault = Budget.read(plan.tasks[0].budget).fault if plan.tasks else None
     if fault is not None:
         say(
-            f"every game has as many calls as find {fault.description}, nine times in ten"
+            f"every game has enough calls to find {fault.description}, with probability 9 in 10"
         )
     return plan
 
@@ -316,9 +316,7 @@ class _Run:
 
     def _how_to_go_on(self) -> str:
         if self.going_on is not None:
-            return (
-                "the game that was to go on is as it was: give the same command again"
-            )
+            return "the continued game is unchanged: give the same command again"
         return f"what was finished is in {self.asked.log_path}: continue with --resume"
 
     def _end(self) -> None:

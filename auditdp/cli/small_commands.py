@@ -39,7 +39,9 @@ class Drawing:
 def coverage(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files and folders of the code; all of the project's."),
+        typer.Argument(
+            help="Files and folders of the code; by default all of the project."
+        ),
     ] = None,
     since: Annotated[
         str,
@@ -73,7 +75,8 @@ def coverage(
         changed = [each for each in found if each.changed]
         reached = sum(each.reached for each in changed)
         tell(
-            f"the change since {printable(since)} touches {len(changed):,} of them; audits reach {reached:,} of these"
+            f"the change since {printable(since)} touches {len(changed):,} of them; "
+            f"audits reach {reached:,} of these"
         )
 
 
@@ -223,13 +226,16 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
         )
         at = f" ({finding.file})" if finding.file else ""
         lines += [
-            f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"
+            f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} "
+            f"pairs, such as {finding.pair}"
         ]
     lines += [f"opaque: {sentence}" for sentence in found.opaque]
     return [*lines, *[""] * bool(found.findings or found.opaque), found.result]
 
 
-@app.command(short_help="Does this installation find what is broken, and only that?")
+@app.command(
+    short_help="Test that this installation refutes broken mechanisms, and no correct ones."
+)
 def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     """Test that this installation refutes broken mechanisms and accepts correct ones.
 
@@ -266,7 +272,7 @@ def _group() -> None:
     """
 
 
-@config_app.command(short_help="Show every setting, with where its value comes from.")
+@config_app.command(short_help="Show every setting, and the source of its value.")
 def show(profile: Profile = "") -> None:
     """Show every setting as a line of TOML, with its origin.
 

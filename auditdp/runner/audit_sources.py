@@ -48,7 +48,8 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
     name, line = computed[0]
     return Traced(
         files,
-        f"{name.relative_to(imports.root).as_posix()}, line {line}, imports what only a run can tell",
+        f"{name.relative_to(imports.root).as_posix()}, line {line}, imports a name "
+        "that only a run determines",
     )
 
 

@@ -28,10 +28,7 @@ TRIED = 10
 that are not adjacent are skipped."""
 PROPOSAL = "a trace proposes, it proves nothing"
 CONFIRMED = "in runs with other draws as well"
-SUSPECTED = (
-    "if the output shows all that noise and chance decide there: runs with other "
-    "draws did not confirm it"
-)
+SUSPECTED = "if the output reveals the noise and random decisions there: runs with other draws did not confirm it"
 OF_OUTPUTS = ("round", "seed")
 """Kinds of findings that break a claim whatever the releases lose."""
 
@@ -151,12 +148,15 @@ def _result(found: Traced, claim: Claim) -> str:
     level = max(trace.level for _, trace in found)
     symbol = SYMBOLS.get(claim.parameter, claim.parameter)
     loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
-    on = f"on {len(found)} pair{'s' * (len(found) != 1)} looked at ({PROPOSAL})"
+    on = f"on {len(found)} pair{'s' * (len(found) != 1)} traced ({PROPOSAL})"
     if not any(trace.first.draws or trace.second.draws for _, trace in found):
-        return f"what the output loses is not known: no draw was seen {on}"
+        return f"the loss of the output is not known: no draw was observed {on}"
     if unbounded := [trace for _, trace in found if not trace.is_bound]:
         reasons = list(dict.fromkeys(map(_why_no_bound, unbounded)))
-        return f"what is understood loses {loss} {on}; the output may lose more: {', '.join(reasons)}"
+        return (
+            f"the understood part has a loss of {loss} {on}; the output may lose "
+            f"more: {', '.join(reasons)}"
+        )
     return (
         f"at most {loss} {on}"
         if level < math.inf

@@ -320,7 +320,9 @@ def _for_all(changed: Changed, root: Path) -> str:
         if file.is_relative_to(HARNESS):
             return f"auditdp itself changed ({_shown(file, root)})"
         if any(fnmatch(file.name, pattern) for pattern in FOR_ALL):
-            return f"{_shown(file, root)} changed, which says what is installed"
+            return (
+                f"{_shown(file, root)} changed, which determines the installed packages"
+            )
     return ""
 
 

@@ -84,7 +84,10 @@ did not."""
 TICK = 0.5
 """Seconds between checks for events without a signal: ends of processes, time limits.
 """
-NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
+NO_ANSWER = (
+    "the process that ran it answered with something other than a result; run it "
+    "alone under a debugger"
+)
 MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
@@ -187,10 +190,14 @@ class Child:
     def _ended(self, late: bool) -> str:
         if late:
             return (
-                f"stopped after {self.limit:g} seconds; it did not react, so its process was ended; raise --timeout, "
+                f"stopped after {self.limit:g} seconds; it did not react, so its "
+                "process was ended; raise --timeout, "
                 "lower --budget, or give the audit fewer calls"
             )
-        return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
+        return (
+            f"the process that ran it died ({how_it_ended(self.process.exitcode)}); "
+            "run it alone under a debugger"
+        )
 
     def end(self) -> None:
         """End the process and everything that it left, and close its pipe."""
@@ -234,7 +241,7 @@ def scratch_of(output: Path) -> Path:
 def how_it_ended(code: int | None) -> str:
     """Return a sentence for an exit code of ``multiprocessing``."""
     if code is None:
-        return "and nobody saw how"
+        return "for an unknown reason"
     if code >= 0:
         return f"it ended itself, with exit code {code}"
     try:

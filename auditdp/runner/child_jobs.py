@@ -117,7 +117,7 @@ def judge(task: Task, connection: Connection) -> AuditResult:
                     # Earlier findings stand.
                     result = replace(
                         result,
-                        summary=f"{result.summary}. Of its mutants nothing is known: {late}",
+                        summary=f"{result.summary}. Nothing is known about its mutants: {late}",
                     )
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
@@ -217,7 +217,8 @@ def _audit(
         budget = replace(budget, is_limit=False)
     if budget.later and len(sizes) > 1:
         raise ConfigurationError(
-            f"{task.id} tries several sizes, each in a game of its own, so it cannot go on; run it for one of them first, "
+            f"{task.id} tries several sizes, each in a game of its own, so it cannot "
+            "go on; run it for one of them first, "
             f"with -P {next(iter(declared.smallest))}=..."
         )
     without: list[str] = []
@@ -357,7 +358,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     def stop(*_: Any) -> None:
         raise Timeout(
-            f"stopped after {seconds:g} seconds; raise --timeout, lower --budget, or give the audit fewer calls"
+            f"stopped after {seconds:g} seconds; raise --timeout, lower --budget, or "
+            "give the audit fewer calls"
         )
 
     before = signal.signal(signal.SIGALRM, stop)

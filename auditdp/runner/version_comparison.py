@@ -348,8 +348,8 @@ def _worse(
                     unconfirmed.add((place, more))
                 if shown:
                     return (
-                        f"by the trace the claim, {claim}, is not kept on "
-                        f"{each.pair}, where it was: {finding.sentence}"
+                        f"by the trace, the claim {claim} does not hold on "
+                        f"{each.pair}, and held before: {finding.sentence}"
                     )
     return ""
 
