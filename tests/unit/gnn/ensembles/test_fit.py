@@ -1,4 +1,4 @@
-"""Ensembles against a loop over models and examples; that neither chunks nor neighbours change a training."""
+"""Ensembles against a loop over models and examples; chunks and neighbours; twins."""
 
 from dataclasses import replace
 
@@ -7,358 +7,256 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.testing import assert_close
 
 from auditdp.errors import ConfigurationError
 from gnn.ensembles import (
     Trainer,
     World,
-    fit_ensemble,
     gradient_canary,
     in_order,
     keys_of,
     over_own_size,
-    standardised,
     twins,
 )
-from gnn.ensembles.draws import as_set, draws_of
+from gnn.ensembles.draws import draws_of
 from gnn.ensembles.graphs import GraphWorlds, node_loss
-from gnn.ensembles.trainer import as_summed
-from gnn.ensembles.twins import of_fixed_size, shuffled
+from gnn.ensembles.twins import shuffled
 from gnn.models import GCN, GIN, GraphSAGE
-from gnn.training import PageRankRows, PrivateSettings, Rows, fit_private
-from gnn.training.gradients import weights_of
+from gnn.training import PageRankRows, Rows, fit_private
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator
-
-SETTINGS = PrivateSettings(
-    steps=3,
-    noise_multiplier=0.7,
-    clipping_norm=0.5,
-    batch=4.0,
-    rate=0.4,
-    learning_rate=0.3,
-    optimiser="sgd",
-    gradients="layers",
+from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.ensembles.toy import (
+    BATCHES,
+    KEYS,
+    SETTINGS,
+    fitted,
+    loss,
+    mlp,
+    sums_of,
+    world,
 )
-BATCHES = {"full": {"rate": 1.0}, "Poisson": {"rate": 0.4}, "fixed": {"rate": None}}
-KEYS = keys_of(7, rng=np.random.default_rng(1))
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+QUIET = replace(SETTINGS, noise_multiplier=0.0, rate=1.0)
 
 
-def mlp(dtype=torch.float64):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)).to(dtype)
+def flat(model):
+    return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
-def loss(call, row, target):
-    return functional.cross_entropy(call(row), target)
+def flat_gradient(model):
+    return torch.cat([weight.grad.reshape(-1) for weight in model.parameters()])
 
 
-def world(dtype=torch.float64, canary=False, seed=0, count=10):
-    rows = torch.randn(count, 5, generator=generator(seed), dtype=torch.float64)
-    found = gradient_canary(34, 3, norm=2.0) if canary else None
-    return World((rows.to(dtype), (rows[:, 1] > 0).long()), canary=found)
+def clipped(gradient, norm=0.5):
+    return gradient * min(1.0, norm / float(gradient.norm()))
 
 
-def looped(trainer, world, key, *, finish=None):
-    """One training, one example after the other, by backward passes and SGD by hand; the noised sums and the weights."""
-    settings, model = trainer.settings, mlp()
-    model.load_state_dict(trainer.model.state_dict())
+# Against loops
+
+
+def looped(settings, world, key):
+    """The noised sums and the weights of one training, example after example."""
+    model = mlp()
+    weights = flat(model)
     records = len(world) + (world.canary is not None)
-    there = np.ones((1, records), dtype=bool)
     draws = draws_of(
         key[None],
         settings,
-        records=there,
+        records=np.ones((1, records), dtype=bool),
         world_of=np.zeros(1, int),
-        weights=trainer.start.numel(),
+        weights=len(weights),
         dtype=torch.float64,
     )
     released = []
     for step in range(settings.steps):
-        total = torch.zeros_like(trainer.start)
+        total = torch.zeros_like(weights)
         for record in range(records):
             if draws.taken is not None and not draws.taken[0, step, record]:
                 continue
             if record == len(world):
-                gradient = world.canary[step]
-            else:
-                model.zero_grad()
-                trainer.loss(model, *(each[record] for each in world.inputs)).backward()
-                gradient = torch.cat(
-                    [weight.grad.reshape(-1) for weight in model.parameters()]
-                )
-            total += gradient * min(
-                1.0, settings.clipping_norm / float(gradient.norm())
-            )
-        released.append(
-            total
-            + settings.noise_multiplier * settings.clipping_norm * draws.noise[0, step]
+                total += clipped(world.canary[step])
+                continue
+            model.zero_grad()
+            loss(model, *(each[record] for each in world.inputs)).backward()
+            total += clipped(flat_gradient(model))
+        noise = (
+            settings.noise_multiplier * settings.clipping_norm * draws.noise[0, step]
         )
-        with torch.no_grad():
-            step_of = torch.cat([weight.reshape(-1) for weight in model.parameters()])
-            step_of -= settings.learning_rate * released[-1] / settings.batch
-            nn.utils.vector_to_parameters(step_of, model.parameters())
-    return torch.stack(released), nn.utils.parameters_to_vector(
-        model.parameters()
-    ).detach()
+        released.append(total + noise)
+        weights = weights - settings.learning_rate * released[-1] / settings.batch
+        nn.utils.vector_to_parameters(weights, model.parameters())
+    return torch.stack(released), weights
 
 
 @pytest.mark.parametrize("gradients", ["layers", "functorch"])
 @pytest.mark.parametrize("canary", [False, True])
 @pytest.mark.parametrize("batches", BATCHES)
 def test_trainings_are_those_of_a_loop(batches, canary, gradients):
-    """Up to the order of summation: to 1e-12 of a number."""
-    trainer = Trainer(
-        mlp(), loss, replace(SETTINGS, gradients=gradients, **BATCHES[batches])
-    )
-    found = fit_ensemble(trainer, [world(canary=canary)], keys=KEYS, sums=True)
+    settings = replace(SETTINGS, gradients=gradients, **BATCHES[batches])
+    given = world(canary=canary)
+    found = fitted(Trainer(mlp(), loss, settings), [given])
     for number, key in enumerate(KEYS):
-        sums, weights = looped(trainer, world(canary=canary), key)
-        torch.testing.assert_close(found.sums[number], sums, rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(
-            found.weights[number], weights, rtol=1e-12, atol=1e-12
-        )
+        sums, weights = looped(settings, given, key)
+        assert_close(found.sums[number], sums, **EXACT)
+        assert_close(found.weights[number], weights, **EXACT)
     assert len(found.weights.unique(dim=0)) == len(KEYS)
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize("gradients", ["layers", "functorch"])
 @pytest.mark.parametrize("batches", BATCHES)
-def test_neither_chunks_nor_worlds_beside_it_change_a_training(batches, gradients):
-    """Bit for bit in float64: in chunks of any size, alone, and beside trainings on another world."""
-    trainer = Trainer(
-        mlp(), loss, replace(SETTINGS, gradients=gradients, **BATCHES[batches])
-    )
-    worlds = [world(), world(canary=True, seed=1)]
+def test_neither_chunks_nor_other_worlds_change_a_training(batches, gradients):
+    """Bit for bit in float64. The world with a canary has fewer examples."""
+    settings = replace(SETTINGS, gradients=gradients, **BATCHES[batches])
+    worlds = [world(seed=1), world(canary=True, count=4)]
     members = [0, 1, 1, 0, 1, 0, 0]
-    whole = fit_ensemble(trainer, worlds, keys=KEYS, world_of=members, sums=True)
+    trainer = Trainer(mlp(), loss, settings)
+    whole = fitted(trainer, worlds, world_of=members)
     for chunk in (1, 3):
-        part = fit_ensemble(
-            trainer, worlds, keys=KEYS, world_of=members, sums=True, chunk=chunk
-        )
+        part = fitted(trainer, worlds, world_of=members, chunk=chunk)
         assert torch.equal(part.sums, whole.sums)
         assert torch.equal(part.weights, whole.weights)
     for number, member in enumerate(members):
-        alone = fit_ensemble(trainer, [worlds[member]], keys=KEYS[[number]], sums=True)
+        alone = fitted(trainer, [worlds[member]], KEYS[[number]])
         assert torch.equal(alone.sums[0], whole.sums[number])
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_without_noise_it_is_the_trainer_of_one_model(optimiser):
-    """``fit_private`` on the same examples, with the same optimiser."""
-    settings = replace(
-        SETTINGS, noise_multiplier=0.0, rate=1.0, optimiser=optimiser, weight_decay=0.01
-    )
-    model, given = mlp(torch.float32), world(torch.float32)
-    found = fit_ensemble(Trainer(model, loss, settings), [given], keys=KEYS[:2])
+    settings = replace(QUIET, optimiser=optimiser, weight_decay=0.01)
+    model, given = mlp(torch.float32), world(dtype=torch.float32)
+    found = fitted(Trainer(model, loss, settings), [given], KEYS[:2]).weights
     examples, targets = Rows(given.inputs[0]), given.inputs[1]
-    fitted, _ = fit_private(
+    single, _ = fit_private(
         model, examples, targets, settings=settings, generator=generator()
     )
-    expected = torch.cat(
-        [weight.detach().reshape(-1) for weight in fitted.parameters()]
-    )
-    torch.testing.assert_close(
-        found.weights, expected.expand(2, -1), rtol=1e-5, atol=1e-6
-    )
+    expected = flat(single).expand(2, -1)
+    assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_mixed_rows_by_layers_are_those_by_examples():
-    """A layer through which each example puts three rows."""
-    examples = PageRankRows(
-        world().inputs[0],
-        torch.randint(10, (8, 3), generator=generator()),
-        torch.rand(8, 3).double(),
-    )
-    given = World.of(examples, torch.arange(8) % 2)
+    """Each example puts three rows through a layer."""
+    neighbours = torch.randint(10, (8, 3), generator=generator())
+    weights = torch.rand(8, 3, dtype=torch.float64, generator=generator())
+    examples = PageRankRows(world().inputs[0], neighbours, weights)
 
     def mixed(call, rows, weights, target):
-        return functional.cross_entropy(examples.logits(call, rows, weights), target)
+        logits = examples.logits(call, rows, weights)
+        return functional.cross_entropy(logits, target)
 
-    settings = replace(SETTINGS, noise_multiplier=0.0, clipping_norm=0.2)
-    both = [
-        fit_ensemble(
-            Trainer(mlp(), mixed, replace(settings, gradients=kind)),
-            [given],
-            keys=KEYS,
-            sums=True,
-        ).sums
-        for kind in ("layers", "functorch")
-    ]
-    torch.testing.assert_close(*both, rtol=1e-12, atol=1e-12)
+    both = []
+    for gradients in ("layers", "functorch"):
+        settings = replace(QUIET, clipping_norm=0.2, gradients=gradients)
+        given = World.of(examples, torch.arange(8) % 2)
+        both.append(sums_of(settings, [given], loss=mixed))
+    assert_close(*both, **EXACT)
 
 
 @pytest.mark.parametrize("kind", [GCN, GraphSAGE])
 def test_graph_networks_are_trained_as_they_are(kind):
-    """Sums on a graph: of torch-geometric's own networks, node by node, by ordinary calls on the graph without padding."""
+    """Gradients of torch-geometric's networks on the graph, where node 3 is absent."""
     x = torch.randn(4, 3, generator=generator(), dtype=torch.float64)
-    model = kind(3, 2, hidden=4, layers=2, dropout=0.0, generator=generator()).double()
+    model = kind(3, 2, hidden=4, dropout=0.0, generator=generator()).double()
     graph = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]], np.int8)
     targets = torch.tensor([0, 1, 1, 0])
-    settings = replace(
-        SETTINGS, noise_multiplier=0.0, rate=1.0, steps=1, gradients="functorch"
-    )
-    found = fit_ensemble(
-        Trainer(model, node_loss, settings),
-        [GraphWorlds(x, targets)(graph)],
-        keys=KEYS[:2],
-        sums=True,
-    ).sums
+    settings = replace(QUIET, steps=1, gradients="functorch")
+    worlds = [GraphWorlds(x, targets)(graph)]
+    found = sums_of(settings, worlds, model=model, loss=node_loss)[0, 0]
     arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    total = torch.zeros_like(found[0, 0])
-    for node in range(3):  # node 3 is not there
+    total = torch.zeros_like(found)
+    for node in range(3):
         model.zero_grad()
-        functional.cross_entropy(
-            model(x, arcs)[node][None], targets[node][None]
-        ).backward()
-        gradient = torch.cat(
-            [weight.grad.reshape(-1) for weight in weights_of(model).values()]
-        )
-        total += gradient * min(1.0, 0.5 / float(gradient.norm()))
-    torch.testing.assert_close(found[:, 0], total.expand(2, -1), rtol=1e-12, atol=1e-12)
+        functional.cross_entropy(model(x, arcs)[node], targets[node]).backward()
+        total += clipped(flat_gradient(model))
+    assert_close(found, total, **EXACT)
 
 
-def test_draws_are_those_that_the_settings_ask_for():
-    """Rates within 5 standard deviations; fixed batches of their size, among the records that there are; normal noise."""
-    keys = keys_of(400, rng=np.random.default_rng(0))
-    there = np.arange(10)[None] < 9
+# Draws and batches
+
+
+def test_draws_have_the_law_of_the_settings():
+    """400 trainings of 3 steps on 9 records and an absent one; 5 standard deviations."""
     given = {
-        "records": there,
+        "records": np.arange(10)[None] < 9,
         "world_of": np.zeros(400, int),
         "weights": 6,
         "dtype": torch.float64,
     }
+    keys = keys_of(400, rng=rng())
     poisson = draws_of(keys, SETTINGS, **given)
-    assert (
-        abs(float(poisson.taken[:, :, :9].double().mean()) - 0.4)
-        < 5 * (0.24 / (400 * 3 * 9)) ** 0.5
-    )
-    assert not poisson.taken[:, :, 9].any()
-    assert abs(float(poisson.noise.std()) - 1) < 5 / (2 * poisson.noise.numel()) ** 0.5
     fixed = draws_of(keys, replace(SETTINGS, rate=None), **given)
     assert (fixed.taken.sum(dim=2) == 4).all()
-    assert not fixed.taken[:, :, 9].any()
-    assert (
-        abs(float(fixed.taken[:, :, 0].double().mean()) - 4 / 9)
-        < 5 * (0.25 / 1200) ** 0.5
-    )
-    assert torch.equal(fixed.noise, poisson.noise)
-    assert len(poisson.noise.flatten(1).unique(dim=0)) == 400
+    for found, rate in ((poisson, 0.4), (fixed, 4 / 9)):
+        assert not found.taken[:, :, 9].any()
+        shares = found.taken[:, :, :9].double().mean(dim=(0, 1))
+        deviation = (rate * (1 - rate) / 1200) ** 0.5
+        assert ((shares - rate).abs() < 5 * deviation).all()
+    noise = poisson.noise
+    assert abs(float(noise.std()) - 1) < 5 / (2 * noise.numel()) ** 0.5
+    assert len(noise.flatten(1).unique(dim=0)) == 400
+    assert torch.equal(fixed.noise, noise)
     assert draws_of(keys, replace(SETTINGS, rate=1.0), **given).taken is None
 
 
-def test_a_canary_is_in_batches_however_many_examples_other_worlds_have():
-    """The world with a canary has fewer examples than the one beside it; it is trained as it is alone."""
-    trainer, worlds = (
-        Trainer(mlp(), loss, SETTINGS),
-        [world(canary=True, count=4), world(seed=1)],
-    )
-    beside = fit_ensemble(trainer, worlds, keys=KEYS, sums=True)
-    alone = fit_ensemble(trainer, worlds[:1], keys=KEYS, sums=True)
-    assert torch.equal(beside.sums, alone.sums)
-    assert torch.equal(beside.taken[:, :, -1], alone.taken[:, :, -1])
-    assert 0 < beside.taken[:, :, -1].double().mean() < 1
-
-
 EPOCHS = replace(SETTINGS, steps=6, rate=1 / 3, batch=4)
-"""Twins that deal records out have two epochs of three batches."""
+"""Two epochs of three batches."""
 UNIFORM = np.random.default_rng(0).random((500, 6, 12))
 
 
-def test_shuffled_batches_have_each_record_once_an_epoch_in_an_order_of_its_own():
+def test_shuffled_batches_have_each_record_once_an_epoch():
     taken = shuffled(UNIFORM, EPOCHS)
     assert (taken.sum(axis=2) == 4).all()
     assert (taken.reshape(500, 2, 3, 12).sum(axis=2) == 1).all()
-    first = taken[:, 0].mean(axis=0)  # 1/3 each, with a deviation of .021
+    first = taken[:, 0].mean(axis=0)
     assert np.abs(first - 1 / 3).max() < 5 * (2 / 9 / 500) ** 0.5
     assert (taken[:, :3] != taken[:, 3:]).any(axis=(1, 2)).mean() > 0.99
 
 
-def test_batches_in_order_leave_the_last_one_what_is_left():
+def test_batches_in_order_end_with_a_smaller_one():
     """Ten records at places 0 to 8 and 11, of which the last is a canary."""
-    uniform = np.where(np.isin(np.arange(12), [9, 10]), np.inf, UNIFORM)
-    taken = in_order(uniform, EPOCHS)
-    assert [np.flatnonzero(each).tolist() for each in taken[0, :3]] == [
-        [0, 1, 2, 3],
-        [4, 5, 6, 7],
-        [8, 11],
-    ]
+    absent = np.isin(np.arange(12), [9, 10])
+    taken = in_order(np.where(absent, np.inf, UNIFORM), EPOCHS)
+    batches = [np.flatnonzero(each).tolist() for each in taken[0, :3]]
+    assert batches == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 11]]
     assert (taken[:, 3:] == taken[:1, :3]).all()
 
 
-def test_batches_of_fixed_size_are_those_that_settings_without_a_rate_have():
-    assert (of_fixed_size(UNIFORM, EPOCHS).sum(axis=2) == 4).all()
-    assert np.array_equal(
-        of_fixed_size(UNIFORM, EPOCHS), as_set(UNIFORM, replace(EPOCHS, rate=None))
-    )
+# Twins
 
 
-def test_a_mean_over_the_batch_itself_is_of_the_batch_itself():
-    sums, sizes = torch.ones(3, 2), torch.tensor([4, 1, 0])
-    assert over_own_size(sums, sizes, EPOCHS).tolist() == [
-        [1.0, 1.0],
-        [4.0, 4.0],
-        [4.0, 4.0],
-    ]
-    given, none = (
-        world(canary=True, count=2),
-        replace(SETTINGS, noise_multiplier=0.0, rate=1.0),
-    )
-    both = [
-        fit_ensemble(
-            replace(Trainer(mlp(), loss, none), finish=finish),
-            [given],
-            keys=KEYS[:1],
-            sums=True,
-        ).sums[0, 0]
-        for finish in (as_summed, over_own_size)
-    ]
-    torch.testing.assert_close(both[0] * 4 / 3, both[1])  # two examples and the canary
+def test_a_sum_is_divided_by_the_size_of_its_own_batch():
+    correct = Trainer(mlp(), loss, QUIET)
+    given = [world(canary=True, count=2)]  # The canary is the third record.
+    twin = fitted(replace(correct, finish=over_own_size), given).sums[:, 0]
+    expected = fitted(correct, given).sums[:, 0] * 4 / 3
+    assert_close(twin, expected)
 
 
-def test_features_are_standardised_by_the_examples_that_are_there():
-    there = torch.arange(10) < 7
-    found = standardised(replace(world(), present=there)).inputs[0]
-    torch.testing.assert_close(
-        found[there].mean(dim=0), torch.zeros(5).double(), rtol=0, atol=1e-12
-    )
-    torch.testing.assert_close(
-        found[there].square().mean(dim=0), torch.ones(5).double()
-    )
-
-
-def test_twins_are_wrong_in_the_way_that_they_say():
-    """Sums of one step on a canary alone, of norm 2, clipped to .5 where anything is clipped, in batches of 4."""
-    none = World(
-        (torch.zeros(0, 5), torch.zeros(0).long()),
-        canary=gradient_canary(34, 3, norm=4.0),
-    )
+def test_twins_have_the_errors_of_their_names():
+    """Sums of a canary of norm 4 alone, where C = .5, in batches of 4."""
+    rows = torch.zeros(0, 5), torch.zeros(0).long()
+    alone = [World(rows, canary=gradient_canary(34, 3, norm=4.0))]
     correct = Trainer(mlp(), loss, replace(SETTINGS, rate=1.0))
-    made = {"correct": correct, **twins(correct)}
-    sums = {
-        name: fit_ensemble(each, [none], keys=KEYS, sums=True).sums
-        for name, each in made.items()
-    }
-    quiet = {
-        name: fit_ensemble(
-            replace(each, noise=torch.zeros_like), [none], keys=KEYS, sums=True
-        ).sums
-        for name, each in made.items()
-    }
-    norms = {name: round(float(each[0, 0].norm()), 9) for name, each in quiet.items()}
+    norms, noise = {}, {}
+    for name, each in {"correct": correct, **twins(correct)}.items():
+        quiet = fitted(replace(each, noise=torch.zeros_like), alone).sums
+        norms[name] = round(float(quiet[0, 0].norm()), 9)
+        noise[name] = fitted(each, alone).sums - quiet
     assert norms.pop("no clipping") == 4.0
     assert norms.pop("clipping after averaging") == 2.0
     assert set(norms.values()) == {0.5}
-    noise = {name: sums[name] - quiet[name] for name in made}
-    torch.testing.assert_close(noise["half the noise"] * 2, noise["correct"])
-    torch.testing.assert_close(
-        noise["noise of the mean divided by the batch once more"] * 4, noise["correct"]
-    )
-    torch.testing.assert_close(
-        noise["noise seeded alike in every step"][:, 2], noise["correct"][:, 0]
-    )
+    expected = noise["correct"]
+    assert_close(noise["half the noise"] * 2, expected)
+    once_more = noise["noise of the mean divided by the batch once more"]
+    assert_close(once_more * 4, expected)
+    alike = noise["noise seeded alike in every step"]
+    assert_close(alike[:, 2], expected[:, 0])
     assert not noise["no noise"].any()
+
+
+# Refusals
 
 
 class Tied(nn.Module):
@@ -375,82 +273,35 @@ class Scaled(Tied):
         return self.layer(row) * self.layer.weight.sum()
 
 
-def fitted(model=None, worlds=None, world_of=None, **changed):
-    trainer = Trainer(model or mlp(), loss, replace(SETTINGS, **changed))
-    return fit_ensemble(trainer, worlds or [world()], keys=KEYS, world_of=world_of)
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GIN(5, 2, generator=generator()), "normalises batches"),
+        (Tied(), r"not for layer\.bias, layer\.weight"),
+        (Scaled(), r"not for layer\.weight"),
+    ],
+)
+def test_models_that_cannot_be_trained_are_refused(model, message):
+    with pytest.raises(ConfigurationError, match=message):
+        sums_of(SETTINGS, [world()], model=model)
+
+
+WRONG_CANARY = replace(world(), canary=torch.zeros(2, 34))
+NARROW = World((torch.zeros(2, 4), torch.zeros(2)))
+NAN = World((world().inputs[0] * np.nan, world().inputs[1]))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (
-            lambda: fitted(GIN(5, 2, generator=generator())),
-            ConfigurationError,
-            "normalises batches",
-        ),
-        (
-            lambda: fitted(nn.Linear(5, 2).half()),
-            ConfigurationError,
-            "all float32 or all float64",
-        ),
-        (lambda: fitted(nn.ReLU()), ConfigurationError, "got none"),
-        (
-            lambda: fitted(gradients="opacus"),
-            ConfigurationError,
-            "use gradients='functorch'",
-        ),
-        (
-            lambda: fitted(Tied()),
-            ConfigurationError,
-            r"not for layer\.bias, layer\.weight",
-        ),
-        (lambda: fitted(Scaled()), ConfigurationError, r"not for layer\.weight"),
-        (
-            lambda: fitted(nn.Sequential(mlp(), nn.Dropout(0.5))),
-            ConfigurationError,
-            r"call model\.eval\(\)",
-        ),
-        (
-            lambda: fitted(world_of=[0, 1]),
-            DataError,
-            "one of 1 worlds for each of 7 keys",
-        ),
-        (lambda: fitted(world_of=[1] * 7), DataError, "one of 1 worlds"),
-        (
-            lambda: fitted(rate=None, batch=11),
+            lambda: sums_of(replace(SETTINGS, rate=None, batch=11), [world()]),
             DataError,
             "at most 10 records, got batch=11",
         ),
-        (
-            lambda: fitted(worlds=[replace(world(), canary=torch.zeros(2, 34))]),
-            DataError,
-            r"shape \(3, 34\)",
-        ),
-        (
-            lambda: fitted(
-                worlds=[world(), World((torch.zeros(2, 4), torch.zeros(2)))]
-            ),
-            DataError,
-            "have one shape",
-        ),
-        (
-            lambda: fitted(
-                worlds=[World((world().inputs[0] * np.nan, world().inputs[1]))]
-            ),
-            TrainingError,
-            "NaN",
-        ),
-        (lambda: World((torch.zeros(2), torch.zeros(3))), DataError, "of one length"),
-        (
-            lambda: World((torch.zeros(2),), present=torch.ones(2)),
-            DataError,
-            "present, bool",
-        ),
-        (
-            lambda: World((torch.zeros(2),), canary=torch.ones(2)),
-            DataError,
-            "canary of shape",
-        ),
+        (lambda: sums_of(SETTINGS, [WRONG_CANARY]), DataError, r"shape \(3, 34\)"),
+        (lambda: sums_of(SETTINGS, [world(), NARROW]), DataError, "have one shape"),
+        (lambda: sums_of(SETTINGS, [NAN]), TrainingError, "NaN"),
     ],
 )
 def test_refusals(call, error, message):
@@ -463,9 +314,7 @@ def test_refusals(call, error, message):
 @pytest.mark.parametrize("gradients", ["layers", "functorch"])
 def test_cuda_trains_as_the_cpu_does(gradients):
     """The same coins and noise: sums differ by rounding alone."""
-    trainer = Trainer(mlp(), loss, replace(SETTINGS, gradients=gradients))
-    on = [
-        fit_ensemble(trainer, [world(canary=True)], keys=KEYS, sums=True, device=each)
-        for each in ("cpu", "cuda")
-    ]
-    torch.testing.assert_close(on[0].sums, on[1].sums, rtol=1e-9, atol=1e-9)
+    settings = replace(SETTINGS, gradients=gradients)
+    given = [world(canary=True)]
+    on = [sums_of(settings, given, device=device) for device in ("cpu", "cuda")]
+    assert_close(*on, rtol=1e-9, atol=1e-9)
