@@ -76,6 +76,7 @@ def test_figures_of_five_candidates_by_hand(cut, precision, recall, predicted):
     """4 of 6 pairs are in order; the positives have ranks 1 and 4: AP (1 + 2/4)/2."""
     truth = [True, False, False, True, False]
     found = outcome([5, 4, 3, 2, 1], truth, rng=rng(), **cut)
+
     assert found.auc == pytest.approx(4 / 6)
     assert found.average_precision == pytest.approx(0.75)
     assert (found.precision, found.recall) == (precision, recall)
@@ -88,8 +89,10 @@ def test_figures_of_five_candidates_by_hand(cut, precision, recall, predicted):
 def test_pairs_and_edges_of_a_path():
     pairs = all_pairs(4)
     assert pairs.T.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+
     edges = [[1, 1, 2], [0, 2, 1]]
     found = are_edges(pairs, edges, nodes=4)
+
     assert found.tolist() == [True, False, False, True, False, False]
     assert are_edges(pairs[::-1], edges, nodes=4).tolist() == found.tolist()
     assert not are_edges(pairs, np.empty((2, 0)), nodes=4).any()
@@ -100,6 +103,7 @@ def test_a_balanced_sample_has_equally_many_edges_and_other_pairs():
     assert are_edges(pairs, EDGES, nodes=NODES).tolist() == [True] * 80 + [False] * 80
     assert len(np.unique(pairs, axis=1).T) == 160
     assert (pairs[0] < pairs[1]).all()
+
     found = link_teller(
         one_layer(EDGES), FEATURES, EDGES, pairs=pairs, predicted=40, rng=rng()
     )
@@ -120,6 +124,7 @@ def test_influence_of_a_path_by_hand(method):
         given = {"method": method, "batch": batch}
         found = influence(lambda x: mean @ x, features, **given)
         assert_allclose(found, expected, atol=1e-9)
+
     part = influence(lambda x: mean @ x, features, nodes=[2, 1], method=method)
     assert_allclose(part, expected[[2, 1]][:, [2, 1]], atol=1e-9)
 
@@ -130,6 +135,7 @@ def test_differences_tend_to_the_exact_derivative_at_their_first_order():
     errors = []
     for step in (1e-2, 1e-3):
         errors.append(abs(influence(model, FEATURES, step=step) - exact).max())
+
     assert errors[1] < 1e-2
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.15)
 
@@ -166,9 +172,12 @@ def test_cliques_with_a_direction_each_are_found_and_noise_reveals_nothing():
     edges = pairs[:, group[pairs[0]] == group[pairs[1]]]
     embeddings = torch.as_tensor(np.eye(10)[group] * DRAWS.uniform(1, 2, (NODES, 1)))
     found = embedding_similarity(embeddings, edges, rng=rng())
+
     assert figures(found) == (1, 1, 1)
+
     noise = torch.as_tensor(DRAWS.normal(size=(NODES, 8)))
     found = embedding_similarity(noise, EDGES, rng=rng())
+
     assert is_near_a_half(found.auc, 4 * EDGES.shape[1])
 
 
@@ -216,7 +225,9 @@ def test_attacks_find_planted_members():
     """The attacker's fitted half may lie beside the gap between members and others."""
     attacked = planted(60)
     found = attacked(membership, threshold=1 - 1e-9, candidates=KNOWN)
+
     assert (found.candidates, *figures(found)) == (100, 1, 1, 1)
+
     found = attacked(known_member_attack, known=KNOWN)
     assert (found.candidates, found.auc, found.recall) == (300, 1, 1)
     assert found.precision > 0.95
@@ -238,11 +249,14 @@ def test_an_invertible_representation_reveals_the_features():
     """Seven features through an injective map to nine; S is invertible, and tanh is."""
     mixing = torch.eye(NODES, dtype=torch.float64) + 0.1 * operator(EDGES)
     found = invert(lambda x: torch.tanh(mixing @ x @ FIRST / 3), FEATURES, steps=800)
+
     assert found.mismatch < 1e-3
     assert found.error < 0.02
     assert found.cosine > 0.99
+
     bits = (FEATURES > 0.5).double()
     found = invert(lambda x: x @ FIRST, bits, steps=200)
+
     assert outcome(found.features.numpy(), bits.numpy(), rng=rng()).auc == 1
 
 

@@ -40,11 +40,13 @@ def folder():
 def test_counts(name, folder):
     nodes, edges, classes, features = COUNTS[name]
     data = load(name, folder)
+
     assert (data.num_nodes, data.num_edges) == (nodes, 2 * edges)
     assert is_undirected(data.edge_index)
     assert not contains_self_loops(data.edge_index)
     assert data.num_classes == data.y.max() + 1 == classes
     assert data.y.shape == (nodes,)
+
     if features is None:
         assert data.x is None
     else:
@@ -76,6 +78,7 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
     write(tmp_path / "cora.npz")
     monkeypatch.setenv("AUDITDP_DATA", str(tmp_path))
     data = load("cora", features="dense")
+
     assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert data.x.tolist() == [[0, 2], [0, 0], [5, 0]]
     assert data.y.tolist() == [0, 1, -1]
@@ -94,7 +97,9 @@ def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
         y=np.array([1, 0, 1], np.int16),
     )
     graphs = load_graphs("deezer_egos", tmp_path)
+
     assert [graph.num_nodes for graph in graphs] == [2, 3, 0]
+
     edges = [graph.edge_index.tolist() for graph in graphs]
     assert edges == [[[0, 1], [1, 0]], [[1, 2], [2, 1]], [[], []]]
     assert [graph.y.tolist() for graph in graphs] == [[1], [0], [1]]

@@ -15,7 +15,7 @@ from gnn.datasets.conversion import restricted, to_data, to_graph
 from gnn.sparse import csr, rows
 from gnn.validation import DataError
 from mechanisms.graphs import DirectedGraph, Graph
-from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.draws import rng
 
 PATH = to_data(Graph.of(3, [[0, 1], [1, 2]]))
 
@@ -35,12 +35,14 @@ def test_block_models_have_binomial_counts(inside, across):
     assert data.y.bincount().tolist() == [60, 90]
     assert is_undirected(data.edge_index)
     assert not contains_self_loops(data.edge_index)
+
     first, second = data.y[data.edge_index]
     same = int((first == second).sum()) / 2
     other = int((first != second).sum()) / 2
     pairs = math.comb(60, 2) + math.comb(90, 2)
     for count, n, p in ((same, pairs, inside), (other, 60 * 90, across)):
         assert abs(count - n * p) <= 6 * math.sqrt(n * p * (1 - p))
+
     again = blocks(inside=inside, across=across)
     assert again.edge_index.equal(data.edge_index)
     assert not blocks(1).edge_index.equal(blocks(0).edge_index)
@@ -50,16 +52,20 @@ def test_threads_are_like_those_of_reddit():
     """Degree 2.32 on average; discussions have one hub, and questions several."""
     graphs = generated.threads(100, rng=rng())
     nodes = sum(graph.num_nodes for graph in graphs)
+
     assert sum(graph.num_edges for graph in graphs) / nodes == pytest.approx(
         2.32, abs=0.1
     )
     assert nodes / 100 == pytest.approx(429.6, rel=0.5)
     assert [int(graph.y) for graph in graphs] == [0, 1] * 50
+
     shares = []
     for graph in graphs:
         degrees = graph.edge_index[0].bincount().sort(descending=True).values
         shares.append(float(degrees[0] / degrees[:5].sum()))
+
     assert np.mean(shares[1::2]) > np.mean(shares[::2]) + 0.2
+
     small = generated.threads(50, mean_nodes=7, rng=rng())
     assert min(graph.num_nodes for graph in small) >= 6
 
@@ -83,8 +89,10 @@ def test_refusals(call, message):
 def test_graphs_there_and_back():
     graph = Graph.of(5, [[3, 0, 1], [1, 2, 2]])
     data = to_data(graph, y=tensor([1]))
+
     assert (to_graph(data).edges == graph.edges).all()
     assert data.num_nodes == 5
+
     lists = DirectedGraph.from_matrix(np.array([[0, 1], [0, 0]]))
     assert to_data(lists).edge_index.tolist() == [[0], [1]]
 
@@ -96,6 +104,7 @@ def test_graphs_restricted_to_some_nodes(sparse):
     data.x = x.to_sparse_csr() if sparse else x
     kept = tensor([True, True, False, True])
     part = restricted(data, kept)
+
     assert part.edge_index.tolist() == [[0, 1], [1, 0]]
     assert part.y.tolist() == [0, -1, 0]
     assert part.num_classes == 1
@@ -107,6 +116,7 @@ def test_graphs_restricted_to_some_nodes(sparse):
 def test_rows_of_a_sparse_matrix():
     x = csr(np.array([1, 2, 3]), np.array([0, 2, 1]), np.array([0, 2, 2, 3]), (3, 3))
     index = tensor([2, 0, 0, 1])
+
     assert rows(x, index).to_dense().equal(x.to_dense()[index])
     assert rows(x, index[:0]).shape == (0, 3)
 
@@ -115,6 +125,7 @@ def test_a_matrix_without_entries_has_contiguous_parts():
     """An empty array of numpy has stride 0, which some versions of torch refuse."""
     none = np.zeros(0, dtype=np.int32)
     x = csr(none, none, np.zeros(4, dtype=np.int32), (3, 2))
+
     assert x.col_indices().stride() == x.values().stride() == (1,)
     assert x.to_dense().tolist() == [[0, 0]] * 3
 
@@ -127,13 +138,9 @@ def test_features_of_a_path():
     assert features.one_hot_degree(PATH, 3).argmax(dim=1).tolist() == [1, 2, 1]
     assert features.one_hot_degree(PATH, 2).tolist() == [[0, 1]] * 3
     assert features.identity(PATH).to_dense().equal(torch.eye(3))
-    uniform = features.uniform(PATH, 4, generator=generator())
-    assert uniform.shape == (3, 4)
-    assert 0 <= uniform.min() < uniform.max() < 1
+
     isolated = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=2)
     assert features.one_hot_degree(isolated, 2).tolist() == [[1, 0], [1, 0]]
-    with pytest.raises(ConfigurationError, match="width, an integer >= 1"):
-        features.constant(PATH, 0)
 
 
 def test_rows_are_normalised_and_columns_scaled():
@@ -141,6 +148,7 @@ def test_rows_are_normalised_and_columns_scaled():
     expected = [[0.25, 0.75], [0.0, 0.0], [0.0, 1.0]]
     for given in (x, x.to_sparse_csr()):
         assert features.rows_normalised(given).to_dense().tolist() == expected
+
     constant = tensor([[1.0, 3.0], [3.0, 3.0], [2.0, 3.0]])
     assert features.scaled(constant).tolist() == [[0, 0], [1, 0], [0.5, 0]]
     assert features.scaled(constant, -1, 1)[:, 0].tolist() == [-1, 1, 0]

@@ -40,6 +40,7 @@ def test_the_fractions_of_the_papers(paper, expected):
     first, same, other = (
         paper_split(paper, labels, generator=generator(seed)) for seed in (0, 0, 1)
     )
+
     assert sizes(first) == expected
     assert torch.cat(parts(first)).sort().values.equal(torch.arange(1000))
     assert first.training.equal(same.training)
@@ -65,7 +66,9 @@ def test_strata_are_split_alike():
     labels = (torch.arange(100) >= 20).long()
     split = drawn(labels, (0.5, 0.2, 0.3), stratified=True)
     counts = [labels[part].bincount().tolist() for part in parts(split)]
+
     assert counts == [[10, 40], [4, 16], [6, 24]]
+
     varied = [int(labels[drawn(labels, seed=s).training].sum()) for s in range(9)]
     assert len(set(varied)) > 1
 
@@ -80,6 +83,7 @@ def test_test_nodes_are_whole_communities():
     data = Data(edge_index=matrix.nonzero().t(), y=labels, num_nodes=10)
     split = community_split(data, 1 / 9, generator=generator())
     found = sorted([split.training.tolist(), split.test.tolist()])
+
     assert found == [[0, 1, 2, 4], [5, 6, 7, 8, 9]]
 
 

@@ -29,6 +29,7 @@ def test_two_records_of_a_clipped_mean_are_opposite():
 
     given = starts(2, 6)
     found = ascend(change, given)
+
     assert max(float(change(start)) for start in given) < 0.1
     assert found.change == pytest.approx(0.5, rel=1e-3)
     assert found.change == float(change(found.at))
@@ -46,7 +47,9 @@ def test_a_node_changes_each_of_its_rows_by_2_c(most_rows, worst):
 
     change = change_of(trainer, pair, lambda numbers: numbers[2 + ROWS :])
     listed = max(float(change(start)) for start in starts(5, 9))
+
     assert listed < 0.2 * worst
+
     found = ascend(change, starts(1, 9))
     assert 0.98 * worst < found.change <= worst * (1 + 1e-9)
 
@@ -55,4 +58,5 @@ def test_a_sum_is_that_of_the_mechanism():
     trainer = example.full_batch(1.0, 2)
     world = example.canary_pair(2).neighbour
     expected = NoisedSums(trainer).query(world, rng())
+
     assert_array_equal(noiseless_sum(trainer, world).numpy(), expected)

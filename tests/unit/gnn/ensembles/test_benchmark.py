@@ -35,6 +35,7 @@ def results(part, calls, correct, times=TIMES):
         elif row.startswith(trainers.CORRECT):
             result["calls"] = correct
         found[key] = result
+
     return found
 
 
@@ -44,8 +45,10 @@ def met(found):
 
 def test_bars_are_met_or_missed_one_by_one():
     assert met(results(0.97, 100, None)) == [True] * 14
+
     missed = met(results(0.93, None, 50, SLOW))
     # The certified parts at μ = 1 and the speed of one kind have lower bars.
     assert [number for number, each in enumerate(missed) if each] == [1, 6]
+
     found = [bar.found for bar in trainers.view(results(0.97, 100, None)).bars]
     assert found[-2:] == ["80.0 times", "562.5 times"]

@@ -29,7 +29,9 @@ def test_canaries_add_orthogonal_gradients_of_norm_1():
     stars, trainer = stars_and_trainer(4)
     mechanism = NoisedSums(trainer, world=stars.world)
     single = np.stack([mechanism.query(row, rng()) for row in np.eye(4, dtype=bool)])
+
     assert_allclose(single @ single.T, np.eye(4), atol=1e-6)
+
     together = mechanism.query(np.array([True, False, True, True]), rng())
     assert_allclose(together, single[[0, 2, 3]].sum(axis=0), atol=1e-9)
 
@@ -39,6 +41,7 @@ def test_scores_without_noise_are_the_coins():
     included = np.array([True, False, False, True, True, False])
     scores = ScoredStars(trainer, stars)(included, 3, rng=rng())
     expected = np.tile(2 * np.sqrt(2) * included, (3, 1))
+
     assert_allclose(scores, expected, atol=1e-4)
 
 

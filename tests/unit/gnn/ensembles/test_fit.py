@@ -87,6 +87,7 @@ def looped(settings, world, key):
         released.append(total + noise)
         weights = weights - settings.learning_rate * released[-1] / settings.batch
         nn.utils.vector_to_parameters(weights, model.parameters())
+
     return torch.stack(released), weights
 
 
@@ -101,6 +102,7 @@ def test_trainings_are_those_of_a_loop(batches, canary, gradients):
         sums, weights = looped(settings, given, key)
         assert_close(found.sums[number], sums, **EXACT)
         assert_close(found.weights[number], weights, **EXACT)
+
     assert len(found.weights.unique(dim=0)) == len(KEYS)
 
 
@@ -118,6 +120,7 @@ def test_neither_chunks_nor_other_worlds_change_a_training(batches, gradients):
         part = fitted(trainer, worlds, world_of=members, chunk=chunk)
         assert torch.equal(part.sums, whole.sums)
         assert torch.equal(part.weights, whole.weights)
+
     for number, member in enumerate(members):
         alone = fitted(trainer, [worlds[member]], KEYS[[number]])
         assert torch.equal(alone.sums[0], whole.sums[number])
@@ -133,6 +136,7 @@ def test_without_noise_it_is_the_trainer_of_one_model(optimiser):
         model, examples, targets, settings=settings, generator=generator()
     )
     expected = flat(single).expand(2, -1)
+
     assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -151,6 +155,7 @@ def test_mixed_rows_by_layers_are_those_by_examples():
         settings = replace(QUIET, clipping_norm=0.2, gradients=gradients)
         given = World.of(examples, torch.arange(8) % 2)
         both.append(sums_of(settings, [given], loss=mixed))
+
     assert_close(*both, **EXACT)
 
 
@@ -170,6 +175,7 @@ def test_graph_networks_are_trained_as_they_are(kind):
         model.zero_grad()
         functional.cross_entropy(model(x, arcs)[node], targets[node]).backward()
         total += clipped(flat_gradient(model))
+
     assert_close(found, total, **EXACT)
 
 
@@ -187,12 +193,15 @@ def test_draws_have_the_law_of_the_settings():
     keys = keys_of(400, rng=rng())
     poisson = draws_of(keys, SETTINGS, **given)
     fixed = draws_of(keys, replace(SETTINGS, rate=None), **given)
+
     assert (fixed.taken.sum(dim=2) == 4).all()
+
     for found, rate in ((poisson, 0.4), (fixed, 4 / 9)):
         assert not found.taken[:, :, 9].any()
         shares = found.taken[:, :, :9].double().mean(dim=(0, 1))
         deviation = (rate * (1 - rate) / 1200) ** 0.5
         assert ((shares - rate).abs() < 5 * deviation).all()
+
     noise = poisson.noise
     assert abs(float(noise.std()) - 1) < 5 / (2 * noise.numel()) ** 0.5
     assert len(noise.flatten(1).unique(dim=0)) == 400
@@ -209,6 +218,7 @@ def test_shuffled_batches_have_each_record_once_an_epoch():
     taken = shuffled(UNIFORM, EPOCHS)
     assert (taken.sum(axis=2) == 4).all()
     assert (taken.reshape(500, 2, 3, 12).sum(axis=2) == 1).all()
+
     first = taken[:, 0].mean(axis=0)
     assert np.abs(first - 1 / 3).max() < 5 * (2 / 9 / 500) ** 0.5
     assert (taken[:, :3] != taken[:, 3:]).any(axis=(1, 2)).mean() > 0.99
@@ -219,6 +229,7 @@ def test_batches_in_order_end_with_a_smaller_one():
     absent = np.isin(np.arange(12), [9, 10])
     taken = in_order(np.where(absent, np.inf, UNIFORM), EPOCHS)
     batches = [np.flatnonzero(each).tolist() for each in taken[0, :3]]
+
     assert batches == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 11]]
     assert (taken[:, 3:] == taken[:1, :3]).all()
 
@@ -231,6 +242,7 @@ def test_a_sum_is_divided_by_the_size_of_its_own_batch():
     given = [world(canary=True, count=2)]  # The canary is the third record.
     twin = fitted(replace(correct, finish=over_own_size), given).sums[:, 0]
     expected = fitted(correct, given).sums[:, 0] * 4 / 3
+
     assert_close(twin, expected)
 
 
@@ -244,13 +256,17 @@ def test_twins_have_the_errors_of_their_names():
         quiet = fitted(replace(each, noise=torch.zeros_like), alone).sums
         norms[name] = round(float(quiet[0, 0].norm()), 9)
         noise[name] = fitted(each, alone).sums - quiet
+
     assert norms.pop("no clipping") == 4.0
     assert norms.pop("clipping after averaging") == 2.0
     assert set(norms.values()) == {0.5}
+
     expected = noise["correct"]
     assert_close(noise["half the noise"] * 2, expected)
+
     once_more = noise["noise of the mean divided by the batch once more"]
     assert_close(once_more * 4, expected)
+
     alike = noise["noise seeded alike in every step"]
     assert_close(alike[:, 2], expected[:, 0])
     assert not noise["no noise"].any()
@@ -317,4 +333,5 @@ def test_cuda_trains_as_the_cpu_does(gradients):
     settings = replace(SETTINGS, gradients=gradients)
     given = [world(canary=True)]
     on = [sums_of(settings, given, device=device) for device in ("cpu", "cuda")]
+
     assert_close(*on, rtol=1e-9, atol=1e-9)

@@ -75,6 +75,7 @@ def gradients_by_hand(weights, world):
         residual = (matrix @ row + bias).softmax(dim=0) - functional.one_hot(target, 2)
         gradient = torch.cat([torch.outer(residual, row).reshape(-1), residual])
         found.append(gradient * min(1.0, 1 / float(gradient.norm())))
+
     return torch.stack(found)
 
 
@@ -100,8 +101,10 @@ def test_log_prob_is_the_density_of_every_step(rate, canary):
             log_ratio += np.log(1 - rate + rate * np.exp(beside - without))
             weights = weights - 0.1 * torch.from_numpy(released) / made.settings.batch
         expected.append(log_ratio)
+
     logs = [mechanism.log_prob(outputs, data) for data in (pair.data, pair.neighbour)]
     assert_allclose(logs[0] - logs[1], expected, rtol=1e-9, atol=1e-9)
+
     score = mechanism.score(outputs, pair)
     assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
 
@@ -112,6 +115,7 @@ def test_the_final_model_follows_from_the_sums():
     sums = NoisedSums(made)(data, 5, rng=rng(1))
     weights = FinalModel(made)(data, 5, rng=rng(1))
     expected = -0.1 * sums.sum(axis=1) / EXAMPLES
+
     assert_allclose(weights, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -126,6 +130,7 @@ def test_the_score_of_sums_alone_is_the_likelihood_ratio_without_other_gradients
     ratio = (beside - norm.logpdf(outputs, 0, 0.8)).sum(axis=2)
     expected = np.log(0.7 + 0.3 * np.exp(ratio)).sum(axis=1)
     score = SumsAlone(made).score(outputs, pair)
+
     assert_allclose(score, expected, rtol=1e-9)
 
 
@@ -206,6 +211,7 @@ def graph_sums(nodes, reach, sigma):
     model = GCN(1, 2, layers=1, dropout=0.0, generator=generator()).double()
     for weight in model.parameters():
         torch.nn.init.zeros_(weight)
+
     settings = PrivateSettings(
         steps=1,
         noise_multiplier=sigma,
@@ -235,7 +241,9 @@ def test_a_node_changes_the_gradients_of_its_neighbours(nodes, reach, verdict):
     adjacency = Nodes(nodes, "removed", loops=True)
     mechanism = graph_sums(nodes, reach, 1.0)
     evidence = sensitivity_evidence(mechanism, adjacency, streams=partial(stream, 0))
+
     assert evidence.verdict is verdict
+
     found = evidence.details.largest_difference
     assert found == pytest.approx(2 * nodes - 1, rel=1e-6)
     assert evidence.details.exhaustive
@@ -248,6 +256,7 @@ def test_accounting_for_records_is_refuted_on_two_nodes(reach):
     pair = Nodes(2, "removed", loops=True).pairs()[0]
     mechanism = graph_sums(2, reach, reach)
     refuted = is_refuted(mechanism, ONE, pair, [LikelihoodRatio()], 100)
+
     assert refuted is (reach == 1.0)
 
 

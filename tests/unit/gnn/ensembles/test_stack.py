@@ -28,6 +28,7 @@ def stack(*sizes, bias=True):
         for weight in layer.parameters():
             weight.data.uniform_(-0.5, 0.5, generator=generator(weight.numel()))
         parts += [layer, nn.ReLU()]
+
     parts.pop()
     return nn.Sequential(*parts) if len(parts) > 1 else parts[0]
 
@@ -67,9 +68,11 @@ def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
     for each in (loss, plain(loss)):
         trainer = Trainer(model, each, settings)
         both.append(fitted(trainer, worlds(model), world_of=MEMBERS))
+
     for found in ("sums", "weights"):
         ours, theirs = (getattr(each, found) for each in both)
         assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
     assert len(both[0].weights.unique(dim=0)) == len(MEMBERS)
 
 

@@ -37,8 +37,10 @@ def test_a_pipeline_is_run_with_a_seed_for_each_call():
     found = made(x, 2, rng=rng(5))
     seed = int(rng(5).integers(2**32))
     expected = features_weights(x, generator(seed)).numpy()
+
     assert_array_equal(found[0], expected)
     assert not np.array_equal(found[0], found[1])
+
     score = made.score(found, Pair(0, 1))
     assert_allclose(score, found.astype(float) @ direction)
 
@@ -62,6 +64,7 @@ def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients(rate):
     possible = [far + near]
     if rate < 1:
         possible += [far, near, 0 * far]
+
     found = set()
     for seed in range(2 if rate == 1 else 8):
         draws = generator(seed)
@@ -74,4 +77,5 @@ def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients(rate):
         close = [np.allclose(total, each, atol=1e-4) for each in possible]
         assert any(close)
         found.add(close.index(True))
+
     assert len(found) > (rate < 1)

@@ -62,6 +62,7 @@ def of(paper, level, **arguments):
 def test_a_line_compares_published_repaired_unused_and_clean_rows():
     found = of("GraphPub", plain) + of("DPRR", plain)
     assert len(found) == 2 * 2 + 3 * 2
+
     cora = next(line for line in found if (line.data, line.epsilon) == ("Cora", 8.0))
     assert (cora.method, cora.printed) == ("GraphPub", 0.8202)
     assert set(cora.unused) == {MAJORITY, "no edges"}
@@ -69,6 +70,7 @@ def test_a_line_compares_published_repaired_unused_and_clean_rows():
     assert cora.clean is not None
     assert cora.cost.mean == pytest.approx(0.1, abs=0.01)
     assert cora.gain(cora.published).mean == pytest.approx(0.3, abs=0.01)
+
     repaired = [line.repaired is not None for line in found if line.paper == "DPRR"]
     assert repaired == [False, False, True, False]
 
@@ -78,6 +80,7 @@ def test_rows_are_compared_on_the_same_seeds_and_not_on_two():
     assert {line.outcome for line in found} <= {"too few seeds", ""}
     assert all(line.cost is None or line.cost.p is None for line in found)
     assert "what the repair costs is open" in cost_text.sentence(found)
+
     line = of("GraphPub", plain)[0]
     first = line.published.measured["accuracy"]
     second = line.unused[MAJORITY].measured["accuracy"]
@@ -103,5 +106,6 @@ def test_a_number_agrees_or_is_explained_by_a_reading_that_reaches_it(
     """GraphPub prints .7806 for Cora at ε = 1."""
     levels = {"GraphPub": published, ALL_LABELS: all_labels}
     line = of("GraphPub", lambda given: levels.get(given["method"], 0.4))[0]
+
     assert line.printed == 0.7806
     assert line.outcome == outcome

@@ -70,6 +70,7 @@ def test_seeds_and_keys_are_the_known_ones():
     first = cells(small(), profile="paper", root_seed=20240229)[0]
     assert first.seed == 5566858084352085178
     assert first.key == "bdd81e6c261afa612ad03b3f"
+
     newer = cells(small(version=2), profile="paper", root_seed=20240229)[0]
     assert newer.key != first.key
 

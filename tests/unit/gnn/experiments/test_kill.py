@@ -99,16 +99,22 @@ def test_a_run_that_is_ended_loses_no_finished_cell(start, tmp_path, workers, ki
         assert process.returncode == 130, err
         assert "interrupted; what was finished is recorded" in err
         assert "Traceback" not in err
+
     kept = read(record)
     assert sorted(each.parameters["number"] for each in kept.values()) == [1, 2]
+
     with record.open("a") as file:
         file.write('{"key": "cut off in the mid')
+
     (tmp_path / "go").touch()
     again = start(workers)
     err = again.communicate(timeout=120)[1]
+
     assert again.returncode == 0, err
+
     found = read(record)
     assert sorted(each.parameters["number"] for each in found.values()) == [1, 2, 3, 4]
     assert kept.items() <= found.items()
+
     finished = calls(tmp_path)
     assert (finished["1"], finished["2"], finished["3"]) == (1, 1, 2)

@@ -123,6 +123,7 @@ def communities(monkeypatch):
     cached = (graph_pub.prepared, graph_pub.embedded, hetero_rr.prepared)
     for each in cached:
         each.cache_clear()
+
     yield
     for each in cached:
         each.cache_clear()
@@ -133,6 +134,7 @@ def test_graph_pub_joins_communities_by_arcs_that_are_not_real(communities):
     whole = graph_pub.accuracy(GRAPH_PUB, 3, "cpu")
     random = graph_pub.accuracy(GRAPH_PUB | {"method": graph_pub.RANDOM}, 3, "cpu")
     private = graph_pub.accuracy(GRAPH_PUB | {"method": graph_pub.PRIVATE}, 3, "cpu")
+
     assert whole["real arcs"] < 0.5
     assert private["real arcs"] == 1
     assert whole["degree similarity"] > 0.99
@@ -149,16 +151,21 @@ def test_link_teller_finds_the_edges_of_the_clean_graph_and_not_the_private_ones
     for edges in (hetero_rr.CLEAN, hetero_rr.PUBLIC_ALONE, "EdgeRR"):
         setting = base | EDGES | {"edges": edges}
         found[edges] = hetero_rr.utility(setting, 1, "cpu")
+
     clean, public = found[hetero_rr.CLEAN], found[hetero_rr.PUBLIC_ALONE]
     assert clean["LinkTeller AUC"] > 0.95
     assert (clean["private edges kept"], public["private edges kept"]) == (1, 0)
     assert public["LinkTeller AUC"] < clean["LinkTeller AUC"] - 0.1
     assert found["EdgeRR"]["released edges"] >= public["released edges"]
+
     both = base | FEATURES | EDGES | REPAIRED
     metrics = FOUND["hetero-rr-both"].metrics
     noisy = hetero_rr.utility(both, 1, "cpu")
+
     assert set(noisy) == {metric.name for metric in metrics}
+
     features = {"method": hetero_rr.CLEAN, "epsilon_f": 1.0} | base
     found = hetero_rr.utility(features, 1, "cpu")
+
     assert found["F1"] > 0.9
     assert "LinkTeller AUC" not in found

@@ -71,6 +71,7 @@ def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
     found = of_toy(made())
     assert (found.profile, found.done, found.planned) == ("quick", 12, 12)
     assert found.seconds == 24
+
     ours, repaired, theirs = (row.measured["accuracy"] for row in found.rows[:3])
     assert (ours.mean, ours.sd) == (71.0, pytest.approx(2**0.5))
     assert (repaired.mean, theirs.mean) == (66.0, 63.0)
@@ -84,10 +85,13 @@ def test_a_failure_is_named_escaped_and_not_averaged():
     found = of_toy(with_failure("ValueError: <script>"))
     assert (found.done, found.rows[0].repetitions) == (11, 1)
     assert values(found.rows[0]) == [70.0]
+
     shown = section(found, LEDGER, [])
     page = html([shown], root_seed=1, unrecorded=[TOY])
+
     assert "<script>" not in page
     assert "epsilon = 1, method = ours" in page
+
     body = page[page.index("<body>") : page.index("</html>")]
     ElementTree.fromstring(body)  # It fails if an element is not closed.
 
@@ -99,17 +103,21 @@ def test_settings_are_paired_and_tested_two_sidedly():
     """The difference is 8 at either ε, without variation, so that there is no p-value."""
     (test,) = of_toy(made()).tests
     assert (test.difference, test.p_value) == (pytest.approx(8), None)
+
     records = made("paper")
     for key, record in records.items():
         given = record.parameters
         if given["epsilon"] == 2 and given["method"] == "theirs":
             records[key] = replace(record, metrics={"accuracy": 50.0})
             break
+
     (test,) = of_toy(records).tests
     assert test.how == "paired, 3 settings, each the mean of its repetitions"
+
     ours = [row.measured["accuracy"].mean for row in rows_of("ours", records)]
     theirs = [row.measured["accuracy"].mean for row in rows_of("theirs", records)]
     expected = stats.ttest_rel(ours[::2], theirs).pvalue
+
     assert test.p_value == pytest.approx(expected)
 
 
@@ -119,11 +127,15 @@ def test_a_single_setting_is_tested_on_its_repetitions():
     comparison = Comparison("accuracy", "method", "ours", "theirs")
     ours = replace(ours, measured={"accuracy": Measured({0: 3.0, 1: 4.0, 2: 8.0})})
     welch = _test([ours, theirs], comparison, common=False)
+
     assert welch.how.startswith("Welch's, 3 and 3 repetitions")
+
     expected = stats.ttest_ind(values(ours), values(theirs), equal_var=False).pvalue
     assert welch.p_value == pytest.approx(expected)
+
     paired = _test([ours, theirs], comparison, common=True)
     assert paired.how == "paired, 3 repetitions of one setting"
+
     expected = stats.ttest_rel(values(ours), values(theirs)).pvalue
     assert paired.p_value == pytest.approx(expected)
     assert _test([ours], comparison, common=False).p_value is None
@@ -138,7 +150,7 @@ def test_a_single_setting_is_tested_on_its_repetitions():
         (1.0, {"audit": "x.py::y"}, "", "not audited: x.py::y is not in the ledger"),
         (1.0, {}, "", "ε = 1 (Warner RR, as stated: certified)"),
         (2.0, {}, "", "not audited at this ε (Warner RR, as stated: certified at"),
-        (2.0, {"supports": 2.259}, "", "ε ≤ 2.26 (Warner RR, as stated: certified, "),
+        (0.2, {"supports": 0.22599}, "", "ε ≤ 0.226 (Warner RR, as stated: certifie"),
         (1.0, {}, "1-DP NOT_REFUTED: 0.8 ≤ ε", "none (Warner RR, as stated: not refu"),
         (8.0, {"supports": 8.0}, "1-DP VIOLATED: 4.39 ≤ ε", "none at this ε, the cl"),
         (0.5, {"supports": 0.5}, "1-DP VIOLATED: 1,200.5 ≤ ε", "none at this ε, the"),
@@ -153,6 +165,7 @@ def test_the_budget_that_the_audits_support(epsilon, options, line, expected):
         claim, found = line.split(": ")
         claim, verdict = claim.rsplit(maxsplit=1)
         changes = {"claim": claim, "verdict": verdict, "found": found}
+
     text = supported(guarantee, Ledger({AUDIT: LINE | changes}))
     assert text.startswith(expected)
 
@@ -162,7 +175,9 @@ def test_an_audit_of_the_pipeline_goes_before_a_certificate_of_its_accounting():
     both = Ledger({AUDIT: LINE, "pipeline": LINE | changes | {"row": "Its sampler"}})
     guarantee = Guarantee(1.0, AUDIT, supports=1.0, others=("pipeline",))
     text = supported(guarantee, both)
+
     assert text.startswith("none at this ε, the claim is refuted at another (Its samp")
+
     absent = supported(replace(guarantee, others=("absent",)), both)
     assert absent == "not audited: absent is not in the ledger"
 
@@ -183,6 +198,7 @@ def test_the_markdown_table():
         "- Figure 2: a curve (not stated in its text)",
         "- `toy`: A toy | with a bar (Nobody (2020), Table 7)",
     ]
+
     assert set(expected) <= set(text.splitlines())
     assert "| accuracy: ours against theirs | 8 | – | 0.003 (Table 7) |" in text
     assert "fewer than three, no test |" in text

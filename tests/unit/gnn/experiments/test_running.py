@@ -24,8 +24,10 @@ def test_a_run_records_every_cell_with_its_seed(command):
     assert code == 0
     assert "12/12 toy epsilon=2, method=theirs" in err
     assert len(lines()) == 12
+
     first = lines()[0]
     parameters = {"epsilon": 1, "method": "ours", "epochs": 3, "form": "published"}
+
     assert first["parameters"] == parameters
     assert (first["root_seed"], first["repetition"]) == (5, 0)
     assert first["metrics"]["accuracy"] == 61 + first["seed"] / 2**63
@@ -35,11 +37,15 @@ def test_recorded_cells_are_not_run_again_even_after_a_line_was_cut_short(comman
     command("run", "toy", "--out", "out", "--only", "method=theirs")
     before = RECORD.read_bytes()
     _, _, err = command("run", "toy", "--out", "out")
+
     assert "4 of 12 cells recorded, 8 to run" in err
+
     whole = RECORD.read_bytes()
     assert whole.startswith(before)
+
     RECORD.write_bytes(whole[:-20])
     assert len(read(RECORD)) == 11
+
     _, _, err = command("run", "toy", "--out", "out")
     assert "11 of 12 cells recorded, 1 to run" in err
     assert len(lines()) == 12
@@ -60,11 +66,14 @@ def test_records_are_the_same_for_any_number_of_processes(command):
 def test_a_failing_cell_is_recorded_and_tried_again_and_the_others_go_on(command):
     error = "ValueError: no convergence <here>"
     code, _, err = command("run", "broken", "--out", "out")
+
     assert code == 3
     assert f"FAILED {error}" in err
+
     found = lines(FOLDER / "broken.jsonl")
     assert [line["error"] for line in found] == ["", "", error]
     assert "in cell" in found[2]["traceback"]
+
     code, _, err = command("run", "broken", "--out", "out")
     assert code == 3
     assert "2 of 3 cells recorded, 1 to run" in err
@@ -91,6 +100,7 @@ def test_two_runs_do_not_write_one_file(tmp_path):
         with pytest.raises(ConfigurationError, match="another run is writing"):
             Recorder(path)
         recorder.add(record)
+
     assert read(path) == {cell.key: record}
 
 
@@ -100,7 +110,6 @@ def test_two_runs_do_not_write_one_file(tmp_path):
         ("run tou", "no experiment 'tou'; did you mean 'toy'?; absent: needs torch"),
         ("run toy --profile papers", "did you mean 'paper'?"),
         ("run toy -n 0", "-n 0: expected a number >= 1, or auto"),
-        ("run reader --data .", "reader reads elsewhere.npz, here.npz, not in"),
         ("run toy --device cuda:99", "--device cuda:99: torch cannot use it here"),
         ("run toy --out out", "toy.jsonl, line 1 is no record of a cell"),
     ],
@@ -108,20 +117,12 @@ def test_two_runs_do_not_write_one_file(tmp_path):
 def test_bad_input_is_one_line_and_exit_code_2(command, arguments, message):
     if "--device" in arguments:
         pytest.importorskip("torch")
+
     FOLDER.mkdir(parents=True)
     RECORD.write_text('{"key": "k"}\n')
     code, out, err = command(*arguments.split())
+
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_settings_whose_files_are_there_run_and_are_listed(command, tmp_path):
-    (tmp_path / "here.npz").touch()
-    only = ("--only", "data=here")
-    code, _, err = command("run", "reader", "--out", "out", "--data", ".", *only)
-    assert code == 0, err
-    _, out, err = command("list", "--out", "out", "--profile", "quick")
-    assert "reader  Reads files (Nobody (2020), Table 9)\n    1 of 2 cells" in out
-    assert "absent: needs torch" in err

@@ -28,6 +28,7 @@ def cell(parameters, seed, device):
     """A number that shows the setting, and a little of the seed; "broken" fails."""
     if parameters["method"] == "broken":
         raise ValueError("no convergence <here>")
+
     gain = 10 * is_ours(parameters) - 5 * (parameters[FORM] == REPAIRED)
     value = 50 + gain + parameters["epsilon"] + seed / 2**63
     return {"accuracy": value, "path": [(1, 1.0), (2, value)]}
@@ -75,16 +76,6 @@ BROKEN = Experiment(
     repetitions={"quick": 1, "paper": 1},
     repaired=is_ours,
 )
-READER = Experiment(
-    name="reader",
-    title="Reads files",
-    source="Nobody (2020), Table 9",
-    factors=(Factor("data", ("here", "elsewhere")),),
-    metrics=(Metric("accuracy"),),
-    cell=lambda parameters, seed, device: {"accuracy": 1.0},
-    repetitions={"quick": 1, "paper": 1},
-    files=lambda parameters: [f"{parameters['data']}.npz"],
-)
 CATALOGUE = Catalogue.of(
-    [TOY, BROKEN, READER], {"absent": "needs torch, which is not installed"}
+    [TOY, BROKEN], {"absent": "needs torch, which is not installed"}
 )

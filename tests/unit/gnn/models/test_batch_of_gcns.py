@@ -35,6 +35,7 @@ def test_propagation_of_a_batch_of_weighted_graphs():
     """An edge of weight 3: A + I has row sums 4."""
     pair = torch.tensor([[0.0, 3.0], [3.0, 0.0]])
     found = propagation(torch.stack([pair, 0 * pair]))
+
     assert_close(found[0], torch.tensor([[1.0, 3.0], [3.0, 1.0]]) / 4)
     assert_close(found[1], torch.eye(2))
 
@@ -61,6 +62,7 @@ def test_cross_entropy_by_hand():
     labels = torch.tensor([[0, 1], [0, UNLABELLED]])
     first = math.log(4 / 3)
     expected = torch.tensor([(first + math.log(2)) / 2, first])
+
     assert_close(cross_entropy(logits, labels), expected)
 
 

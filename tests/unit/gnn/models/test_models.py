@@ -45,6 +45,7 @@ def test_gat_is_torch_geometrics():
     model = made(GAT, hidden=2, heads=2)
     first, second = with_weights_of([GATConv(6, 2, 2), GATConv(4, 3)], model)
     expected = second(functional.elu(first(X, EDGES)), EDGES)
+
     assert_close(model(X, EDGES), expected)
 
 
@@ -54,6 +55,7 @@ def test_sage_by_hand():
     layer = model.layers[0]
     mean = ADJACENCY @ X / ADJACENCY.sum(dim=1, keepdim=True).clamp(min=1)
     expected = layer.lin_l(mean) + layer.lin_r(X)
+
     assert_close(model(X, EDGES), expected)
 
 
@@ -68,6 +70,7 @@ def test_mlp_reads_no_edges():
     model = made(MLP, hidden=4, activation="tanh")
     first, second = model.layers
     expected = second(first(X).tanh())
+
     assert_close(model(X), expected)
     assert_close(model(X, EDGES), expected)
 
@@ -77,6 +80,7 @@ def test_appnp_is_a_power_iteration():
     start = expected = model.mlp(X)
     for _ in range(4):
         expected = 0.8 * propagation(ADJACENCY) @ expected + 0.2 * start
+
     assert_close(model(X, EDGES), expected)
 
 
@@ -86,9 +90,12 @@ def test_pagerank_converges_to_its_closed_form():
     walk = ADJACENCY / ADJACENCY.sum(dim=1, keepdim=True).clamp(min=1)
     h = model.mlp(X)
     expected = 0.3 * torch.linalg.solve(torch.eye(5) - 0.7 * walk, h)
+
     assert_close(model(X, EDGES), expected)
+
     model.steps = 1
     assert_close(model(X, EDGES), 0.7 * walk @ h + 0.3 * h)
+
     mixed = model.mixed(X[:3], torch.tensor([0.5, 0.0, 0.25]))
     assert_close(mixed, 0.5 * h[0] + 0.25 * h[2])
 
@@ -106,10 +113,13 @@ def test_gin_by_hand():
             first(X[4]) + second(h[4]),
         ]
     )
+
     assert_close(model(X, EDGES, batch, 3), expected)
+
     total = made(GIN, classes=2, hidden=4, layers=2, readout="sum")
     bias = expected[1]
     sums = (expected[0] - bias) * 4 + bias
+
     assert_close(total(X, EDGES, batch, 3)[0], sums)
 
 
@@ -123,6 +133,7 @@ def test_sparse_features_are_dense_ones(kind):
         outputs.append(model(given, EDGES))
         outputs[-1].square().sum().backward()
         gradients.append([weight.grad.clone() for weight in model.parameters()])
+
     assert_close(*outputs)
     assert_close(*gradients)
 
@@ -137,6 +148,7 @@ def test_a_prediction_reaches_the_declared_number_of_hops(kind):
     edges = torch.stack([torch.cat([ends, ends + 1]), torch.cat([ends + 1, ends])])
     x = torch.rand(8, 2, generator=generator()).requires_grad_()
     (gradient,) = torch.autograd.grad(model(x, edges)[0].sum(), x)
+
     assert gradient.any(dim=1).nonzero().max() == hops
 
 
@@ -144,6 +156,7 @@ def test_a_prediction_reaches_the_declared_number_of_hops(kind):
 def test_initial_weights_are_a_function_of_the_generator(kind):
     state = torch.get_rng_state()
     first, same, other = (made(kind, seed=seed).state_dict() for seed in (0, 0, 1))
+
     assert torch.equal(torch.get_rng_state(), state)
     assert_close(first, same, rtol=0, atol=0)
     assert any((first[name] != other[name]).any() for name in first)
@@ -163,7 +176,9 @@ def test_dropout_keeps_the_mean(sparse):
     given = x.to_sparse_csr() if sparse else x
     torch.manual_seed(0)
     dropped = dropout(given, 0.25, training=True).to_dense()
+
     assert dropped.unique().tolist() == pytest.approx([0.0, 4 / 3])
+
     zeros = int((dropped == 0).sum())
     assert abs(zeros - 2500) < 6 * math.sqrt(10000 * 3 / 16)
     assert dropout(given, 0.25, training=False) is given
@@ -173,6 +188,7 @@ def test_dropout_keeps_the_mean(sparse):
 def test_dropout_is_in_training_alone(option):
     model = made(GCN, **{"dropout": 0.0, option: 0.5})
     assert_close(model(X, EDGES), model(X, EDGES), rtol=0, atol=0)
+
     model.train()
     assert (model(X, EDGES) != model(X, EDGES)).any()
 

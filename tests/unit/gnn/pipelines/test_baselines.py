@@ -56,6 +56,7 @@ def test_aggregations_without_noise_are_normalised_sums(graph):
     second = functional.normalize(adjacency @ first)
     third = functional.normalize(adjacency @ second)
     expected = torch.cat([first, second, third], dim=1)
+
     assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -66,11 +67,14 @@ def test_aggregation_noise_is_gaussian_on_sums_before_they_are_normalised():
     none = torch.empty(2, 0, dtype=torch.long)
     found = noisy_aggregations(x, none, hops=1, sigma=2.0, generator=generator())
     noise = found[:, 2:]
+
     assert_close(noise.norm(dim=1), torch.ones(nodes))
     assert float(noise.mean(dim=0).abs().max()) < 6 * math.sqrt(0.5 / nodes)
+
     ends = torch.stack([torch.arange(nodes), torch.arange(nodes).flip(0)])
     found = noisy_aggregations(x, ends, hops=1, sigma=0.01, generator=generator())
     across = (found[:, 2] - found[:, 3]) / math.sqrt(2)
+
     assert float(across.std()) == pytest.approx(0.01, rel=0.05)
 
 
@@ -104,7 +108,9 @@ def test_a_node_sends_to_a_bounded_number_of_random_neighbours():
         found = bounded_out_degree(star, 11, 3, generator=generator(seed))
         assert found[0].bincount().tolist() == [3] + [1] * 10
         counts[found[1][found[0] == 0]] += 1
+
     assert np.abs(counts[1:] - 60).max() < 6 * math.sqrt(200 * 0.3 * 0.7)
+
     whole = bounded_out_degree(star, 11, 10, generator=generator())
     assert sorted(whole.T.tolist()) == sorted(star.T.tolist())
 
@@ -126,6 +132,7 @@ def test_sage_is_accounted_for_nodes(graph):
     """A node of out-degree 4 is in five gradients."""
     _, record = fitted("sage", graph)
     noise = record.noise["network"]
+
     assert record.counts["reached"] == 5
     assert NodeLevelUpper(noise, 120, 5, 30, 20).delta_at(8.0) <= 0.01
 
@@ -134,9 +141,11 @@ def test_features_are_accounted_for_poisson_batches_and_read_no_edges(graph):
     model, record = fitted("features", graph)
     assert record.counts == {"nodes": 120, "steps": 20}
     assert PLDUpper(record.noise["network"], 30 / 120, 20).epsilon_at(0.01) <= 8.0
+
     edgeless = graph.clone()
     edgeless.edge_index = graph.edge_index[:, :0]
     other, _ = fitted("features", edgeless)
+
     assert_close(model.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
@@ -154,6 +163,7 @@ def test_a_run_is_a_function_of_its_seed(graph, name):
 def test_the_communities_are_learned_without_noise(graph, name):
     changes = {"steps": 80} if name == "sage" else {"epochs": 20}
     model, record = fitted(name, graph, epsilon=math.inf, **changes)
+
     assert evaluate(model, graph, torch.arange(120)) > 0.95
     assert record.epsilon == math.inf
     assert not record.noise

@@ -64,15 +64,21 @@ def test_published_noise_is_that_of_the_theorems():
     """Theorem 2 divides ε by q; Theorems 1 and 3 and Corollary 1 give a row's share."""
     found = budget_of(SMALL, NODES)
     assert found.pagerank == found.training == (8.0, 0.01)
+
     delta = 0.01 / 40
     row = share_of_row(8.0, 20, delta)
     spent = row_epsilon(found.entry_epsilon, 2, delta)
+
     assert spent == pytest.approx(row, rel=1e-6)
+
     values = budget_of(replace(SMALL, method="EM1"), NODES)
     spent = values.value_epsilon + row_epsilon(values.entry_epsilon, 2, delta)
+
     assert spent == pytest.approx(row, rel=1e-6)
+
     gaussian = budget_of(replace(SMALL, method="GM"), NODES)
     sigma = math.sqrt(2 * math.log(1.25 / delta)) / row
+
     assert gaussian.row_sigma == pytest.approx(sigma)
     assert PLDUpper(found.noise_multiplier, 20 / 60, 15).epsilon_at(0.01) <= 8.0
     assert PLDUpper(found.noise_multiplier * 0.999, 20 / 60, 15).epsilon_at(0.01) > 8.0
@@ -84,11 +90,14 @@ def test_repaired_parts_add_up_to_the_printed_budget(method):
     found = budget_of(replace(REPAIRED, method=method), NODES)
     (first, one), (second, other) = found.pagerank, found.training
     pagerank = found.pagerank_accountant(20, 2)
+
     assert pagerank.delta_at(first * (1 + 1e-9)) <= one * (1 + 1e-9)
     assert pagerank.epsilon_at(one) > 0.95 * first
+
     training = NodeLevelUpper(found.noise_multiplier, 60, 2, 20, 15)
     assert training.delta_at(second) <= other
     assert training.epsilon_at(other) > 0.95 * second
+
     whole = FixedSizeSubsampled(first + second, one + other, 0.5)
     assert whole.own_delta <= 0.02
     assert whole.epsilon_at(0.02) <= 8.0
@@ -98,8 +107,10 @@ def test_repaired_parts_add_up_to_the_printed_budget(method):
 def test_the_published_form_supports_far_more_than_its_printed_budget():
     assert supported_epsilon(REPAIRED, NODES) == 8.0
     assert supported_epsilon(EXACT, NODES) == math.inf
+
     curve = GaussianCurve(budget_of(SMALL, NODES).noise_multiplier, 2.0 * 20, 15)
     alone = curve.epsilon_at(0.02 * (1 - 1e-12) / 0.5 / 2)
+
     assert 100 < alone < supported_epsilon(SMALL, NODES) < alone + 16
 
 
@@ -130,8 +141,10 @@ def test_columns_are_clipped_or_scaled():
     """Columns of ℓ₁ norm 1.5, .5 and 0: clipping leaves the second, scaling makes it 1."""
     matrix = matrix_of([[0, 1], [0, 1]], [[1.0, 0.25], [-0.5, 0.25]])
     assert matrix.column_norms.tolist() == [1.5, 0.5, 0, 0]
+
     clipped = normalised(matrix, 1.0, "clipped").weights
     assert_allclose(clipped, [[2 / 3, 0.25], [-1 / 3, 0.25]])
+
     scaled = normalised(matrix, 1.0, "scaled")
     assert_allclose(scaled.column_norms, [1, 1, 0, 0])
     with pytest.raises(MechanismError, match="tau"):
@@ -142,10 +155,12 @@ def test_a_node_is_in_at_most_the_given_number_of_rows():
     """Node 0 owns a row, which is kept, and is in three others."""
     matrix = matrix_of([[0, 1], [0, 1], [0, 2], [0, 3]], [[1.0, 1.0]] * 4)
     assert matrix.rows_of_nodes.tolist() == [4, 2, 1, 1]
+
     found = [capped(matrix, 2, rng=rng(seed)) for seed in range(20)]
     for each in found:
         assert each.rows_of_nodes.tolist() == [2, 2, 1, 1]
         assert each.weights[0].tolist() == [1, 1]
+
     assert len({each.weights.tobytes() for each in found}) == 3
     assert capped(matrix, 1, rng=rng()).weights.sum() == 4
     assert (capped(matrix, 4, rng=rng()).weights == matrix.weights).all()
@@ -167,7 +182,9 @@ def test_exact_rows_are_the_largest_entries_of_pagerank(graph, exact_rows):
     parameters = replace(EXACT, pagerank_rows=NODES)
     found = pagerank_matrix(graph, parameters, None, rng=rng())
     best = np.sort(exact_rows, axis=1)[:, -2:]
+
     assert_allclose(np.sort(found.weights, axis=1), best)
+
     chosen = np.take_along_axis(exact_rows, found.ids, axis=1)
     assert_allclose(found.weights, chosen)
 
@@ -176,15 +193,20 @@ def test_selections_are_gumbel_noisy(graph, exact_rows):
     """With little noise clipped entries decide; with much, all ids are equally likely."""
     one = {"k": 1, "entry_clip": 0.001}
     clear = released(graph, entry=1e9, **one)
+
     assert (clear.weights == 1.0).all()
+
     clipped = np.minimum(exact_rows, 0.001)
     chosen = np.take_along_axis(clipped, clear.ids, axis=1)[:, 0]
+
     assert_allclose(chosen, clipped.max(axis=1))
+
     counts = np.zeros(NODES)
     for seed in range(3):
         counts += np.bincount(
             released(graph, entry=1e-9, seed=seed, **one).ids[:, 0], minlength=NODES
         )
+
     # Poisson with mean 3 in 120 places: beyond with probability 1e-6.
     assert counts.max() <= 18
 
@@ -194,6 +216,7 @@ def test_values_are_laplace_noisy_with_scale_k_times_the_clip(graph):
     found = released(graph, entry=1e9, value=0.5, method="EM1", entry_clip=1e-6)
     scale = 2 * 1e-6 / 0.5
     deviation = np.abs(found.weights - 1e-6).mean()
+
     assert abs(deviation - scale) < 6 * scale / math.sqrt(240)
 
 
@@ -201,7 +224,9 @@ def test_rows_are_gaussian_noisy_and_clipped(graph):
     """Of rows clipped to C₁ all entries are released with K = n."""
     whole = {"method": "GM", "k": NODES, "row_clip": 0.01}
     quiet = released(graph, sigma=1e-12, **whole).weights
+
     assert_allclose(np.linalg.norm(quiet, axis=1), 0.01, rtol=1e-6)
+
     loud = released(graph, sigma=3.0, **whole).weights
     assert np.std(loud) == pytest.approx(0.03, rel=0.05)
 
@@ -209,9 +234,11 @@ def test_rows_are_gaussian_noisy_and_clipped(graph):
 def test_other_nodes_are_trained_with_themselves(graph):
     budget = Budget((1.0, 0.01), (1.0, 0.01), 1.0, 0.0, 0.0, 1.0)
     found = pagerank_matrix(graph, SMALL, budget, rng=rng())
+
     assert sorted(found.owners.tolist()) == list(range(NODES))
     assert (found.ids[20:, 0] == found.owners[20:]).all()
     assert (found.weights[20:] == [1.0, 0.0]).all()
+
     without = replace(SMALL, others="none")
     assert len(pagerank_matrix(graph, without, budget, rng=rng()).owners) == 20
     with pytest.raises(ConfigurationError, match="at most 120 nodes, got 121"):
@@ -227,10 +254,13 @@ def test_a_run_is_a_function_of_its_seed_for_any_layout_of_features(graph, metho
     first, record = fitted(graph, parameters)
     sparse = graph.clone()
     sparse.x = graph.x.to_sparse_csr()
+
     assert_close(weights(first), weights(fitted(sparse, parameters)[0]))
+
     other, _ = fitted(graph, parameters, seed=4)
     assert (weights(first) != weights(other)).any()
     assert (record.counts["rows"], record.counts["steps"]) == (60, 3)
+
     noise = budget_of(parameters, NODES).noise_multiplier
     assert record.noise["training"] == noise
 
@@ -240,6 +270,7 @@ def test_the_communities_are_learned_without_noise(graph):
     assert evaluate(exact, graph, torch.arange(NODES)) > 0.95
     assert record.epsilon == math.inf
     assert not record.noise
+
     _, repaired = fitted(graph, replace(REPAIRED, epochs=1))
     assert repaired.epsilon == 8.0
     assert repaired.counts["rows of a node"] <= 2

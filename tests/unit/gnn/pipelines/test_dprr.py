@@ -13,7 +13,6 @@ from gnn.datasets import random_split
 from gnn.datasets.conversion import to_data, to_graph
 from gnn.datasets.generated import threads
 from gnn.models import GIN
-from gnn.models.blocks import Blocks, packed
 from gnn.pipelines.dprr import MECHANISMS, GINParameters, Release, fit_gin
 from gnn.pipelines.dprr.pipeline import as_received
 from gnn.training.prediction import logits_of
@@ -43,7 +42,9 @@ def test_lists_of_non_private_users_are_true_ones(mechanism):
 def test_the_non_private_part_is_the_graph_of_the_non_private_users():
     graph = Graph.from_matrix(1 - np.eye(10, dtype=np.int8))
     part = Release("NonPriv-Part", share=0.4).lists(graph, rng=rng())
+
     assert (part.to_matrix() == 1 - np.eye(4)).all()
+
     full = Release("NonPriv-Full").lists(graph, rng=rng())
     assert (full.to_matrix() == graph.to_matrix()).all()
 
@@ -53,12 +54,16 @@ def test_local_lap_has_true_pairs_of_non_private_users_and_draws_the_rest():
     graph = erdos_renyi(60, 0.2, rng())
     true = graph.to_matrix()
     found = Release("LocalLap", 1e6, 0.5).lists(graph, rng=rng(3)).to_matrix()
+
     assert (found == found.T).all()
     assert (found >= true).all()
+
     public = np.sort(rng(3).permutation(60)[:30])
     assert (found[public] == true[public]).all()
+
     inside = np.setdiff1d(np.arange(60), public)
     added = found[np.ix_(inside, inside)].sum() - graph.degrees[inside].sum()
+
     assert abs(added) <= 1
 
 
@@ -103,23 +108,17 @@ def test_a_node_sums_over_a_list(sums, messages):
 def test_dense_lists_are_matrices_and_give_the_same_logits():
     graphs = [DirectedGraph(n, erdos_renyi(n, 0.4, rng(n)).arcs) for n in (101, 140)]
     dense = as_received(graphs, [LABEL] * 2)
+
     assert all("bits" in data for data in dense)
+
     listed = [to_data(graph, x=torch.ones(graph.nodes, 1)) for graph in graphs]
     model = GIN(1, 2, layers=3, hidden=8, generator=generator()).eval()
     found = [logits_of(model, Batch.from_data_list(each)) for each in (dense, listed)]
+
     assert_close(*found, rtol=1e-4, atol=1e-4)
+
     sparse = DirectedGraph(400, erdos_renyi(400, 0.01, rng()).arcs)
     assert "bits" not in as_received([sparse], [LABEL])[0]
-
-
-def test_bits_by_hand():
-    """An arc from 0 to 1: the entries are 0 0 1 0, and zeros fill the last byte up."""
-    bits = packed(torch.tensor([[0], [1]]), 2)
-    assert bits.tolist() == [0b00100000]
-    none = packed(torch.empty(2, 0, dtype=torch.long), 3)
-    blocks = Blocks(torch.cat([bits, none]), [2, 3])
-    x = torch.tensor([[5.0], [7.0], [1.0], [1.0], [1.0]])
-    assert blocks.sums(x).squeeze(1).tolist() == [0.0, 5.0, 0.0, 0.0, 0.0]
 
 
 # Runs
@@ -149,6 +148,7 @@ def run(data, release, parameters=SHORT, seed=0):
 def test_a_run_is_a_function_of_its_seed(small_forum, mechanism):
     release = Release(mechanism, 1.0, 0.5, nodes_max=200)
     first, same = (run(small_forum, release, seed=2) for _ in range(2))
+
     assert first.training.epochs == same.training.epochs
     assert (first.accuracy, first.area) == (same.accuracy, same.area)
 
@@ -157,8 +157,10 @@ def test_kinds_of_threads_are_learned_without_noise():
     data = forum(120, 100)
     parameters = GINParameters(layers=3, hidden=16, dropout=0.0, epochs=25, batch=16)
     record = run(data, Release("NonPriv-Full"), parameters)
+
     assert record.area > 0.8
     assert record.degree_error == 0
+
     arcs = [to_graph(graph).arcs.shape[1] for graph in data[0]]
     assert record.arcs == pytest.approx(np.mean(arcs))
 

@@ -71,6 +71,7 @@ def test_columns_of_learned_weights_are_the_gradient(name):
     found = (left @ right.t()).detach()
     if edges.dense.grad is not None:
         found += edges.dense.grad
+
     expected = leaf.grad + leaf.grad.t()
     assert_close(found + found.t(), expected, rtol=1e-4, atol=1e-6)
     assert expected.abs().max() > 0.01
@@ -93,8 +94,10 @@ def test_constructors_are_the_networks_of_torch_geometric(name, graph):
             layer.lin.weight.data = mine.weights[number].data.t()
             layer.att_src.data = mine.sources[number].data.t()[None]
             layer.att_dst.data = mine.targets[number].data.t()[None]
+
     edges, x = ListedEdges(graph.edge_index, 120), Features(graph.x)
     theirs = graph.x, graph.edge_index
+
     assert_close(mine(edges, x), other.eval()(*theirs))
     assert_close(mine.hidden(edges, x), other.hidden(*theirs))
 
@@ -114,6 +117,7 @@ def test_reverse_learning_is_that_of_the_audited_pipeline(small_gcn):
     reverse = ReverseLearning(steps=15, eta=2.0, beta=0.01)
     expected = reverse.learned(same, x, predictions[None], labels)[0]
     found = learned_adjacency(reverse, model, Features(x), predictions, labels)
+
     assert_close(found, expected, rtol=1e-3, atol=1e-5)
     assert 0 < (found > 0).float().mean() < 1
 
@@ -127,6 +131,7 @@ def test_embeddings_separate_communities(name, graph, embed):
     z = normalize(embed(constructor=name, reverse=reverse, epochs=40), dim=1)
     same = graph.y[:, None] == graph.y
     cosines = z @ z.t()
+
     assert cosines[same].mean() > cosines[~same].mean() + 0.2
 
 
@@ -135,6 +140,7 @@ def test_the_repaired_form_reads_no_edges(edges, graph, embed):
     other = graph.clone()
     other.edge_index = graph.edge_index[:, :10]
     same = torch.equal(embed(edges=edges), embed(other, edges=edges))
+
     assert same is not edges
 
 
@@ -165,11 +171,15 @@ def test_each_node_publishes_its_rounded_numbers_of_edges(epsilon, graph, embed)
     matrix = private.to_matrix()
     real = np.bincount(receiver[matrix[receiver, sender] == 1], minlength=120)
     shown, added = counts(epsilon, private.degrees.astype(float), 120)
+
     assert_array_equal(real, np.rint(shown))
+
     total = np.rint(shown) + np.rint(added)
     assert_array_equal(np.bincount(receiver, minlength=120), total)
+
     union = published(private, Release(epsilon=epsilon, arcs="union"), z)
     both_directions = Graph.of(120, np.stack([sender, receiver])).arcs
+
     assert_array_equal(union, both_directions)
 
 
@@ -179,11 +189,15 @@ def test_weights_of_the_repair_publish_the_expected_number_of_others(epsilon):
     z = rng().normal(size=(200, 4)) * 3
     upper = np.triu_indices(200, 1)
     weights = publishing_weights(z, epsilon, 4.0)
+
     assert (weights == weights.T).all()
+
     others, real = publishing_rates(epsilon, 4.0, 200, weights[upper])
     expected = 4 / (np.exp(epsilon) * 4 + 196)
+
     assert others.mean() == pytest.approx(expected, rel=1e-3)
     assert (real <= np.exp(epsilon) * others).all()
+
     order = (z @ z.T)[upper].argsort()
     assert (np.diff(others[order]) >= -1e-15).all()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from torch.testing import assert_close
 
 from auditdp.errors import ConfigurationError
@@ -78,6 +78,7 @@ def edges_of(graph):
 def test_raw_records_have_a_one_and_are_clipped():
     found = raw_records(torch.tensor([[0.5, 3.0], [-1.0, 0.0]]))
     assert_array_equal(found, [[0.5, 1, 1], [0, 0, 1]])
+
     sparse = raw_records(torch.eye(2).to_sparse_csr())
     assert_array_equal(sparse, [[1, 0, 1], [0, 1, 1]])
 
@@ -88,9 +89,11 @@ def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
     """By the nearest mean of the public nodes' embeddings."""
     z, labels = embedded(extractor, records), graph.y.numpy()
     assert ((z >= 0) & (z <= 1)).all()
+
     means = np.stack([z[PUBLIC][labels[PUBLIC] == c].mean(axis=0) for c in (0, 1)])
     distances = ((z[:, None] - means) ** 2).sum(axis=2)
     right = distances.argmin(axis=1) == labels
+
     assert np.delete(right, PUBLIC).mean() > 0.9
     assert len(extractor.sensitive) == 2
 
@@ -104,6 +107,7 @@ def test_released_features_come_close_to_the_embedding_at_a_large_budget(
     epsilon = 8 * 20.0 if method == "LPGNN" else 8 * 25.0
     found = release(method=method, epsilon=epsilon)
     shift = 0.05 if method == "FeatureRR" else 0.0
+
     assert abs((found - z).mean() - shift) < 0.05
     assert np.corrcoef(found.ravel(), z.ravel())[0, 1] > 0.9
 
@@ -116,9 +120,18 @@ def test_a_release_of_feature_rr_depends_on_one_record(records, release, form):
         release(each, form=form, epsilon=20.0) for each in (records, changed)
     )
     others = np.arange(120) != 1
+
     assert_array_equal(first[others], second[others])
     assert (first[1] != second[1]).any()
     assert set(np.unique(first)) <= {u / 10 for u in range(1, 11)}
+
+
+def test_features_may_be_sampled_or_standardised(release):
+    sampled = release(method="Duchi", used="sampled", epsilon=1.0)
+    assert ((sampled != 0.5).sum(axis=1) == 1).all()
+    found = release(method="Duchi", inputs="standardised")
+    assert_allclose(found.mean(axis=0), 0, atol=1e-12)
+    assert_allclose(found.std(axis=0), 1)
 
 
 # Edges
@@ -138,7 +151,9 @@ def test_every_released_graph_has_the_public_edges(method, form, graph_in_two):
     release = EdgeRelease(method, 2.0, form=form, steps=5)
     found = released_graph(graph_in_two, release, rng=rng(1))
     public = graph_in_two.public
+
     assert_array_equal(united(found, public).edges, found.edges)
+
     added = found.edges.shape[1] > public.edges.shape[1]
     if method in ("clean", "public edges alone"):
         assert added is (method == "clean")
@@ -151,6 +166,7 @@ def test_all_edges_or_private_ones_are_perturbed(method, protected, graph_in_two
     found = edges_of(released_graph(graph_in_two, release, rng=rng()))
     public = edges_of(graph_in_two.public)
     kept = len(public & found) / len(public)
+
     assert kept == 1 if protected == "private" else kept < 0.7
 
 
@@ -164,6 +180,7 @@ def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
     added = found - edges_of(graph_in_two.public)
     members = set(graph_in_two.private.edges.ravel().tolist())
     inside = all(set(edge) <= members for edge in added)
+
     assert inside is (form == "published")
 
 
@@ -178,9 +195,12 @@ def test_the_network_is_two_means_over_neighbours_and_self():
     mean = torch.tensor([[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1 / 2, 1 / 2]])
     first, second = model.layers
     expected = mean @ second((mean @ first(x)).relu())
+
     assert_close(model(x, arcs), expected)
+
     model.train()
     model(x, arcs).sum().backward()
+
     assert first.weight.grad.abs().sum() > 0
 
 

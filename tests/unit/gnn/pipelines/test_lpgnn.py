@@ -105,6 +105,7 @@ def test_kprop_is_a_power_of_the_normalised_adjacency(monkeypatch, steps, sparse
     power = torch.linalg.matrix_power(dense_operator(data), steps)
     expected = (power @ data.x.double()).float()
     close = {"atol": 1e-5, "rtol": 1e-5}
+
     assert_close(k_prop(operator, x, steps), expected, **close)
     assert_close(propagated(operator, data.x, steps), expected, **close)
 
@@ -126,12 +127,15 @@ def test_the_model_is_the_network_behind_kprop(kind, density):
     dense = k_prop(operator_of(data), 3 * encoded + 0.5, 2)
     expected = network(dense, data.edge_index)
     found = model(encoded.to_sparse_csr(), data.edge_index)
+
     assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
     gradients = []
     for each, output in ((model, found), (network, expected)):
         output.square().sum().backward()
         weights = [p for p in each.layers[0].parameters() if p.ndim == 2]
         gradients.append([p.grad for p in weights])
+
     assert_close(*gradients, atol=1e-3, rtol=1e-3)
 
 
@@ -162,6 +166,7 @@ def test_scaling_by_the_population_is_the_mechanisms_own():
     for given in (x, x.to_sparse_csr(), x[:, :2].to_sparse_csr(), x - 1):
         found = scaled_by_population(given).to_dense()
         assert_allclose(found, expected, atol=1e-6)
+
     with pytest.raises(DataError, match="every feature is the same"):
         scaled_by_population(x[:, 2:])
 
@@ -177,9 +182,12 @@ def test_noisy_labels_are_of_training_and_validation_nodes_alone():
     split = Split(torch.arange(3999), tensor([3999]), tensor([]).long())
     found = noisy_labels(labels, split, LAW, rng=rng())
     kept = float((found == 0).float().mean())
+
     assert abs(kept - 0.5) < 6 * 0.5 / math.sqrt(4000)
+
     split = Split(tensor([3]), tensor([0]), tensor([1, 2]))
     labels = tensor([0, 1, 2, 1])
+
     assert noisy_labels(labels, split, None, rng=rng()).tolist() == [0, -1, -1, 1]
 
 
@@ -187,6 +195,7 @@ def test_forward_correction_by_hand():
     """Of p = (.8, .1, .1): p'₀ = .8·½ + .2·¼ = .45, p'₁ = .8·¼ + .1·½ + .1·¼ = .275."""
     logits = tensor([[0.8, 0.1, 0.1]]).log()
     found = log_corrected(logits, transition(LAW, 3)).exp()
+
     assert_close(found, tensor([[0.45, 0.275, 0.275]]))
     assert_close(log_corrected(logits, None), logits)
     assert transition(None, 3).equal(torch.eye(3))
@@ -200,6 +209,7 @@ def test_drop_by_hand():
     found = log_denoised(logits, transition(LAW, 3), operator, 1, reach).exp()
     end = [0.3, 0.4, 0.3]
     middle = [(0.45 + 0.275) / 2, (0.275 + 0.45) / 2, 0.275]
+
     assert_close(found, tensor([end, middle, end]))
 
 
@@ -232,6 +242,7 @@ def test_an_epoch_is_kept_if_loss_falls_and_accuracy_rises_to_the_ceiling(
 ):
     better = below_ceiling(0.6)
     assert better(Epoch(1, 0, 0, 9.0, 0.9), None)
+
     found = better(Epoch(2, 0, 0, loss, score), Epoch(1, 0, 0, 1.0, 0.5))
     assert found is expected
 
@@ -245,10 +256,13 @@ def test_a_run_learns_the_communities(model):
     assert record.test_accuracy > 0.8
     assert record.label_accuracy > record.ceiling - 0.05
     assert record.ceiling == pytest.approx(math.exp(2) / (math.exp(2) + 1))
+
     labelled = record.released.clone()
     labelled.y = DATA.y
     accuracy = evaluate(trained, labelled, SPLIT.test)
+
     assert accuracy == pytest.approx(record.test_accuracy)
+
     below = record.training.best.validation_score <= record.ceiling
     assert below or record.training.chosen == 1
 
@@ -265,13 +279,24 @@ def test_a_run_learns_the_communities(model):
 def test_a_run_is_a_function_of_its_seed(learning, features, scaling):
     parameters = replace(SHORT, learning=learning, features=features, scaling=scaling)
     first, same, other = (run(parameters, seed=seed)[1] for seed in (1, 1, 2))
+
     assert first.training.epochs == same.training.epochs
     assert first.training.epochs != other.training.epochs
+
+
+def test_without_privacy_features_and_labels_are_sent_as_they_are():
+    infinite = {"epsilon_features": math.inf, "epsilon_labels": math.inf}
+    _, record = run(replace(SHORT, learning="cross-entropy", **infinite))
+    assert record.released.x.equal(DATA.x)
+    sent = torch.cat([SPLIT.training, SPLIT.validation])
+    assert record.released.y[sent].equal(DATA.y[sent])
+    assert record.released.y[SPLIT.test].eq(-1).all()
 
 
 def test_test_labels_change_nothing_but_the_reported_accuracy():
     flipped = relabelled(SPLIT.test, 1 - DATA.y[SPLIT.test])
     one, two = run(SHORT)[1], run(SHORT, flipped)[1]
+
     assert one.training.epochs == two.training.epochs
     assert one.test_accuracy == pytest.approx(1 - two.test_accuracy)
 
@@ -281,9 +306,12 @@ def test_isolated_training_nodes_are_left_out_of_the_loss_of_drop():
     training = torch.cat([SPLIT.training, torch.arange(120, 130)])
     split = Split(training, SPLIT.validation, SPLIT.test)
     _, record = run(SHORT, data, split=split)
+
     assert record.training_nodes == run(SHORT)[1].training_nodes
+
     corrected = replace(SHORT, learning="forward correction")
     _, record = run(corrected, data, split=split)
+
     assert record.training_nodes == len(training)
 
 

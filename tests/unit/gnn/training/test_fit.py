@@ -90,6 +90,7 @@ def test_it_is_adam_on_the_cross_entropy():
         loss, accuracy = loss_on(SPLIT.validation)
         assert epoch.validation_loss == pytest.approx(loss.item(), rel=1e-5)
         assert epoch.validation_score == pytest.approx(accuracy)
+
     assert_close(flat(model), flat(plain))
     assert [epoch.number for epoch in record.epochs] == [1, 2, 3, 4, 5]
     assert record.chosen == 5
@@ -107,6 +108,7 @@ def test_the_learning_rate_is_halved():
     )
     steps = torch.stack(places).diff(dim=0)[:, 0]
     expected = tensor([1.0, 0.5, 0.5, 0.25])
+
     assert_close(steps / steps[0], expected, rtol=1e-4, atol=0)
 
 
@@ -121,6 +123,7 @@ def test_a_batch_is_a_step():
     settings = Settings(epochs=2, batch=15)
     split = replace(SPLIT, validation=NOTHING)
     fitted(settings=settings, loss=loss, split=split, better=last)
+
     assert steps == [15, 15, 10] * 2
 
 
@@ -141,7 +144,9 @@ def test_a_training_is_a_function_of_its_seed(batch):
         model, record = fitted(seed=seed, settings=Settings(epochs=4, batch=batch))
         assert torch.equal(torch.get_rng_state(), state)
         found.append((record.epochs, flat(model).tolist()))
+
     assert found[0] == found[1] != found[2]
+
     for key in ("x", "edge_index", "y"):
         assert torch.equal(DATA[key], before[key])
 
@@ -165,6 +170,7 @@ def test_logits_on_a_neighbourhood_are_those_on_the_graph(kind):
     hops = model.steps if kind is DecoupledPageRank else model.hops
     part, at = neighbourhood(DATA, NODES, hops)
     found = model(part.x, part.edge_index)[at]
+
     assert_close(found, model(DATA.x, DATA.edge_index)[NODES])
     assert neighbourhood(DATA, NODES, 0)[0].num_nodes == 3
 
@@ -176,7 +182,9 @@ def test_weights_and_sparse_features_belong_to_a_neighbourhood():
     part, at = neighbourhood(data, NODES, 2)
     found = model(part.x, part.edge_index, part.edge_weight)[at]
     whole = model(data.x, data.edge_index, weights)
+
     assert_close(found, whole[NODES])
+
     _, record = fitted(data=data, settings=Settings(epochs=2, batch=9))
     assert len(record.epochs) == 2
 
@@ -204,8 +212,10 @@ def run(losses, *, patience=None, better=lower_loss, scores=None):
     model, record = fitted(
         settings=settings, loss=loss, score=score, hook=hook, better=better
     )
+
     assert model.layers[0].bias.tolist() == biases[record.chosen - 1]
     assert biases[record.chosen - 1] not in biases[: record.chosen - 1]
+
     return record.chosen, len(record.epochs)
 
 
@@ -213,8 +223,10 @@ def drop(epoch, best):
     """LPGNN's criterion: the loss falls, and the accuracy rises without passing .8."""
     if epoch.validation_score > 0.8:
         return False
+
     if best is None:
         return True
+
     falls = epoch.validation_loss < best.validation_loss
     return falls and epoch.validation_score > best.validation_score
 
@@ -254,6 +266,7 @@ def test_a_hook_may_change_the_targets():
     settings = Settings(epochs=2, learning_rate=1e-6)
     _, record = fitted(settings=settings, hook=hook, better=last)
     scores = [epoch.validation_score for epoch in record.epochs]
+
     assert sum(scores) == pytest.approx(1)
 
 
@@ -287,6 +300,7 @@ def test_bad_data_are_refused(values, message):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
+        ({"data": DATA.subgraph(NOTHING)}, DataError, "no nodes to train on"),
         ({"split": replace(SPLIT, test=tensor([80]))}, DataError, "from 0 to 80"),
         ({"split": replace(SPLIT, validation=NOTHING)}, ConfigurationError, "better="),
         (
@@ -333,8 +347,10 @@ def test_cuda_trains_alike_twice(kind):
     first, second = (
         fitted(kind, device="cuda", settings=settings)[1] for _ in range(2)
     )
+
     assert first.epochs == second.epochs
     assert first.device.startswith("cuda")
+
     on_cpu = fitted(kind, settings=settings)[1].epochs[-1]
     assert first.epochs[-1].training_score == pytest.approx(
         on_cpu.training_score, abs=0.2

@@ -110,8 +110,10 @@ def logits_of_one(model, examples, number):
     """The logits of an example by an ordinary call of the model."""
     if isinstance(examples, Rows):
         return model(DATA.x[number : number + 1])[0]
+
     if not isinstance(examples, PageRankRows):
         return model(DATA.x, DATA.edge_index)[number]
+
     each = model(examples.x[examples.neighbours[number]])
     return (examples.weights[number, :, None] * each).sum(dim=0)
 
@@ -125,6 +127,7 @@ def looped(model, examples, index):
         LOSS(logits[None], DATA.y[number][None]).backward()
         for name, weight in weights_of(model).items():
             found[name].append(weight.grad.clone())
+
     model.zero_grad()
     return {name: torch.stack(each) for name, each in found.items()}
 
@@ -141,6 +144,7 @@ def test_gradients_are_those_of_a_loop(case):
     expected = looped(model, examples, INDEX)
     for name, each in expected.items():
         assert_close(gradients[name], each)
+
     assert_close(losses, LOSS(logits, DATA.y[INDEX], reduction="none"))
     assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
 
@@ -153,7 +157,9 @@ def test_sums_by_layers_are_those_of_clipped_gradients(examples, clipping_norm, 
     gradients, losses, logits = by_functorch(*given)
     expected = clipped_sum(gradients, clipping_norm)
     found = clipped_by_layers(*given, clipping_norm)
+
     assert_close(found, (expected, losses, logits))
+
     norms = torch.cat([g.flatten(1) for g in gradients.values()], dim=1).norm(dim=1)
     assert float(norms.max()) > 0.3
 
@@ -163,7 +169,9 @@ def test_clipped_sums_by_hand():
     first = tensor([[3.0, 0.0], [0.1, 0.0], [0.0, 0.0]])
     gradients = {"a": first, "b": tensor([4.0, 0.1, 0.0])}
     expected = {"a": tensor([0.4, 0.0]), "b": tensor(0.5)}
+
     assert_close(clipped_sum(gradients, 0.5), expected)
+
     expected = {"a": tensor([3.1, 0.0]), "b": tensor(4.1)}
     assert_close(clipped_sum(gradients, math.inf), expected)
 
@@ -176,6 +184,7 @@ def test_a_training_is_the_loop_written_out(how):
     """Poisson coins, clipping by a loop, noise and division, from the same generator."""
     if how == "opacus":
         pytest.importorskip("opacus")
+
     model, _ = trained(noise_multiplier=0.7, gradients=how, chunk=2, seed=9)
     plain, coins = mlp(), generator(9)
     torch.randint(2**63 - 1, (), generator=coins)  # This is the seed of dropout.
@@ -192,6 +201,7 @@ def test_a_training_is_the_loop_written_out(how):
         for name, weight in weights.items():
             noise = 0.7 * 0.3 * torch.randn(weight.shape, generator=coins)
             weight.data -= 0.01 * (total[name] + noise) / 6.0
+
     assert_close(flat(model), flat(plain))
 
 
@@ -203,6 +213,7 @@ def test_batches_have_their_law(rate):
     taken = torch.zeros(repeats, 50)
     for row in taken:
         row[sample(50, settings, generator=coins)] = 1
+
     sizes = taken.sum(dim=1)
     if rate is None:
         assert (sizes == 10).all()
@@ -211,6 +222,7 @@ def test_batches_have_their_law(rate):
         assert abs(float(sizes.var()) - 8) < 6 * 8 * math.sqrt(2 / repeats)
         together = float((taken[:, 0] * taken[:, 1]).mean())
         assert abs(together - 0.04) < 6 * math.sqrt(0.04 * 0.96 / repeats)
+
     assert (abs(taken.mean(dim=0) - 0.2) < 6 * math.sqrt(0.16 / repeats)).all()
 
 
@@ -227,30 +239,15 @@ def test_a_training_is_a_function_of_its_seed():
         torch.manual_seed(number)
         model = network(MLP, hidden=4, dropout=0.5)
         found.append(flat(trained(model, noise_multiplier=1.0, seed=seed)[0]))
+
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
-
-
-def test_ego_graphs_by_hand():
-    """Arcs 1 → 0, 2 → 1, 3 → 2; node 3 has no arc into it, and 4 fills rows up."""
-    data = DATA.clone()
-    data.edge_index = tensor([[1, 2, 3], [0, 1, 2]])
-    data.x = torch.arange(8.0).reshape(4, 2)
-    data.num_nodes = 4
-    nodes = tensor([0, 3])
-    one = ego_graphs(data, nodes, hops=1)
-    assert one.members.tolist() == [[0, 1, 4], [3, 4, 4]]
-    assert one.arcs.tolist() == [[[1], [0]], [[2], [2]]]
-    two = ego_graphs(data, nodes, hops=2)
-    assert two.members.tolist() == [[0, 1, 2, 4], [3, 4, 4, 4]]
-    assert two.arcs.tolist() == [[[1, 2], [0, 1]], [[3, 3], [3, 3]]]
-    x, _ = one.batch(tensor([1]), CPU)
-    assert x.tolist() == [[[6, 7], [0, 0], [0, 0]]]
 
 
 def test_the_noise_for_a_target_is_the_smallest():
     found = noise_for(2.0, 1e-5, rate=0.1, steps=50).value
     settings = replace(QUIET, noise_multiplier=found, rate=0.1, steps=50)
+
     assert settings.epsilon(1e-5) <= 2.0
     assert PLDUpper(0.99 * found, 0.1, 50).epsilon_at(1e-5) > 2.0
     assert QUIET.epsilon(1e-5) == math.inf
