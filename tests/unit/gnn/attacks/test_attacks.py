@@ -129,17 +129,6 @@ def test_influence_of_a_path_by_hand(method):
     assert_allclose(part, expected[[2, 1]][:, [2, 1]], atol=1e-9)
 
 
-def test_differences_tend_to_the_exact_derivative_at_their_first_order():
-    model = two_layers(EDGES)
-    exact = influence(model, FEATURES, method="exact")
-    errors = []
-    for step in (1e-2, 1e-3):
-        errors.append(abs(influence(model, FEATURES, step=step) - exact).max())
-
-    assert errors[1] < 1e-2
-    assert errors[0] / errors[1] == pytest.approx(10, rel=0.15)
-
-
 @both_methods
 def test_one_layer_reveals_every_edge(method):
     found = link_teller(one_layer(EDGES), FEATURES, EDGES, method=method, rng=rng())

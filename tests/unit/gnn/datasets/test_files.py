@@ -119,18 +119,11 @@ def test_bad_files_are_refused(changed, message, tmp_path):
         load("cora", tmp_path)
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    write(tmp_path / "reddit_binary.npz")
-    with pytest.raises(DataError, match="holds kind 'node'"):
-        load_graphs("reddit_binary", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda folder: load("coral", folder), "did you mean 'cora'"),
         (lambda folder: load("cora"), "give it as an argument or set AUDITDP_DATA"),
-        (lambda folder: load_graphs("cora", folder), r"use load\('cora'\)"),
         (lambda folder: load("cora", folder, features="spars"), "mean 'sparse'"),
     ],
 )

@@ -9,8 +9,7 @@ from torch import tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import contains_self_loops, is_undirected
 
-from auditdp.errors import ConfigurationError, MechanismError
-from gnn.datasets import features, generated, published
+from gnn.datasets import features, generated
 from gnn.datasets.conversion import restricted, to_data, to_graph
 from gnn.sparse import csr, rows
 from gnn.validation import DataError
@@ -68,19 +67,6 @@ def test_threads_are_like_those_of_reddit():
 
     small = generated.threads(50, mean_nodes=7, rng=rng())
     assert min(graph.num_nodes for graph in small) >= 6
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: blocks(inside=1.5), "inside, a probability"),
-        (lambda: generated.threads(1, mean_nodes=2, rng=rng()), "mean_nodes"),
-        (lambda: published.published("coraa", "."), "did you mean 'cora"),
-    ],
-)
-def test_refusals(call, message):
-    with pytest.raises((ConfigurationError, MechanismError), match=message):
-        call()
 
 
 # Conversions

@@ -90,10 +90,6 @@ def test_test_nodes_are_whole_communities():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: paper_split("lpgn", torch.zeros(9), generator=generator()),
-            "did you mean 'lpgnn'",
-        ),
         (lambda: drawn(torch.zeros(9), (0.5, 0.6, 0.1)), "sum at most 1"),
         (lambda: drawn(-torch.ones(9)), "nothing has a label"),
         (lambda: drawn(torch.zeros(9, 2), stratified=True), "one class for each"),

@@ -1,6 +1,5 @@
 """The experiments of four papers: parameters and budgets of their settings, small runs."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -9,12 +8,12 @@ pytest.importorskip("torch_geometric")
 import torch
 
 from gnn import datasets
-from gnn.datasets.generated import stochastic_block_model
 from gnn.experiments.catalogue import dpar, dprr, graph_pub, hetero_rr
 from gnn.experiments.grid import settings
 from gnn.experiments.privacy import supported
 from gnn.pipelines.dpar import DPARParameters
 from gnn.pipelines.hetero_rr import EdgeRelease, FeatureRelease
+from tests.unit.gnn.draws import two_communities
 from tests.unit.gnn.experiments.toy import LEDGER
 
 FOUND = {}
@@ -107,14 +106,7 @@ def test_the_supported_budget_of_a_setting(guarantee, setting, changes, supports
 @pytest.fixture
 def communities(monkeypatch):
     """Two communities in place of every data set."""
-    data = stochastic_block_model(
-        [40, 40],
-        inside=0.15,
-        across=0.02,
-        features=6,
-        signal=4.0,
-        rng=np.random.default_rng(0),
-    )
+    data = two_communities(40, inside=0.15, features=6, signal=4.0)
     bounded = data.clone()
     bounded.x = torch.sigmoid(data.x)
     monkeypatch.setattr(graph_pub, "loaded", lambda name: data)

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from auditdp.errors import MechanismError
 from gnn.datasets import Split, random_split
-from gnn.datasets.generated import stochastic_block_model, threads
+from gnn.datasets.generated import threads
 from gnn.pipelines.dpar import DPARParameters, fit_dpar
 from gnn.pipelines.dprr import GINParameters, Release, fit_gin
 from gnn.pipelines.features import FeaturesParameters, fit_features
@@ -19,15 +19,13 @@ from gnn.pipelines.lpgnn import lpgnn
 from gnn.pipelines.sage_dp import SAGEParameters, fit_sage
 from gnn.training import predict
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.draws import generator, rng, two_communities
 
 pytestmark = pytest.mark.dear
 
 torch.set_num_threads(1)
 NODES = 80
-GOOD = stochastic_block_model(
-    [40, 40], inside=0.2, across=0.02, features=4, signal=2.0, rng=rng()
-)
+GOOD = two_communities(40, features=4, signal=2.0)
 GOOD.x = GOOD.x.clamp(-5, 5) / 10 + 0.5  # LPGNN declares the range [0, 1].
 SPLIT = Split(torch.arange(40), torch.arange(40, 60), torch.arange(60, 80))
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)

@@ -10,7 +10,6 @@ from torch.nn import functional
 from torch.testing import assert_close
 
 from auditdp.accountants import GaussianCurve, NodeLevelUpper, PLDUpper
-from auditdp.errors import ConfigurationError
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
 from gnn.pipelines.features import FeaturesParameters, fit_features
@@ -23,7 +22,6 @@ from gnn.pipelines.gap import (
 )
 from gnn.pipelines.sage_dp import SAGEParameters, fit_sage, with_means
 from gnn.training import evaluate, predict
-from gnn.validation import DataError
 from tests.unit.gnn.draws import generator
 
 BUDGET = {"epsilon": 8.0, "delta": 0.01, "batch": 30}
@@ -167,12 +165,3 @@ def test_the_communities_are_learned_without_noise(graph, name):
     assert evaluate(model, graph, torch.arange(120)) > 0.95
     assert record.epsilon == math.inf
     assert not record.noise
-
-
-@pytest.mark.parametrize("name", PIPELINES)
-def test_parameters_outside_their_range_are_refused(graph, name):
-    with pytest.raises(DataError, match="a label from 0 to 0"):
-        fitted(name, graph, classes=1)
-    for change in ({"epsilon": -1.0}, {"clipping_norm": 0.0}):
-        with pytest.raises(ConfigurationError, match=next(iter(change))):
-            fitted(name, graph, **change)

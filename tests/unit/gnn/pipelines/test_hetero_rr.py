@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch.testing import assert_close
 
 from auditdp.errors import ConfigurationError
-from gnn.datasets import random_split
 from gnn.datasets.conversion import to_graph
 from gnn.pipelines.hetero_rr import (
     EdgeRelease,
@@ -16,7 +15,6 @@ from gnn.pipelines.hetero_rr import (
     MeanGCN,
     divided,
     embedded,
-    learn,
     raw_records,
     released_features,
     released_graph,
@@ -202,17 +200,3 @@ def test_the_network_is_two_means_over_neighbours_and_self():
     model(x, arcs).sum().backward()
 
     assert first.weight.grad.abs().sum() > 0
-
-
-def test_a_network_learns_from_released_features(graph, graph_in_two, release):
-    found = learn(
-        torch.from_numpy(release(method="clean")).float(),
-        graph_in_two.whole,
-        graph.y,
-        split=random_split(graph.y, (0.4, 0.2, 0.4), generator=generator()),
-        generator=generator(),
-        epochs=60,
-        learning_rate=0.01,
-    )
-    assert found.scores["F1"] > 0.9
-    assert found.scores["AUC"] > 0.95

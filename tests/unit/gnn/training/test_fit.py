@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import tensor
@@ -12,23 +11,15 @@ from torch.testing import assert_close
 
 from auditdp.errors import ConfigurationError
 from gnn.datasets import random_split
-from gnn.datasets.generated import stochastic_block_model
 from gnn.models import APPNP, GAT, GCN, MLP, DecoupledPageRank, GraphSAGE
 from gnn.randomness import seeded
 from gnn.training import Settings, evaluate, fit, higher_score, last, lower_loss
 from gnn.training.fit import neighbourhood
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator
+from tests.unit.gnn.draws import generator, two_communities
 
 NODE_MODELS = [GCN, GAT, GraphSAGE, MLP, APPNP, DecoupledPageRank]
-DATA = stochastic_block_model(
-    [40, 40],
-    inside=0.2,
-    across=0.02,
-    features=5,
-    signal=3.0,
-    rng=np.random.default_rng(0),
-)
+DATA = two_communities(40)
 SPLIT = random_split(DATA.y, (0.5, 0.25, 0.25), generator=generator())
 NOTHING = torch.empty(0, dtype=torch.long)
 

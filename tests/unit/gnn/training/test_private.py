@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn, tensor
@@ -12,7 +11,6 @@ from torch.testing import assert_close
 
 from auditdp.accountants import AccountantError, PLDUpper
 from auditdp.errors import ConfigurationError
-from gnn.datasets.generated import stochastic_block_model
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, GraphSAGE
 from gnn.training import (
     PageRankRows,
@@ -30,17 +28,10 @@ from gnn.training.gradients import (
 )
 from gnn.training.private import sample
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator
+from tests.unit.gnn.draws import generator, two_communities
 
 CPU = torch.device("cpu")
-DATA = stochastic_block_model(
-    [30, 30],
-    inside=0.1,
-    across=0.02,
-    features=5,
-    signal=3.0,
-    rng=np.random.default_rng(0),
-)
+DATA = two_communities(30, inside=0.1)
 QUIET = PrivateSettings(
     steps=5,
     noise_multiplier=0.0,
