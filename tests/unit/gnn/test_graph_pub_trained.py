@@ -40,9 +40,9 @@ def trained(operator, features, labels, draws, size=3, epochs=30):
     return model.fitted(operator, features, labels, epochs=epochs, learning_rate=0.01)
 
 
-def arguments_of_reverse_learning(device="cpu"):
-    given = [torch.as_tensor(each, device=device) for each in communities()]
-    operator, features, labels = propagation(given[0].double()), *given[1:]
+def arguments_of_reverse_learning():
+    matrix, features, labels = map(torch.as_tensor, communities())
+    operator = propagation(matrix.double())
     model = trained(operator, features, labels, generator())
     return model, features, model.logits(operator, features).argmax(dim=-1), labels
 
@@ -52,7 +52,11 @@ def arguments_of_reverse_learning(device="cpu"):
 
 def test_projection_of_a_batch_by_hand():
     """Symmetric matrices with entries in [0, 1] and zeros on the diagonal."""
-    pairs = [[0.2, 0.6, 0.4], [-3.0, 1.0, 0.0], [9.0, 1.0, 1.0]]
+    pairs = [
+        [0.2, 0.6, 0.4],
+        [-3.0, 1.0, 0.0],
+        [9.0, 1.0, 1.0],
+    ]
     given = torch.tensor([[[5.0, a], [b, -1.0]] for a, b, _ in pairs])
     expected = torch.tensor([[[0.0, c], [c, 0.0]] for *_, c in pairs])
 
@@ -112,7 +116,12 @@ def test_scores_separate_communities(encode):
 
 
 @pytest.mark.parametrize(
-    ("encode", "epochs"), [("learned", 20), ("private", 20), ("private", 0)]
+    ("encode", "epochs"),
+    [
+        ("learned", 20),
+        ("private", 20),
+        ("private", 0),
+    ],
 )
 def test_the_pipeline_is_its_steps(encode, epochs):
     """M on A, its predictions, A_s from them and labels, the encoder on A_s, and L."""
@@ -173,7 +182,7 @@ def test_runs_are_independent_and_agree_with_the_selection(arguments):
 
 
 def test_a_trained_l_reveals_an_edge_elsewhere():
-    """For some of 12 seeds another order of nodes 2, 3 and 4 is trained if 01 is an edge."""
+    """The edge 01 changes the trained order of nodes 2, 3 and 4 for some of 12 seeds."""
     training = quick(5, epochs=100, reverse=ReverseLearning(steps=50))
     outputs = []
     for edge in (True, False):
@@ -187,22 +196,10 @@ def test_a_trained_l_reveals_an_edge_elsewhere():
     assert (with_edge != without).any(axis=1).sum() >= 3
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_cuda_learns_the_matrix_of_the_cpu():
-    reverse = ReverseLearning(steps=50)
-    on_cpu = reverse.learned(*arguments_of_reverse_learning())
-    on_cuda = reverse.learned(*arguments_of_reverse_learning("cuda")).cpu()
-
-    assert_close(on_cuda, on_cpu, rtol=0, atol=1e-4)
-    assert on_cpu.max() > 1e-3
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: TrainedScores(np.full((3, 1), np.nan), np.arange(3)), "finite"),
-        (lambda: TrainedScores(np.eye(3), np.array([0, 1, -2])), "integers >= 0 or -1"),
         (lambda: quick(3, encode="both"), r"'learned' or 'private', got 'both'"),
         (lambda: quick(3)(np.zeros((4, 4)), 1, rng=rng()), r"\(3, 3\), got \(4, 4\)"),
     ],

@@ -12,7 +12,6 @@ from auditdp.errors import MechanismError
 from gnn.attacks import (
     all_pairs,
     are_edges,
-    cosine_similarities,
     embedding_similarity,
     feature_inversion,
     influence,
@@ -88,7 +87,14 @@ def test_figures_of_five_candidates_by_hand(cut, precision, recall, predicted):
 
 def test_pairs_and_edges_of_a_path():
     pairs = all_pairs(4)
-    assert pairs.T.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    assert pairs.T.tolist() == [
+        [0, 1],
+        [0, 2],
+        [0, 3],
+        [1, 2],
+        [1, 3],
+        [2, 3],
+    ]
 
     edges = [[1, 1, 2], [0, 2, 1]]
     found = are_edges(pairs, edges, nodes=4)
@@ -104,20 +110,32 @@ def test_a_balanced_sample_has_equally_many_edges_and_other_pairs():
     assert len(np.unique(pairs, axis=1).T) == 160
     assert (pairs[0] < pairs[1]).all()
 
-    found = link_teller(
-        one_layer(EDGES), FEATURES, EDGES, pairs=pairs, predicted=40, rng=rng()
-    )
-    assert figures(found) == (1, 1, 0.5)
-
 
 # LinkTeller
 
 
 @both_methods
 def test_influence_of_a_path_by_hand(method):
-    """With predict(X) = S X, moving row v moves row u by S_uv x_v."""
-    mean = torch.tensor([[3.0, 3, 0], [2, 2, 2], [0, 3, 3]], dtype=torch.float64) / 6
-    features = torch.tensor([[3.0, 4], [0, 2], [1, 0]], dtype=torch.float64)
+    """Row u of S X moves by S_uv x_v if row v of X does."""
+    mean = (
+        torch.tensor(
+            [
+                [3.0, 3, 0],
+                [2, 2, 2],
+                [0, 3, 3],
+            ],
+            dtype=torch.float64,
+        )
+        / 6
+    )
+    features = torch.tensor(
+        [
+            [3.0, 4],
+            [0, 2],
+            [1, 0],
+        ],
+        dtype=torch.float64,
+    )
     norms = features.norm(dim=1, keepdim=True)
     expected = (mean.T * norms).numpy()
     for batch in (1, 2):
@@ -146,12 +164,6 @@ def test_another_graphs_model_reveals_nothing():
 
 
 # Embedding similarity
-
-
-def test_cosines_by_hand():
-    embeddings = torch.tensor([[3.0, 4.0], [4.0, 3.0], [-3.0, -4.0], [0.0, 0.0]])
-    found = cosine_similarities(embeddings, all_pairs(4))
-    assert found == pytest.approx([0.96, -1, 0, -0.96, 0, 0])
 
 
 @pytest.mark.statistical
@@ -204,7 +216,7 @@ KNOWN = np.arange(400) < 100
     ],
 )
 def test_membership_scores(score, expected):
-    """By hand for one node, and on a model that is sure of its members."""
+    """The score of one node by hand, and an attack on a model that is sure of its members."""
     logits = torch.tensor([[0.5, 0.3, 0.2]], dtype=torch.float64).log()
     assert membership_scores(logits, [1], score=score)[0] == pytest.approx(expected)
     assert figures(planted(60)(membership, score=score)) == (1, 1, 1)
@@ -256,18 +268,15 @@ def test_an_invertible_representation_reveals_the_features():
     ("call", "message"),
     [
         (lambda: outcome([1, np.nan], [1, 0], rng=rng()), "1 that are not finite"),
-        (lambda: outcome([1, 2], [1, 1], rng=rng()), "2 of 2 candidates are positive"),
         (
             lambda: sampled_pairs([[0, 1], [1, 2]], nodes=3, size=3, rng=rng()),
             "use at most 1",
         ),
         (lambda: influence(lambda x: x * np.nan, FEATURES), "not finite"),
-        (lambda: influence(lambda x: x, torch.ones(3, 2).long()), "floating-point"),
         (
             lambda: planted(0)(known_member_attack, known=KNOWN, members=KNOWN),
             "name some of both",
         ),
-        (lambda: invert(lambda x: x, torch.ones(4, 2), steps=1), "the same features"),
     ],
 )
 def test_refusals(call, message):

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch_geometric.utils import contains_self_loops, is_undirected
 
-from auditdp.errors import ConfigurationError
 from gnn.datasets import NODE_SETS, load, load_graphs
 from gnn.validation import DataError
 
@@ -80,7 +79,11 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
     data = load("cora", features="dense")
 
     assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
-    assert data.x.tolist() == [[0, 2], [0, 0], [5, 0]]
+    assert data.x.tolist() == [
+        [0, 2],
+        [0, 0],
+        [5, 0],
+    ]
     assert data.y.tolist() == [0, 1, -1]
 
 
@@ -102,7 +105,11 @@ def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
 
     edges = [graph.edge_index.tolist() for graph in graphs]
     assert edges == [[[0, 1], [1, 0]], [[1, 2], [2, 1]], [[], []]]
-    assert [graph.y.tolist() for graph in graphs] == [[1], [0], [1]]
+    assert [graph.y.tolist() for graph in graphs] == [
+        [1],
+        [0],
+        [1],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,17 +124,3 @@ def test_bad_files_are_refused(changed, message, tmp_path):
     write(tmp_path / "cora.npz", **changed)
     with pytest.raises(DataError, match=message):
         load("cora", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda folder: load("coral", folder), "did you mean 'cora'"),
-        (lambda folder: load("cora"), "give it as an argument or set AUDITDP_DATA"),
-        (lambda folder: load("cora", folder, features="spars"), "mean 'sparse'"),
-    ],
-)
-def test_wrong_names_are_refused(call, message, tmp_path, monkeypatch):
-    monkeypatch.delenv("AUDITDP_DATA", raising=False)
-    with pytest.raises(ConfigurationError, match=message):
-        call(tmp_path)

@@ -35,7 +35,13 @@ def test_two_records_of_a_clipped_mean_are_opposite():
     assert found.change == float(change(found.at))
 
 
-@pytest.mark.parametrize(("most_rows", "worst"), [(None, 6.0), (1, 2.0)])
+@pytest.mark.parametrize(
+    ("most_rows", "worst"),
+    [
+        (None, 6.0),
+        (1, 2.0),
+    ],
+)
 def test_a_node_changes_each_of_its_rows_by_2_c(most_rows, worst):
     """The numbers are two features of a node, those of three others, and weights."""
     trainer, worlds = pagerank_trainer(ROWS, most_rows, 1.0)

@@ -1,10 +1,8 @@
 """Canaries on a graph, whose receptive fields are disjoint."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
-from auditdp.errors import ConfigurationError
 from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of
 from gnn.ensembles.released import NoisedSums
 from gnn.training import PrivateSettings
@@ -43,9 +41,3 @@ def test_scores_without_noise_are_the_coins():
     expected = np.tile(2 * np.sqrt(2) * included, (3, 1))
 
     assert_allclose(scores, expected, atol=1e-4)
-
-
-def test_batches_have_to_be_full():
-    stars, trainer = stars_and_trainer(4, rate=0.5, batch=2.0)
-    with pytest.raises(ConfigurationError, match=r"rate=0\.5"):
-        ScoredStars(trainer, stars)

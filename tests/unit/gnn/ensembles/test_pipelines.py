@@ -10,15 +10,37 @@ from audits.audit_trainers_graphs import hub, pagerank_sums, sage_sums
 from gnn.ensembles.pipelines import GAPAggregations
 from tests.unit.gnn.draws import rng
 
-PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 0, 0], [0, 1, 0, 0]], np.int8)
+PATH = np.array(
+    [
+        [0, 1, 0, 0],
+        [1, 0, 1, 1],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+    ],
+    np.int8,
+)
 """Node 1 between three others."""
-ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 2.0], [3.0, 4.0]])
-UNIT = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.6, 0.8]])
+ROWS = torch.tensor(
+    [
+        [1.0, 0.0],
+        [0.6, 0.8],
+        [0.0, 2.0],
+        [3.0, 4.0],
+    ]
+)
+UNIT = np.array(
+    [
+        [1.0, 0.0],
+        [0.6, 0.8],
+        [0.0, 1.0],
+        [0.6, 0.8],
+    ]
+)
 OTHERS = [0, 2, 3]
 
 
 def test_gap_releases_normalised_sums_of_all_neighbours_and_noise():
-    """At edge level, almost without noise; one row may be left out."""
+    """The noise is almost 0; one row may be left out."""
     made = GAPAggregations(ROWS, 1, 1e-6, 1.0)
     sums = PATH @ UNIT
 
@@ -55,7 +77,7 @@ def test_a_score_is_along_the_change_of_the_mean_sums():
 
 
 def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
-    """At zero weights a gradient is (p − y)(row, 1), clipped to norm 1."""
+    """A gradient at zero weights is (p − y)(row, 1), clipped to norm 1."""
     mechanism, data = sage_sums(1.0, 2, 1)(), hub(2, 0).data
     rows = mechanism.sampled(data, rng()).inputs[0].numpy()
     total = np.zeros(6)
@@ -76,7 +98,13 @@ def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
     assert received == {0, 1, 2}
 
 
-@pytest.mark.parametrize(("most_rows", "change"), [(None, 6.0), (1, 2.0)])
+@pytest.mark.parametrize(
+    ("most_rows", "change"),
+    [
+        (None, 6.0),
+        (1, 2.0),
+    ],
+)
 def test_a_node_changes_the_gradients_of_its_rows_by_2_c_each(most_rows, change):
     built = pagerank_sums(3, most_rows, 1.0)
     pair = built.pairs[1]

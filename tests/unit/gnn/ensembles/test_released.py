@@ -45,7 +45,6 @@ from gnn.ensembles.example import (
 from gnn.ensembles.graphs import GraphWorlds, node_loss
 from gnn.models import GCN
 from gnn.training import PrivateSettings
-from gnn.validation import DataError
 from tests.unit.gnn.draws import generator, rng
 
 pytestmark = pytest.mark.dear
@@ -80,7 +79,13 @@ def gradients_by_hand(weights, world):
 
 
 @pytest.mark.parametrize(
-    ("rate", "canary"), [(1.0, 0.6), (1.0, 10.0), (0.3, 0.6), (0.3, 10.0)]
+    ("rate", "canary"),
+    [
+        (1.0, 0.6),
+        (1.0, 10.0),
+        (0.3, 0.6),
+        (0.3, 10.0),
+    ],
 )
 def test_log_prob_is_the_density_of_every_step(rate, canary):
     """Gaussians around sums by hand; the canary has a coin and is clipped to norm 1."""
@@ -185,7 +190,7 @@ BROKEN |= {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_trainers_are_not_refuted(name):
-    """At α = 1e-6 each, at the level that holds."""
+    """The claims hold exactly; each game has α = 1e-6."""
     for seed in range(2):
         assert not is_refuted(*CORRECT[name], seed=seed)
 
@@ -269,26 +274,13 @@ def hidden_batches():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "message"),
     [
-        (
-            lambda: NoisedSums(with_settings(rate=None)),
-            ConfigurationError,
-            "rate=None; use FinalModel",
-        ),
-        (
-            lambda: SumsAlone(with_settings(noise_multiplier=0.0)),
-            ConfigurationError,
-            "use FinalModel",
-        ),
-        (hidden_batches, ConfigurationError, r"does not say.*common=True"),
-        (
-            lambda: GraphWorlds(torch.zeros(3, 1), torch.zeros(3))(np.zeros((2, 2))),
-            DataError,
-            "3 × 3 ids",
-        ),
+        (lambda: NoisedSums(with_settings(rate=None)), "rate=None; use FinalModel"),
+        (lambda: SumsAlone(with_settings(noise_multiplier=0.0)), "use FinalModel"),
+        (hidden_batches, r"does not say.*common=True"),
     ],
 )
-def test_refusals(call, error, message):
-    with pytest.raises(error, match=message):
+def test_releases_without_a_law_are_refused(call, message):
+    with pytest.raises(ConfigurationError, match=message):
         call()

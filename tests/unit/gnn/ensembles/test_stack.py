@@ -14,8 +14,8 @@ from gnn.ensembles.stack import Linear, linear_layers
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
 from tests.unit.gnn.draws import generator
-from tests.unit.gnn.ensembles.toy import BATCHES, SETTINGS, fitted
-from tests.unit.gnn.ensembles.toy import loss as by_function
+from tests.unit.gnn.ensembles.small_trainer import BATCHES, SETTINGS, fitted
+from tests.unit.gnn.ensembles.small_trainer import loss as by_function
 
 MEMBERS = [0, 1, 0, 0, 1, 1, 0]
 ADAM = replace(SETTINGS, optimiser="adam")
@@ -129,7 +129,11 @@ def test_stacks_on_rows_with_one_class_are_summed_by_hand(changes, given, by_han
 
 
 @pytest.mark.parametrize(
-    ("workers", "message"), [(2, r"workers=2 are for.*CrossEntropy"), (0, "workers")]
+    ("workers", "message"),
+    [
+        (2, r"workers=2 are for.*CrossEntropy"),
+        (0, "workers"),
+    ],
 )
 def test_threads_are_refused_for_torch_func(workers, message):
     trainer = Trainer(TWO, by_function, SETTINGS)

@@ -47,7 +47,7 @@ def test_a_pipeline_is_run_with_a_seed_for_each_call():
 
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients(rate):
-    """At zero weights a gradient is (p − y) ⊗ (mean of two rows, 1)."""
+    """A gradient at zero weights is (p − y) ⊗ (mean of two rows, 1)."""
     x = torch.tensor([[[6.0], [2.0]], [[-0.2], [0.2]]])
     data = x, torch.full((2, 2), 0.5)
     settings = PrivateSettings(

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from auditdp.errors import ConfigurationError
-from gnn.experiments.experiment import Experiment, Factor, Metric, Plot
+from gnn.experiments.experiment import Experiment, Factor, Metric
 from gnn.experiments.grid import canonical, cells, restricted, settings
 from tests.unit.gnn.experiments.toy import TOY
 
@@ -85,17 +85,3 @@ def test_numbers_have_one_form():
     expected = '{"a": "inf", "b": 1, "c": 0.1, "d": true}'
     for one in (1, 1.0):
         assert canonical({"b": one, "a": math.inf, "d": True, "c": 0.1}) == expected
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"factors": (Factor("a", (1,)), Factor("a", (2,)))}, "different names"),
-        ({"factors": (Factor("form", (1,)),)}, "other than 'form'"),
-        ({"plots": (Plot("n", x="a"),)}, "no metric 'n'"),
-        ({"common": ("d",)}, "no factor 'd'"),
-    ],
-)
-def test_wrong_declarations_are_refused(changes, message):
-    with pytest.raises(ConfigurationError, match=message):
-        small(**changes)

@@ -122,7 +122,7 @@ def communities(monkeypatch):
 
 
 def test_graph_pub_joins_communities_by_arcs_that_are_not_real(communities):
-    """At ε = 1 most of the published arcs are not real; a random choice joins nobody."""
+    """Most of the arcs that are published at ε = 1 are not real."""
     whole = graph_pub.accuracy(GRAPH_PUB, 3, "cpu")
     random = graph_pub.accuracy(GRAPH_PUB | {"method": graph_pub.RANDOM}, 3, "cpu")
     private = graph_pub.accuracy(GRAPH_PUB | {"method": graph_pub.PRIVATE}, 3, "cpu")
@@ -149,12 +149,6 @@ def test_link_teller_finds_the_edges_of_the_clean_graph_and_not_the_private_ones
     assert (clean["private edges kept"], public["private edges kept"]) == (1, 0)
     assert public["LinkTeller AUC"] < clean["LinkTeller AUC"] - 0.1
     assert found["EdgeRR"]["released edges"] >= public["released edges"]
-
-    both = base | FEATURES | EDGES | REPAIRED
-    metrics = FOUND["hetero-rr-both"].metrics
-    noisy = hetero_rr.utility(both, 1, "cpu")
-
-    assert set(noisy) == {metric.name for metric in metrics}
 
     features = {"method": hetero_rr.CLEAN, "epsilon_f": 1.0} | base
     found = hetero_rr.utility(features, 1, "cpu")

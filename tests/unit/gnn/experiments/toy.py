@@ -25,7 +25,7 @@ def is_ours(parameters):
 
 
 def cell(parameters, seed, device):
-    """A number that shows the setting, and a little of the seed; "broken" fails."""
+    """Return a number of the setting and, a little, of the seed; "broken" fails."""
     if parameters["method"] == "broken":
         raise ValueError("no convergence <here>")
 

@@ -9,7 +9,6 @@ from torch.testing import assert_close
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 from torch_geometric.utils import to_dense_adj
 
-from auditdp.errors import ConfigurationError
 from gnn.layers import propagation
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
 from gnn.models.sage import NarrowSAGEConv
@@ -140,7 +139,7 @@ def test_sparse_features_are_dense_ones(kind):
 
 @pytest.mark.parametrize("kind", NODE_MODELS)
 def test_a_prediction_reaches_the_declared_number_of_hops(kind):
-    """On a path, logits of node 0 depend on the node ``hops`` edges away."""
+    """Logits of node 0 of a path depend on the node ``hops`` edges away."""
     extra = {"steps": 3} if kind is APPNP else {}
     model = made(kind, 2, 2, **extra)
     hops = model.steps if kind is DecoupledPageRank else model.hops
@@ -164,7 +163,7 @@ def test_initial_weights_are_a_function_of_the_generator(kind):
 
 def test_initial_weights_are_glorots():
     """Uniform on ±√(6/(in + out)); one of 1,433 · 16 entries is close to the bound."""
-    weight = made(GCN, 1433, 7).layers[0].lin.weight
+    weight = made(GCN, 1433, 7).layers[0].lin.weight.detach()
     bound = math.sqrt(6 / (1433 + 16))
     assert 0.999 * bound < float(weight.abs().max()) <= bound
 
@@ -191,20 +190,3 @@ def test_dropout_is_in_training_alone(option):
 
     model.train()
     assert (model(X, EDGES) != model(X, EDGES)).any()
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        (GCN, {"features": 0}, "GCN: expected features, an integer >= 1, got 0"),
-        (GIN, {"layers": 1}, "layers, an integer >= 2"),
-    ],
-)
-def test_options_outside_their_range_are_refused(kind, options, message):
-    with pytest.raises(ConfigurationError, match=message):
-        made(kind, **options)
-
-
-def test_weights_are_refused_by_models_without_them():
-    with pytest.raises(ConfigurationError, match=r"reads no edge weights.*use GCN"):
-        made(GraphSAGE)(X, EDGES, torch.ones(8))

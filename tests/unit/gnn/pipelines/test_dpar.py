@@ -118,8 +118,6 @@ def test_the_published_form_supports_far_more_than_its_printed_budget():
     ("changes", "message"),
     [
         ({"delta": 1.0}, "delta"),
-        ({"share": 1.0}, "share"),
-        ({"rate": 0.0}, "rate"),
         ({"epsilon": math.inf}, "infinite"),
         ({"delta": 0.7}, r"delta / rate = 1\.4"),
     ],
@@ -153,7 +151,15 @@ def test_columns_are_clipped_or_scaled():
 
 def test_a_node_is_in_at_most_the_given_number_of_rows():
     """Node 0 owns a row, which is kept, and is in three others."""
-    matrix = matrix_of([[0, 1], [0, 1], [0, 2], [0, 3]], [[1.0, 1.0]] * 4)
+    matrix = matrix_of(
+        [
+            [0, 1],
+            [0, 1],
+            [0, 2],
+            [0, 3],
+        ],
+        [[1.0, 1.0]] * 4,
+    )
     assert matrix.rows_of_nodes.tolist() == [4, 2, 1, 1]
 
     found = [capped(matrix, 2, rng=rng(seed)) for seed in range(20)]
@@ -190,7 +196,7 @@ def test_exact_rows_are_the_largest_entries_of_pagerank(graph, exact_rows):
 
 
 def test_selections_are_gumbel_noisy(graph, exact_rows):
-    """With little noise clipped entries decide; with much, all ids are equally likely."""
+    """Clipped entries decide with little noise; all ids are equally likely with much."""
     one = {"k": 1, "entry_clip": 0.001}
     clear = released(graph, entry=1e9, **one)
 
@@ -221,7 +227,7 @@ def test_values_are_laplace_noisy_with_scale_k_times_the_clip(graph):
 
 
 def test_rows_are_gaussian_noisy_and_clipped(graph):
-    """Of rows clipped to C₁ all entries are released with K = n."""
+    """All entries of rows that are clipped to C₁ are released with K = n."""
     whole = {"method": "GM", "k": NODES, "row_clip": 0.01}
     quiet = released(graph, sigma=1e-12, **whole).weights
 

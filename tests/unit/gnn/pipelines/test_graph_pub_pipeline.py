@@ -79,7 +79,7 @@ def test_columns_of_learned_weights_are_the_gradient(name):
 
 @pytest.mark.parametrize("name", ["GAT", "GraphSAGE"])
 def test_constructors_are_the_networks_of_torch_geometric(name, graph):
-    """On the listed edges, with the same weights."""
+    """Both have the same weights and edges."""
     mine = constructor(name, 6, 2, generator=generator())
     options = {"hidden": 16, "dropout": 0.0, "generator": generator()}
     if name == "GraphSAGE":
@@ -145,7 +145,12 @@ def test_the_repaired_form_reads_no_edges(edges, graph, embed):
 
 
 @pytest.mark.parametrize(
-    ("labels", "parts"), [("training", 1), ("training and validation", 2), ("all", 3)]
+    ("labels", "parts"),
+    [
+        ("training", 1),
+        ("training and validation", 2),
+        ("all", 3),
+    ],
 )
 def test_the_embedding_is_learned_from_labels_of_the_given_parts(
     labels, parts, graph, split, embed

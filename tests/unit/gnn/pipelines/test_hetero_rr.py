@@ -84,7 +84,7 @@ def test_raw_records_have_a_one_and_are_clipped():
 def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
     graph, records, extractor
 ):
-    """By the nearest mean of the public nodes' embeddings."""
+    """A node is classified by the nearest mean of the public nodes' embeddings."""
     z, labels = embedded(extractor, records), graph.y.numpy()
     assert ((z >= 0) & (z <= 1)).all()
 
@@ -190,7 +190,13 @@ def test_the_network_is_two_means_over_neighbours_and_self():
     model = MeanGCN(2, 2, hidden=4, generator=generator()).eval()
     arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     x = torch.rand(3, 2, generator=generator(1))
-    mean = torch.tensor([[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1 / 2, 1 / 2]])
+    mean = torch.tensor(
+        [
+            [1 / 2, 1 / 2, 0],
+            [1 / 3, 1 / 3, 1 / 3],
+            [0, 1 / 2, 1 / 2],
+        ]
+    )
     first, second = model.layers
     expected = mean @ second((mean @ first(x)).relu())
 

@@ -157,7 +157,13 @@ def test_sums_by_layers_are_those_of_clipped_gradients(examples, clipping_norm, 
 
 def test_clipped_sums_by_hand():
     """Norms 5, .1·√2 and 0, clipped to .5 over both weights together."""
-    first = tensor([[3.0, 0.0], [0.1, 0.0], [0.0, 0.0]])
+    first = tensor(
+        [
+            [3.0, 0.0],
+            [0.1, 0.0],
+            [0.0, 0.0],
+        ]
+    )
     gradients = {"a": first, "b": tensor([4.0, 0.1, 0.0])}
     expected = {"a": tensor([0.4, 0.0]), "b": tensor(0.5)}
 
@@ -264,11 +270,6 @@ def by_layers_of_a_norm():
             "training loss of epoch 1 is nan",
         ),
         (
-            lambda: trained(examples=mixed_rows(), gradients="opacus"),
-            ConfigurationError,
-            "not of PageRankRows",
-        ),
-        (
             lambda: replace(QUIET, rate=None).epsilon(1e-5),
             ConfigurationError,
             "dp_sgd_batches",
@@ -285,7 +286,6 @@ def test_refusals(call, error, message):
     [
         ({"clipping_norm": 0.0}, "clipping_norm > 0, got 0.0"),
         ({"clipping_norm": math.inf, "noise_multiplier": 1.0}, "infinite; give a"),
-        ({"rate": 1.5}, "rate, a probability"),
     ],
 )
 def test_settings_outside_their_range_are_refused(changes, message):
