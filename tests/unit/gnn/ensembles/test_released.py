@@ -159,8 +159,8 @@ LAST = replace(
 LAST_GAME = GaussianDP(2**0.5), opposed_pair(4, 4), [Scored()], 300
 ONE = GaussianDP(1.0)
 CORRECT = {
-    "last batch": (SumsAlone(LAST), *LAST_GAME),
     "outlier": (NoisedSums(FULL), ONE, outlier_pair(), BOTH, 300),
+    "last batch": (SumsAlone(LAST), *LAST_GAME),
     "sums": (NoisedSums(FULL), ONE, CANARY, BOTH, 600),
     "model": (FinalModel(FULL), ONE, CANARY, [ViewExperts()], 600),
     "Poisson batches": (SumsAlone(EPOCH), *EPOCH_GAME),

@@ -51,6 +51,7 @@ def test_recorded_cells_are_not_run_again_even_after_a_line_was_cut_short(comman
     assert len(lines()) == 12
 
 
+@pytest.mark.full
 def test_records_are_the_same_for_any_number_of_processes(command):
     found = []
     for workers in (1, 2):
