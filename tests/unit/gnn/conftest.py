@@ -1,4 +1,4 @@
-"""Tests of what needs torch are skipped where it is missing; experiments say for themselves which of theirs need it."""
+"""All tests but those of experiments, which state it themselves, need torch."""
 
 import pytest
 

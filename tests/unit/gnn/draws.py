@@ -1,7 +1,9 @@
-"""Randomness from a seed, of torch and of numpy."""
+"""Randomness from a seed, of torch and of numpy, and a graph of two communities."""
 
 import numpy as np
 import torch
+
+from gnn.datasets.generated import stochastic_block_model
 
 
 def generator(seed=0):
@@ -10,3 +12,14 @@ def generator(seed=0):
 
 def rng(seed=0):
     return np.random.default_rng(seed)
+
+
+def two_communities(size, *, inside=0.2, across=0.02, features=5, signal=3.0):
+    return stochastic_block_model(
+        [size, size],
+        inside=inside,
+        across=across,
+        features=features,
+        signal=signal,
+        rng=rng(),
+    )

@@ -1,50 +1,36 @@
-"""Sums by hand against those by torch.func; that threads change nothing; which models are taken by hand."""
+"""Sums by hand against those by torch.func, chunks and threads, and eligible models."""
 
 import itertools
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 from auditdp.errors import ConfigurationError
-from gnn.ensembles import (
-    CrossEntropy,
-    Trainer,
-    World,
-    fit_ensemble,
-    gradient_canary,
-    keys_of,
-)
+from gnn.ensembles import CrossEntropy, Trainer, World, gradient_canary
 from gnn.ensembles.stack import Linear, linear_layers
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
-from gnn.training import PrivateSettings
+from tests.unit.gnn.draws import generator
+from tests.unit.gnn.ensembles.small_trainer import BATCHES, SETTINGS, fitted
+from tests.unit.gnn.ensembles.small_trainer import loss as by_function
 
-KEYS = keys_of(9, rng=np.random.default_rng(2))
-BATCHES = {"full": {"rate": 1.0}, "Poisson": {"rate": 0.4}, "fixed": {"rate": None}}
-SETTINGS = PrivateSettings(
-    steps=4,
-    noise_multiplier=0.7,
-    clipping_norm=0.5,
-    batch=4,
-    rate=0.4,
-    learning_rate=0.3,
-    optimiser="adam",
-    gradients="layers",
-)
+MEMBERS = [0, 1, 0, 0, 1, 1, 0]
+ADAM = replace(SETTINGS, optimiser="adam")
 
 
-def stack(*sizes, bias=True, dtype=torch.float64):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        parts = [
-            nn.Linear(first, last, bias=bias)
-            for first, last in itertools.pairwise(sizes)
-        ]
-    found = [each for part in parts for each in (part, nn.ReLU())][:-1]
-    return (nn.Sequential(*found) if len(found) > 1 else found[0]).to(dtype)
+def stack(*sizes, bias=True):
+    parts = []
+    for first, last in itertools.pairwise(sizes):
+        layer = nn.Linear(first, last, bias=bias, dtype=torch.float64)
+        for weight in layer.parameters():
+            weight.data.uniform_(-0.5, 0.5, generator=generator(weight.numel()))
+        parts += [layer, nn.ReLU()]
+
+    parts.pop()
+    return nn.Sequential(*parts) if len(parts) > 1 else parts[0]
 
 
 MODELS = {
@@ -53,89 +39,56 @@ MODELS = {
     "three layers without biases": stack(5, 6, 4, 3, bias=False),
     "one output": stack(5, 4, 1),
 }
+TWO = MODELS["two layers"]
 
 
-def worlds(model, seed=0, dtype=torch.float64):
+def worlds(model):
     """Ten examples with a canary, seven without."""
-    rows = torch.randn(
-        10, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    ).to(dtype)
-    weights = sum(each.numel() for each in model.parameters())
-    classes = next(
-        each.out_features
-        for each in reversed(list(model.modules()))
-        if isinstance(each, nn.Linear)
-    )
-    targets = torch.arange(10) % classes
-    canary = gradient_canary(weights, 4, norm=2.0)
+    weights = list(model.parameters())
+    outputs = linear_layers(model)[-1].out_features
+    rows = torch.randn(10, 5, generator=generator(), dtype=torch.float64)
+    targets = torch.arange(10) % outputs
+    canary = gradient_canary(sum(each.numel() for each in weights), 3, norm=2.0)
     return [World((rows, targets), canary=canary), World((rows[:7] + 0.1, targets[:7]))]
 
 
-def by_function(loss):
-    """The same loss as a plain function, whose gradient nobody has written down."""
+def plain(loss):
+    """The same loss as a plain function, whose gradient is not written down."""
     return lambda call, row, target: loss(call, row, target)
 
 
-@pytest.mark.parametrize(
-    "loss", [CrossEntropy(), Linear()], ids=["cross-entropy", "linear"]
-)
+@pytest.mark.parametrize("loss", [CrossEntropy(), Linear()])
 @pytest.mark.parametrize("batches", BATCHES)
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
-    """To 1e-12 of a number, over all steps, with two worlds of different lengths in one batch."""
-    model, settings = MODELS[name], replace(SETTINGS, **BATCHES[batches])
-    given, members = worlds(model), [0, 1, 0, 0, 1, 1, 0, 1, 0]
-    both = [
-        fit_ensemble(
-            Trainer(model, each, settings),
-            given,
-            keys=KEYS,
-            world_of=members,
-            sums=True,
-        )
-        for each in (loss, by_function(loss))
-    ]
-    torch.testing.assert_close(both[0].sums, both[1].sums, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(both[0].weights, both[1].weights, rtol=1e-12, atol=1e-12)
-    assert len(both[0].weights.unique(dim=0)) == len(KEYS)
+    """Over all steps, with two worlds of different lengths in one batch."""
+    model = MODELS[name]
+    settings = replace(ADAM, **BATCHES[batches])
+    both = []
+    for each in (loss, plain(loss)):
+        trainer = Trainer(model, each, settings)
+        both.append(fitted(trainer, worlds(model), world_of=MEMBERS))
 
+    for found in ("sums", "weights"):
+        ours, theirs = (getattr(each, found) for each in both)
+        assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
-def test_single_precision_is_double_precision_to_six_digits():
-    """Without noise, whose numbers of single precision are others."""
-    found = []
-    for dtype in (torch.float64, torch.float32):
-        model = stack(5, 4, 3, dtype=dtype)
-        trainer = Trainer(
-            model,
-            CrossEntropy(),
-            replace(SETTINGS, noise_multiplier=0.0, optimiser="sgd", rate=1.0),
-        )
-        found.append(
-            fit_ensemble(
-                trainer, worlds(model, dtype=dtype), keys=KEYS, sums=True
-            ).sums.double()
-        )
-    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+    assert len(both[0].weights.unique(dim=0)) == len(MEMBERS)
 
 
 @pytest.mark.parametrize("batches", BATCHES)
 def test_neither_chunks_nor_threads_change_a_training(batches):
-    """Bit for bit in float64, by SGD; torch's Adam rounds numbers by where they lie in memory."""
-    model = MODELS["two layers"]
-    trainer = Trainer(
-        model, CrossEntropy(), replace(SETTINGS, optimiser="sgd", **BATCHES[batches])
-    )
-    whole = fit_ensemble(trainer, worlds(model), keys=KEYS, sums=True)
-    for chunk, workers in ((1, 1), (2, 1), (2, 3)):
-        part = fit_ensemble(
-            trainer, worlds(model), keys=KEYS, sums=True, chunk=chunk, workers=workers
-        )
+    """Bit for bit by SGD; torch's Adam rounds by the place in memory."""
+    trainer = Trainer(TWO, CrossEntropy(), replace(SETTINGS, **BATCHES[batches]))
+    whole = fitted(trainer, worlds(TWO))
+    for chunk, workers in ((1, 1), (2, 3)):
+        part = fitted(trainer, worlds(TWO), chunk=chunk, workers=workers)
         assert torch.equal(part.sums, whole.sums)
         assert torch.equal(part.weights, whole.weights)
 
 
 class Twice(nn.Linear):
-    """A layer that is more than linear."""
+    """A layer that is not linear alone."""
 
     def forward(self, row):
         return 2 * super().forward(row)
@@ -148,37 +101,41 @@ SHARED = nn.Linear(4, 4)
     "model",
     [
         nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)),
-        nn.Sequential(nn.Linear(5, 4), nn.ReLU()),
-        nn.Sequential(nn.ReLU(), nn.Linear(4, 2), nn.ReLU()),
         nn.Sequential(SHARED, nn.ReLU(), SHARED),
         nn.Sequential(),
         Twice(5, 2),
     ],
 )
-def test_other_models_are_not_taken_by_hand(model):
+def test_other_models_have_no_stack(model):
     assert linear_layers(model) is None
 
 
-def test_what_is_no_stack_on_rows_is_taken_by_torch_func():
-    """Another loss, gradients by torch.func, targets of several numbers."""
-    model, given = MODELS["two layers"], worlds(MODELS["two layers"])
-
-    def by_hand(trainer, given=given):
-        return Sums(trainer, Stacked.of(given, torch.device("cpu"))).stack is not None
-
-    trainer = Trainer(model, CrossEntropy(), SETTINGS)
-    assert by_hand(trainer)
-    assert not by_hand(replace(trainer, loss=by_function(CrossEntropy())))
-    assert not by_hand(
-        replace(trainer, settings=replace(SETTINGS, gradients="functorch"))
-    )
-    shares = World((given[0].inputs[0], torch.rand(10, 3, dtype=torch.float64)))
-    assert not by_hand(trainer, [shares])
+SHARES = World((torch.zeros(10, 5).double(), torch.rand(10, 3).double()))
 
 
-def test_threads_are_refused_where_torch_func_changes_the_model():
-    trainer = Trainer(MODELS["two layers"], by_function(CrossEntropy()), SETTINGS)
-    with pytest.raises(ConfigurationError, match=r"workers=2 are for.*CrossEntropy"):
-        fit_ensemble(trainer, worlds(trainer.model), keys=KEYS, workers=2)
-    with pytest.raises(ConfigurationError, match="workers"):
-        fit_ensemble(trainer, worlds(trainer.model), keys=KEYS, workers=0)
+@pytest.mark.parametrize(
+    ("changes", "given", "by_hand"),
+    [
+        ({}, worlds(TWO), True),
+        ({"loss": by_function}, worlds(TWO), False),
+        ({"settings": replace(ADAM, gradients="functorch")}, worlds(TWO), False),
+        ({}, [SHARES], False),
+    ],
+)
+def test_stacks_on_rows_with_one_class_are_summed_by_hand(changes, given, by_hand):
+    trainer = replace(Trainer(TWO, CrossEntropy(), ADAM), **changes)
+    sums = Sums(trainer, Stacked.of(given, torch.device("cpu")))
+    assert (sums.stack is not None) is by_hand
+
+
+@pytest.mark.parametrize(
+    ("workers", "message"),
+    [
+        (2, r"workers=2 are for.*CrossEntropy"),
+        (0, "workers"),
+    ],
+)
+def test_threads_are_refused_for_torch_func(workers, message):
+    trainer = Trainer(TWO, by_function, SETTINGS)
+    with pytest.raises(ConfigurationError, match=message):
+        fitted(trainer, worlds(TWO), workers=workers)

@@ -18,6 +18,7 @@ def command(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["experiments", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main(CATALOGUE)
+
         printed = capsys.readouterr()
         return ended.value.code or 0, printed.out, printed.err
 
