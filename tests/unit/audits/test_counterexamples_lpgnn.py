@@ -28,29 +28,6 @@ def largest_loss(first, second, epsilon):
     return max(losses)
 
 
-def scaled(values):
-    """Min–max scaling by the population."""
-    low, high = min(values), max(values)
-    return [0.0 if high == low else (v - low) / (high - low) for v in values]
-
-
-@pytest.mark.parametrize("users", [2, 3, 4])
-def test_min_max_scaling_loses_epsilon_for_every_user(users):
-    others = [0.0] * (users - 1)
-    assert largest_loss(
-        scaled([*others, 1.0]), scaled([*others, -1.0]), 1.0
-    ) == pytest.approx(users)
-
-
-def test_dropped_features_and_estimates_show_the_data():
-    """Whether a feature has a range tells −1, 0 from −1, −1; estimates that are scaled back lie in the range of the data."""
-    assert [max(v) > min(v) for v in ([-1.0, 0.0], [-1.0, -1.0])] == [True, False]
-    estimates = [
-        {min(v) + y * (max(v) - min(v)) for y in (0, 1)} for v in ([0.0], [-1.0])
-    ]
-    assert estimates[0].isdisjoint(estimates[1])
-
-
 def test_the_encoder_alone_is_biased():
     """E[x*] = (m/d)(2P(1) − 1): below x on [0, 1], with slopes below, at and above 1; x itself on one range [−a, a]."""
     x = np.linspace(0, 1, 101)
