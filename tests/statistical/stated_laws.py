@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import FiniteLaw, GaussianLaw, LaplaceLaw
 from mechanisms.classic import (
     SVT1,
@@ -103,6 +104,25 @@ from mechanisms.pagerank import (
 )
 
 
+def law_of(mechanism, data):
+    for name in ("distribution", "before_processing"):
+        if hasattr(mechanism, name):
+            return getattr(mechanism, name)(data)
+    return mechanism.law(data)
+
+
+def loss(mechanism, first, second, **at):
+    """The exact privacy loss between the laws of two inputs."""
+    laws = (law_of(mechanism, np.asarray(data)) for data in (first, second))
+    return pair_loss(*laws, **at)
+
+
+def losses(mechanism, adjacency):
+    """The exact loss of every pair."""
+    pairs = adjacency.exhaustive()
+    return [loss(mechanism, pair.data, pair.neighbour) for pair in pairs]
+
+
 class Row(NamedTuple):
     mechanism: Any
     data: Any
@@ -115,11 +135,7 @@ class Row(NamedTuple):
 
     @property
     def stated(self):
-        if self.law is not None:
-            return self.law
-        if hasattr(self.mechanism, "distribution"):
-            return self.mechanism.distribution(self.data)
-        return self.mechanism.law(self.data)
+        return law_of(self.mechanism, self.data) if self.law is None else self.law
 
 
 ANSWERS = np.array([1.0, -0.5, 2.0, 0.7])
@@ -258,11 +274,11 @@ TENSORS = [
     Row(FeatureRR(3.0, (1.0, 2.0), 4), np.array([0.1, 0.6])),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 4), RECORD),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 3, publish_shares=True), RECORD),
+    Row(ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)), RECORD),
 ]
 """Those that are drawn with torch as well."""
 FEATURES = [
     *TENSORS,
-    Row(ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)), RECORD),
     Row(OneBit(1.5, 3, -1.0, 2.0), np.array([-1.0, 0.3, 2.0])),
     Row(LabelRR(2.0, 2), 0),
     Row(FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), np.array([0.2, 1.0, 1])),

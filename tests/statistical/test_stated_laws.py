@@ -85,8 +85,9 @@ def test_tensors_follow_the_stated_law(row, device):
     shape = (FEWEST_RUNS, *np.shape(row.data))
     values = np.broadcast_to(np.asarray(row.data, np.float64), shape)
     tensor = torch.as_tensor(values.copy(), device=device)
-    outputs = row.mechanism.perturb(tensor, rng=rng).cpu().numpy()
-    follows(outputs, row.stated, f"{row.name} on {device}")
+    outputs = row.mechanism.perturb(tensor, rng=rng)
+    assert outputs.device.type == device
+    follows(outputs.cpu().numpy(), row.stated, f"{row.name} on {device}")
 
 
 def sparse_outputs(mechanism, graph, size, rng):

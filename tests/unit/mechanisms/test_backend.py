@@ -41,22 +41,6 @@ def test_uniform_numbers_are_multiples_of_the_grid(backend):
     assert (steps % 2 == 1).any(), "all 53 bits are used"
 
 
-@pytest.mark.parametrize("draw", ["normal", "laplace"])
-def test_noise_has_its_shape_and_both_signs(backend, draw):
-    noise = as_numpy(getattr(backend, draw)(4, 5))
-    assert noise.shape == (4, 5)
-    assert noise.dtype == np.float64
-    assert len(np.unique(noise)) == 20
-    assert noise.min() < 0 < noise.max()
-
-
-@pytest.mark.parametrize(("size", "count"), [(1, 5), (3, 10), (5, 1)])
-def test_subsets_have_their_size_and_differ(backend, size, count):
-    mask = as_numpy(backend.subsets(300, 5, size))
-    assert (mask.sum(axis=1) == size).all()
-    assert len(np.unique(mask, axis=0)) == count
-
-
 def test_arrays_are_float64(backend):
     for values in ([1, 2], np.array([0.5], np.float32), np.array([True])):
         array = as_numpy(backend.array(values))

@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from auditdp import GaussianDP
-from auditdp.evidence.loss_of_laws import laplace_loss, pair_loss
-from auditdp.mechanism.capabilities import capabilities
-from auditdp.mechanism.laws import LaplaceLaw
 from mechanisms.classic import (
     SVT1,
     SVT3,
@@ -41,19 +38,11 @@ from mechanisms.classic import (
     TruncatedGeometric,
 )
 from mechanisms.classic.crossing_law import Crossing
+from tests.statistical.stated_laws import loss
 
 ANSWERS = np.array([1.0, -0.5, 2.0])
 vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=4)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def epsilon(mechanism, first, second):
-    laws = [
-        capabilities(mechanism).law(np.array(data, float)) for data in (first, second)
-    ]
-    if isinstance(laws[0], LaplaceLaw):
-        return laplace_loss(*laws)
-    return pair_loss(*laws)
 
 
 TEN = [1.0] * 10
@@ -88,7 +77,7 @@ TWO = [1.0, 1.0]
 )
 def test_exact_epsilon_of_a_pair(mechanism, first, second, expected, digits):
     """The first five are printed by the benchmark; additive noise loses Σ|difference|/scale."""
-    found = epsilon(mechanism, first, second)
+    found = loss(mechanism, np.array(first, float), np.array(second, float))
     assert found.lower == pytest.approx(expected, abs=digits)
     if math.isfinite(expected):
         assert found.upper == pytest.approx(expected, abs=digits)
@@ -104,18 +93,6 @@ def test_noisy_max_of_two_answers(gap):
     exponential = NoisyMax2(1.0).distribution([gap, 0.0]).floats[1]
     assert laplace == pytest.approx(math.exp(-d) * (1 + d / 2) / 2, rel=1e-14)
     assert exponential == pytest.approx(math.exp(-d) / 2, rel=1e-14)
-
-
-@pytest.mark.parametrize("threshold", [1.0, 2.5])
-def test_one_query_against_a_noisy_threshold(threshold):
-    """P(Lap(a) + Lap(b) > t) = (a² e^(-t/a) − b² e^(-t/b)) / 2(a² − b²) for t >= 0."""
-    a = 40.0
-    b = 20.0
-    t = threshold - 0.3
-    above = a * a * math.exp(-t / a) - b * b * math.exp(-t / b)
-    law = SVT1(0.1, 1, threshold).distribution([0.3])
-    found = law.floats[law.outcomes[:, 0] == 1]
-    assert found == pytest.approx([above / (2 * (a * a - b * b))], rel=1e-13)
 
 
 def test_crossing_probability_is_the_integral_that_defines_it():
@@ -154,29 +131,12 @@ def test_sparse_vector_lists_every_output_once():
     assert [1, 1, -1, -1] in outcomes
 
 
-@pytest.mark.parametrize("k", [1, 5])
-def test_released_maximum_costs_half_epsilon_per_answer(k):
-    """Below all answers every distribution function is an exponential: the loss is kε/2."""
-    y = np.array([-3.0, 0.9])
-    low, high = (NoisyMax3(0.4).log_prob(y, np.full(k, x)) for x in (1.0, 2.0))
-    assert low - high == pytest.approx(k * 0.4 / 2, rel=1e-12)
-
-
 def test_released_maximum_with_exponential_noise_shows_the_largest_answer():
     """Below 2 only the first input is possible, with probability (1 − e^(−ε/2))^k."""
     mechanism = NoisyMax4(1.0)
     assert mechanism.log_prob(np.array([1.5]), np.full(3, 2.0)) == -np.inf
     below = mechanism.cdf(np.array([2.0]), np.ones(3))
     assert below == pytest.approx((1 - math.exp(-0.5)) ** 3)
-
-
-def test_svt3_costs_every_answer_before_a_low_release():
-    """K − 1 answers below and the last released under all of them: each costs ε/(2c)."""
-    k = 6
-    nothing = [np.nan] * (k - 1)
-    output = np.array([[0.0] * (k - 1) + [1.0, *nothing, -2.0]])
-    low, high = (SVT3(0.4).log_prob(output, np.full(k, x)) for x in (1.0, 2.0))
-    assert low - high == pytest.approx([k * 0.4 / 2], rel=1e-12)
 
 
 @pytest.mark.parametrize("mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)])
@@ -247,7 +207,7 @@ def test_rappor_attains_the_theorem_for_filters_that_share_no_bit():
     )
     low, high = mechanism.ones
     expected = math.log(high * (1 - low) / (low * (1 - high)))
-    assert epsilon(mechanism, [a], [b]).upper == pytest.approx(expected, rel=1e-12)
+    assert loss(mechanism, [a], [b]).upper == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 1e-5), (0.1, 0.01), (8.0, 1e-6)])
@@ -265,8 +225,8 @@ def test_other_calibrations_of_gaussian_noise():
 def test_thresholded_gaussian_shows_the_whole_delta():
     """The best event is a half line, so one bit has the δ(ε) of the noise (Balle & Wang 2018, Theorem 8)."""
     gaussian = Gaussian(10.0, 0.01, "classic")
-    laws = [GaussianAbove(gaussian).distribution(np.array([x])) for x in (1.0, 0.0)]
-    found = float(pair_loss(*laws, epsilon=10.0).delta.mid())
+    shown = loss(GaussianAbove(gaussian), [1.0], [0.0], epsilon=10.0)
+    found = float(shown.delta.mid())
     expected = GaussianDP(1 / gaussian.sigma).delta_at(10.0)
     assert found == pytest.approx(expected, rel=1e-9)
     assert found > 0.04

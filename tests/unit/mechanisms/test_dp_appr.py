@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import integrate, sparse, stats
 
 from auditdp import Nodes
-from auditdp.evidence.loss_of_laws import gaussian_loss, laplace_loss, pair_loss
 from mechanisms.graphs import Graph
 from mechanisms.pagerank import (
     DPApprEM,
@@ -27,7 +26,7 @@ from mechanisms.pagerank import (
     row_epsilon,
     share_of_row,
 )
-from tests.statistical.stated_laws import matrix
+from tests.statistical.stated_laws import loss, losses, matrix
 
 RNG = np.random.default_rng
 CLIP = 0.001
@@ -115,31 +114,14 @@ def test_the_seed_outweighs_all_other_entries_together():
     assert 0.875 < ratios[-1] < 0.375**2 / 0.4**2
 
 
-@pytest.mark.parametrize(
-    ("less", "steepness", "highest", "largest"),
-    [(0.00045, 0.4, 0.375, 0.1596), (0.017, 0.7, 0.3, 0.1463)],
-    ids=["one edge", "more edges"],
-)
-def test_the_cases_of_the_proof_that_the_seed_outweighs_them(
-    less, steepness, highest, largest
-):
-    """The bound on S of each case, on a grid over all (x, m) that the case leaves, is below (x − e)²."""
-    x, m = np.meshgrid(np.linspace(0.4, 0.47, 701), np.linspace(0.24, highest, 1351))
-    second = (0.2 + steepness * x - 0.6 * m) / 1.6
-    bound = m**2 + second * (1 - x - m)
-    left = m > (x - less) ** 2 / (1 - x)
-    assert (bound < (x - less) ** 2)[left].all()
-    assert bound[left].max() == pytest.approx(largest, abs=1e-4)
-
-
 def test_the_smallest_stars_that_are_too_far_apart():
     """Five ids, if the plain walk restarts with .25: δ(6.48) is 1.2e-4; the lazy walk's .25 keeps them closer."""
     name = "leaf of one hub | of another"
     (pair,) = (pair for pair in Nodes(5).pairs() if pair.name == name)
     plain = noisy_rows(5, alpha=lazy(0.25))
-    laws = [plain.distribution(x) for x in (pair.data, pair.neighbour)]
+    exact = loss(plain, pair.data, pair.neighbour, epsilon=EPSILON)
     assert distance(plain, pair) == pytest.approx(1.0525, abs=1e-4)
-    assert float(gaussian_loss(*laws, epsilon=EPSILON).delta.mid()) > 1.2 * DELTA
+    assert float(exact.delta.mid()) > 1.2 * DELTA
     assert distance(noisy_rows(5), pair) < 1
 
 
@@ -245,41 +227,11 @@ def test_one_selection_loses_nearly_twice_epsilon():
     epsilon, m = 0.7, 8
     mechanism = DPApprEM(epsilon, 1, GivenRows(m + 1))
     low = CLIP * (np.arange(m + 1) == 0)
-    exact = pair_loss(mechanism.distribution(low), mechanism.distribution(CLIP - low))
+    exact = loss(mechanism, low, CLIP - low)
     growth = math.exp(epsilon)
     expected = math.log(growth * (m * growth + 1) / (m + growth))
     assert exact.lower == pytest.approx(expected, rel=1e-9)
     assert epsilon < exact.upper < 2 * epsilon
-
-
-entries = st.lists(st.sampled_from((0.0, CLIP / 3, CLIP)), min_size=2, max_size=5)
-
-
-@given(entries, st.data(), st.floats(1e-3, 8.0), st.booleans())
-def test_larger_entries_are_likelier(row, data, epsilon, ordered):
-    row = np.array(row)
-    k = data.draw(st.integers(1, len(row) - 1))
-    law = DPApprEM(epsilon, k, GivenRows(len(row)), ordered=ordered).distribution(row)
-    assert len(law.outcomes) == (math.perm if ordered else math.comb)(len(row), k)
-    shares = []
-    for i in range(len(row)):
-        shares.append(law.floats[(law.outcomes == i).any(axis=1)].sum())
-    for i, share in enumerate(shares):
-        assert (share >= np.array(shares)[row <= row[i]] - 1e-12).all()
-
-
-@given(entries, st.data(), st.floats(0.1, 3.0))
-def test_the_set_costs_no_more_than_the_order(row, data, epsilon):
-    row = np.array(row)
-    k = data.draw(st.integers(1, len(row)))
-    losses = []
-    for ordered in (False, True):
-        mechanism = DPApprEM(epsilon, k, GivenRows(len(row)), ordered=ordered)
-        laws = mechanism.distribution(row), mechanism.distribution(CLIP - row)
-        losses.append(pair_loss(*laws, epsilon=0.5))
-    assert losses[0].lower <= losses[1].upper
-    deltas = [float(loss.delta.mid()) for loss in losses]
-    assert deltas[0] <= deltas[1] + 1e-15
 
 
 def test_rows_are_clipped_and_compared_by_indices_only():
@@ -287,14 +239,6 @@ def test_rows_are_clipped_and_compared_by_indices_only():
     np.testing.assert_allclose(row, [[CLIP, CLIP, CLIP, 0]])
     law = of_outcomes(DPApprEM(1.0, 1, PublicRows(4)).distribution(PATH))
     assert law[(3,)] == pytest.approx(1 / (1 + 3 * math.e), rel=1e-9)
-
-
-def test_two_rows_are_independent():
-    rows = np.array([[CLIP, 0, 0], [0, 0, CLIP]])
-    both = of_outcomes(DPApprEM(1.0, 1, GivenRows(3, 2)).distribution(rows))
-    single = DPApprEM(1.0, 1, GivenRows(3))
-    one, other = (of_outcomes(single.distribution(row)) for row in rows)
-    assert both[(0, 1)] == pytest.approx(one[(0,)] * other[(1,)])
 
 
 def test_candidates_are_the_universe_or_the_nodes():
@@ -325,25 +269,6 @@ def test_more_rows_than_nodes():
     assert nobody(0 * GONE, 2, rng=RNG(0)).tolist() == [[-1, -1]] * 2
 
 
-@given(
-    Nodes(5, "removed", loops=True).strategy(),
-    st.integers(1, 3),
-    st.integers(1, 4),
-    st.integers(0, 2**32 - 1),
-)
-def test_releases_name_candidates_only(pair, count, k, seed):
-    there = np.append(np.diagonal(pair.data) == 1, True)  # −1, nobody, is last
-    mechanism = DPApprEM(1.0, k, SampledRows(5, count), candidates="present")
-    outputs = mechanism(pair.data, 20, rng=RNG(seed))
-    assert there[outputs].all()
-    indices = outputs[:, count:].reshape(20, count, k)
-    for row in indices.reshape(-1, k):
-        named = row[row >= 0]
-        assert len(set(named)) == len(named)
-        assert (np.diff(row) >= 0).all()
-    assert ((outputs[:, :count] == -1) == (indices == -1).all(axis=2)).all()
-
-
 def test_plain_rows_are_the_rows():
     mechanism = PlainRows(PublicRows(4, (0, 1)))
     rows = PublicRows(4).of(PATH, (0, 1)).ravel().tolist()
@@ -354,9 +279,8 @@ def test_plain_rows_are_the_rows():
 def test_a_released_node_is_there():
     """M/N for the sample and (1 − M/N)·K/N for the other rows: with K = 2 more than 2M/N."""
     mechanism = DPApprEM(1e-6, 2, SampledRows(4, 1), candidates="present")
-    laws = [mechanism.distribution(np.diag([1, 1, 1, there])) for there in (1, 0)]
-    delta = float(pair_loss(*laws, epsilon=1.0).delta.mid())
-    assert delta == pytest.approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)
+    exact = loss(mechanism, np.eye(4), np.diag([1, 1, 1, 0]), epsilon=1.0)
+    assert float(exact.delta.mid()) == pytest.approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)
 
 
 def test_values_have_the_density_of_their_steps():
@@ -388,12 +312,9 @@ def test_values_of_padding_are_no_numbers():
 
 def test_given_values_spend_their_budget():
     mechanism = SelectedValues(1.0, (1,), PublicRows(3))
-    losses = []
-    for pair in Nodes(3).exhaustive():
-        laws = [mechanism.distribution(x) for x in (pair.data, pair.neighbour)]
-        losses.append(laplace_loss(*laws))
-    assert max(loss.lower for loss in losses) == pytest.approx(1.0)
-    assert max(loss.upper for loss in losses) <= 1.0
+    found = losses(mechanism, Nodes(3))
+    assert max(each.lower for each in found) == pytest.approx(1.0)
+    assert max(each.upper for each in found) <= 1.0
 
 
 @pytest.mark.parametrize("rows", [PublicRows(2000, (0, 5)), SampledRows(2000, 2)])

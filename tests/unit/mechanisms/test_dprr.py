@@ -227,18 +227,6 @@ def test_no_class_of_any_pair_exceeds_the_claim(data, nodes, epsilon1, epsilon2,
     assert abs(score) <= largest + 1e-9
 
 
-@given(st.data(), st.integers(1, 15), st.floats(0.05, 3), st.floats(1, 3))
-def test_more_budget_keeps_more_of_a_degree(data, bits, epsilon, factor):
-    """The mean sampling rate grows with d, and the loss of any pair of lists with ε₂."""
-    degree = data.draw(st.integers(0, bits - 1))
-    less, more = DPRR(0.5, epsilon), DPRR(0.5, factor * epsilon)
-    tables = (each.log_ratio_table(bits, degree) for each in (less, more))
-    low, high = (np.abs(table).max() for table in tables)
-    assert low <= high + 1e-9
-    rates = [less.law(bits, d).rate_moments[0] for d in (degree, degree + 1)]
-    assert rates[0] <= rates[1] + 1e-12
-
-
 @pytest.mark.parametrize("degree", [0, 2, 4])
 def test_the_statistic_has_the_law_and_the_loss_of_the_whole_output(degree):
     mechanism = DPRR(0.4, 0.9)

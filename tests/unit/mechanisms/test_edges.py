@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from auditdp.adjacency import Edges, NeighbourList, Pair, Relationship
-from auditdp.evidence.loss_of_laws import laplace_loss, pair_loss
-from auditdp.mechanism.laws import LaplaceLaw, precision
+from auditdp.mechanism.laws import precision
 from mechanisms.edges import (
     DPRR,
     Customised,
@@ -42,21 +41,12 @@ from mechanisms.edges.sparse import top_noise
 from mechanisms.graphs import Graph, barabasi_albert
 from mechanisms.neighbour_lists import PackedLists, id_type
 from mechanisms.validation import rows_of
+from tests.statistical.stated_laws import losses
 
 RNG = np.random.default_rng
 TAIL = Graph(4, np.array([[0, 0, 1, 2], [1, 2, 2, 3]]))
 TRIANGLE_AND_TAIL = TAIL.to_matrix()
 LARGER = barabasi_albert(30, 2, RNG(0))
-
-
-def losses(mechanism, adjacency):
-    """The exact loss of every pair."""
-    found = []
-    for pair in adjacency.exhaustive():
-        laws = [mechanism.distribution(x) for x in (pair.data, pair.neighbour)]
-        loss = laplace_loss if isinstance(laws[0], LaplaceLaw) else pair_loss
-        found.append(loss(*laws).upper)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -75,7 +65,7 @@ def losses(mechanism, adjacency):
 )
 def test_exact_loss_of_every_pair(mechanism, adjacency, expected):
     """An edge is in two lists; the last user sends the degree alone, with a tenth of ε."""
-    found = losses(mechanism, adjacency)
+    found = [each.upper for each in losses(mechanism, adjacency)]
     assert found == pytest.approx([expected] * len(found), rel=1e-12)
 
 
@@ -86,13 +76,6 @@ def test_randomised_response_known_law():
     expected = {(1, 0): 9 / 16, (0, 0): 3 / 16, (1, 1): 3 / 16, (0, 1): 1 / 16}
     assert found == pytest.approx(expected)
     assert sum(law.probabilities) == 1
-
-
-def test_edge_rand_is_the_fair_coin_of_its_source():
-    coin = 2 / (math.exp(1.3) + 1)
-    law = EdgeRand(1.3, 2).distribution(np.array([[0, 1], [1, 0]]))
-    found = law.floats[law.outcomes[:, 0] == 1]
-    np.testing.assert_allclose(found, (1 - coin) + coin / 2)
 
 
 def another(graph):
@@ -202,22 +185,6 @@ def test_customised_whole_graph_keeps_the_published_rows():
 def test_whole_graph_is_restricted_to_its_users(row):
     noisy = row.whole_graph(LARGER, rng=RNG(0), users=[3, 7])
     assert set(noisy.arcs[0]) <= {3, 7}
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 4.0])
-def test_edge_rand_treats_all_pairs_alike(epsilon):
-    """Relabelling the nodes permutes the law."""
-    mechanism = EdgeRand(epsilon, 4)
-    order = np.array([2, 0, 3, 1])
-    upper = np.triu_indices(4, 1)
-    outputs = mechanism.distribution(TRIANGLE_AND_TAIL).outcomes
-    full = np.zeros((len(outputs), 4, 4), np.int8)
-    full[:, upper[0], upper[1]] = outputs
-    full += full.transpose(0, 2, 1)
-    renamed = full[:, order][:, :, order][:, upper[0], upper[1]]
-    found = mechanism.log_prob(renamed, TRIANGLE_AND_TAIL[np.ix_(order, order)])
-    expected = mechanism.log_prob(outputs, TRIANGLE_AND_TAIL)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 # LocalLap and LapGraph.

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Edges, NeighbourList
-from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.edges.graph_pub import (
     GraphPub,
@@ -25,10 +24,9 @@ from mechanisms.edges.graph_pub_response import (
     publishing_rates,
 )
 from mechanisms.rounding import GRID
+from tests.statistical.stated_laws import EDGE, PATH, loss, losses
 
 RNG = np.random.default_rng
-EDGE = np.array([[0, 1], [1, 0]])
-PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
 RANKING = np.array([[0, 1, 2, 3], [1, 0, 5, 4], [2, 5, 0, 6], [3, 4, 6, 0]], float)
 
 
@@ -37,11 +35,7 @@ def flat(nodes):
 
 
 def largest_loss(mechanism, adjacency):
-    losses = []
-    for pair in adjacency.exhaustive():
-        laws = [mechanism.distribution(x) for x in (pair.data, pair.neighbour)]
-        losses.append(pair_loss(*laws))
-    return max(losses, key=lambda each: each.lower)
+    return max(losses(mechanism, adjacency), key=lambda each: each.lower)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -120,7 +114,7 @@ def test_the_most_favourable_reading_by_hand():
     ends = [(1 - math.exp(-steps * 0.25) / 2) * flip for steps in (1, 3)]
     assert hidden == pytest.approx([ends[0] ** 2], rel=1e-12)
     assert shown == pytest.approx([1 - (1 - ends[1]) ** 2], rel=1e-12)
-    assert pair_loss(*laws).lower == pytest.approx(3.15326, abs=1e-5)
+    assert loss(mechanism, EDGE, 0 * EDGE).lower == pytest.approx(3.15326, abs=1e-5)
 
 
 def test_noisy_degree_law():

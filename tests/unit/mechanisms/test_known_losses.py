@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from auditdp.evidence.loss_of_laws import pair_loss
 from mechanisms.edges import DPRR
 from mechanisms.edges.graph_pub import GraphPub
 from mechanisms.features import LinearExtractor, RecordFeatureRR
@@ -13,7 +12,7 @@ from mechanisms.hierarchy import DendrogramStep, PrivHRG
 from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
 from mechanisms.link_ldp import LinkMessage, LinkMessages
 from mechanisms.node_level import SymmetricLaplace, WithinBall
-from tests.statistical.stated_laws import EDGE, NEVER, matrix
+from tests.statistical.stated_laws import EDGE, NEVER, loss, matrix
 
 TWO_ANSWERS = ((1.0, 0.0), (0.0, 1.0))
 WEDGE = {"moves": "alternating", "public": ((0, 1), (0, 2))}
@@ -78,8 +77,7 @@ BALL = WithinBall(SymmetricLaplace(2**0.5, 3), 0.2)
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_the_loss_of_a_pair(mechanism, first, second, expected):
-    loss = pair_loss(mechanism.distribution(first), mechanism.distribution(second))
-    assert loss.lower == pytest.approx(expected, rel=5e-5)
+    assert loss(mechanism, first, second).lower == pytest.approx(expected, rel=5e-5)
 
 
 def test_one_output_of_dprr_on_github():

@@ -174,7 +174,7 @@ COUNTS = [
 @pytest.mark.parametrize("build", COUNTS)
 def test_a_count_is_an_integer_above_zero(build):
     for wrong in (0, 2.0, True):
-        with pytest.raises(MechanismError, match="an integer >= [12], got"):
+        with pytest.raises(MechanismError, match=r"an integer >= [12], got"):
             build(wrong)
 
 
