@@ -255,7 +255,6 @@ EDGES = [
     Row(PerUser(DPRR(0.5, 1.0), 3), WEDGE),
     Row(EdgeRand(0.7, 4), PAW),
     Row(LapGraph(4.0, 4, share=0.5), PAW),
-    Row(LapGraph(30.0, 4), PAW),
     Row(LapGraphNoisy(0.7, 4), PAW),
     Row(LocalLaplaceGraph(3.0, 4, share=0.5), PAW),
     Row(LocalLaplaceRow(3.0), LIST),

@@ -42,35 +42,28 @@ ROWS = [
     *table.PAGERANK,
     *table.NEWER,
 ]
-of_rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
 def rng_of(*key):
     return np.random.default_rng([20240, *key])
 
 
-@of_rows
-def test_outputs_follow_the_stated_law(row, repeats):
-    runs = repeats(RUNS, least=FEWEST_RUNS)
-    outputs = row.mechanism(row.data, runs, rng=rng_of(1))
-    follows(row.of(outputs), row.stated, row.name)
-
-
-@pytest.mark.parametrize(
-    "row", [row for row in ROWS if row.of is np.asarray], ids=lambda row: row.name
-)
-def test_the_stated_law_sums_to_one_and_log_prob_is_its_logarithm(row):
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_sampler_and_log_prob_agree_with_the_stated_law(row, repeats):
+    """And a finite law sums to one."""
     law = row.stated
-    outputs = row.mechanism(row.data, 20, rng=rng_of(4))
-    if isinstance(law, FiniteLaw) and row.law is None:
+    outputs = row.mechanism(row.data, repeats(RUNS, least=FEWEST_RUNS), rng=rng_of(1))
+    follows(row.of(outputs), law, row.name)
+    if row.law is None and isinstance(law, FiniteLaw):
         outputs = law.outcomes
         with precision():
             total = sum(law.balls, arb(0))
             assert total.contains(1)
             assert float(total.rad()) < 1e-50
-    if hasattr(row.mechanism, "log_prob") and hasattr(law, "log_prob"):
-        found = row.mechanism.log_prob(outputs, row.data)
-        np.testing.assert_allclose(found, law.log_prob(outputs), atol=1e-10)
+    states_it = hasattr(law, "log_prob") and row.of is np.asarray
+    if states_it and hasattr(row.mechanism, "log_prob"):
+        found = row.mechanism.log_prob(outputs[:4096], row.data)
+        np.testing.assert_allclose(found, law.log_prob(outputs[:4096]), atol=1e-10)
 
 
 @pytest.mark.parametrize("device", TORCH)
@@ -126,7 +119,7 @@ def sparse_outputs(mechanism, graph, size, rng):
 )
 def test_sparse_forms_follow_the_stated_law(mechanism, data, repeats):
     graph = Graph.from_matrix(data)
-    runs = repeats(20_000, least=1_500)
+    runs = repeats(20_000, least=1_000)
     outputs = sparse_outputs(mechanism, graph, runs, rng_of(2))
     follows(outputs, mechanism.distribution(data), f"sparse {mechanism.name}")
 

@@ -92,7 +92,7 @@ def test_nor_where_forecasters_learn(repeats):
 def test_the_bound_is_no_empty_one(repeats):
     """Power: with 5,000 calls the mean bound of 20 instances (40 in full) is near half of the exact ε; the seed is fixed."""
     assert (
-        np.mean([bounds(number, 5_000)[0] for number in range(repeats(40, least=20))])
+        np.mean([bounds(number, 5_000)[0] for number in range(repeats(40, least=10))])
         > 0.4
     )
 
@@ -100,6 +100,6 @@ def test_the_bound_is_no_empty_one(repeats):
 def test_a_bound_above_the_exact_epsilon_would_be_seen(repeats):
     """Guards the guard: measured against a third of the exact ε, most bounds at 5 % are above it, and near half at 1e-9."""
     found = np.array(
-        [bounds(number, 5_000, factor=1 / 3) for number in range(repeats(40, least=20))]
+        [bounds(number, 5_000, factor=1 / 3) for number in range(repeats(40, least=10))]
     )
     assert ((found >= 1).mean(axis=0) > (0.7, 0.3)).all()

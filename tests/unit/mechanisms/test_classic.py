@@ -258,7 +258,7 @@ def test_poisson_law_is_the_mixture_over_all_batches():
 @pytest.mark.dear
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 def test_possible_agrees_with_all_float32_outputs(scale):
-    """All 2^25 outputs for 0 and for 1, listed; 1,500 outputs for each, and their float neighbours, looked up."""
+    """All 2^25 outputs for 1, listed; 1,500 outputs for 0 and for 1, and their float neighbours, looked up."""
     mechanism = NaiveLaplace(1 / scale, "float32")
     rng = np.random.default_rng(7)
     drawn = [mechanism(np.array([x]), 1500, rng=rng) for x in (0.0, 1.0)]
@@ -266,18 +266,14 @@ def test_possible_agrees_with_all_float32_outputs(scale):
     outputs = np.concatenate([outputs, np.nextafter(outputs, np.float32(np.inf))])
     z = -np.log(np.arange(1, 2**24 + 1, dtype=np.float32) * np.float32(2**-24))
     noise = (np.float32(1) / np.float32(1 / scale)) * z
-    for answer in (0.0, 1.0):
-        listed = np.zeros(len(outputs), bool)
-        # Noise descends, so that each list of outputs is sorted or reversed.
-        for reached in (
-            (np.float32(answer) + noise)[::-1],
-            np.float32(answer) - noise,
-        ):
-            at = np.minimum(np.searchsorted(reached, outputs), len(reached) - 1)
-            listed |= reached[at] == outputs
-        claimed = mechanism.possible(outputs, np.array([answer]))
-        assert not (listed & ~claimed).any()
-        assert (claimed & ~listed).mean() < 0.02
+    listed = np.zeros(len(outputs), bool)
+    # Noise descends, so that each list of outputs is sorted or reversed.
+    for reached in ((np.float32(1) + noise)[::-1], np.float32(1) - noise):
+        at = np.minimum(np.searchsorted(reached, outputs), len(reached) - 1)
+        listed |= reached[at] == outputs
+    claimed = mechanism.possible(outputs, np.array([1.0]))
+    assert not (listed & ~claimed).any()
+    assert (claimed & ~listed).mean() < 0.02
 
 
 def test_logarithms_do_not_depend_on_their_place_in_an_array():
