@@ -1,4 +1,4 @@
-"""The counterexamples to statements of HeteroRR, by another route than the audits."""
+"""Figures of the statements of HeteroRR, from printed formulas and from the laws of the mechanisms."""
 
 import math
 from itertools import pairwise, product
@@ -6,160 +6,113 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from mechanisms.features import FeatureRR, MinMaxScaled, OneBit
+from mechanisms.hierarchy.dendrogram import leaves_of
+from mechanisms.hierarchy.exact_chain import all_dendrograms
+from mechanisms.hierarchy.likelihood import sensitivity
+
 
 def table(budget, bins):
-    """P(u | t) as printed."""
-    rows = np.exp(
-        -budget
-        * np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
-        / (bins - 1)
-    )
-    return rows / rows.sum(axis=1, keepdims=True)
+    """P(u | t) of one feature."""
+    mechanism = FeatureRR(budget, (1.0,), bins)
+    middles = (np.arange(bins) + 0.5) / bins
+    return np.array([mechanism.distribution(np.array([z])).floats for z in middles])
 
 
 def test_population_scaling_before_feature_rr():
     """Two users with value 1/2 and 0 or 1: scaled to (1, 0) or (0, 1), so that both reports change bins."""
-    law = table(1.0, 5)
-    losses = [
-        math.log(law[4, u] * law[0, v] / (law[0, u] * law[4, v]))
-        for u, v in product(range(5), repeat=2)
-    ]
-    assert max(losses) == pytest.approx(2.0)
+    scaled = MinMaxScaled(OneBit(1.0, 1), 2)
+    prepared = [scaled.prepared(np.array([[0.5], [x]]), np).ravel() for x in (0, 1)]
+    assert np.array_equal(prepared, [[1, 0], [0, 1]])
+    logs = np.log(table(1.0, 5))
+    losses = (logs[4] - logs[0])[:, None] + (logs[0] - logs[4])
+    assert losses.max() == pytest.approx(2.0)
 
 
 def test_errors_of_feature_rr_and_of_an_unbiased_mechanism():
-    law, values = table(0.1, 10), np.arange(1, 11) / 10
-    middle, high = (
-        float(law[t] @ (values - value) ** 2) for t, value in ((4, 0.5), (9, 1.0))
-    )
-    assert (round(middle, 2), round(high, 2)) == (0.08, 0.28)
-    bias = float(law[9] @ values) - 1.0
-    assert (round(bias, 2), round(float(law[0] @ values), 2)) == (-0.44, 0.54)
-    duchi = (0.5 / math.tanh(0.05)) ** 2 - 0.5**2  # of 1, half a range from the middle
+    law = table(0.1, 10)
+    values = np.arange(1, 11) / 10
+    middle = law[4] @ (values - 0.5) ** 2
+    high = law[9] @ (values - 1.0) ** 2
+    assert (middle, high) == pytest.approx((0.08, 0.28), abs=0.005)
+    bias = law[9] @ values - 1.0
+    assert (bias, law[0] @ values) == pytest.approx((-0.44, 0.54), abs=0.005)
+    duchi = OneBit(0.1, 1).variance(1.0)
     assert duchi == pytest.approx(100, rel=0.01)
-    neighbours = next(
-        n for n in range(1, 5000) if duchi / n < bias**2 + (high - bias**2) / n
-    )
-    assert neighbours == 514
+    n = np.arange(1, 5000)
+    unbiased = duchi / n < bias**2 + (high - bias**2) / n
+    assert n[unbiased][0] == 514
 
 
-# Dendrograms of three nodes: which pair is joined last does not matter, only which two leaves are siblings.
+# Dendrograms of three nodes, by the two leaves that are siblings.
 
-PAIRS = [(0, 1), (0, 2), (1, 2)]
+SIBLINGS = [(0, 1), (0, 2), (1, 2)]
+DELTA = 2 * math.log(2)
+"""Both printed sensitivities for three nodes."""
 
 
 def log_likelihood(siblings, edges):
-    """Log L of the dendrogram whose siblings are these two leaves: one pair below, two across the root."""
+    """One pair below, two across the root."""
     across = sum(edge != siblings for edge in edges)
-    return 2 * math.log(1 / 2) if across == 1 else 0.0
+    return -2 * math.log(2) if across == 1 else 0.0
 
 
 def kernel(edges, weight):
     """One move: one of the two other dendrograms, accepted with min(1, exp(weight·Δ log L))."""
-    step = np.zeros((3, 3))
-    for i, j in product(range(3), repeat=2):
-        if i != j:
-            step[i, j] = (
-                min(
-                    1.0,
-                    math.exp(
-                        weight
-                        * (
-                            log_likelihood(PAIRS[j], edges)
-                            - log_likelihood(PAIRS[i], edges)
-                        )
-                    ),
-                )
-                / 2
-            )
+    logs = np.array([log_likelihood(siblings, edges) for siblings in SIBLINGS])
+    step = np.minimum(1, np.exp(weight * (logs - logs[:, None]))) / 2
+    np.fill_diagonal(step, 0)
     return step + np.diag(1 - step.sum(axis=1))
 
 
-def stationary(step):
-    """The law that a step leaves as it is, by running it."""
-    return np.linalg.matrix_power(step, 4096)[0]
-
-
-DELTA = 2 * math.log(2)  # both printed sensitivities for three nodes
+def flow(step):
+    """The flow between states under the law that the step leaves as it is."""
+    stationary = np.linalg.matrix_power(step, 4096)[0]
+    return stationary[:, None] * step
 
 
 def test_the_alternating_chain_is_not_reversible():
     step = kernel([(0, 1)], 1.0) @ kernel([(0, 2)], 0.1 / (2 * DELTA))
-    flow = stationary(step)[:, None] * step
-    assert np.abs(flow - flow.T).max() > 1e-3
-    assert (step > 0).all()  # ergodic
+    assert np.abs(flow(step) - flow(step).T).max() > 1e-3
+    assert (step > 0).all(), "ergodic"
     for part in (kernel([(0, 1)], 1.0), kernel([(0, 2)], 0.1)):
-        flow = stationary(part)[:, None] * part
-        assert np.abs(flow - flow.T).max() < 1e-12
+        assert np.abs(flow(part) - flow(part).T).max() < 1e-12
 
 
-# Dendrograms of any number of leaves, by inserting leaves one at a time.
-
-
-def dendrograms(leaves):
-    """Every dendrogram over 0..leaves−1 as its set of (left, right) splits."""
-    trees = [0]
-    for leaf in range(1, leaves):
-        trees = [new for tree in trees for new in inserted(tree, leaf)]
-    return trees
-
-
-def inserted(tree, leaf):
-    """Every tree that arises from adding a leaf beside some node."""
-    found = [(tree, leaf)]
-    if isinstance(tree, tuple):
-        found += [(new, tree[1]) for new in inserted(tree[0], leaf)] + [
-            (tree[0], new) for new in inserted(tree[1], leaf)
-        ]
-    return found
-
-
-def leaves_of(tree):
-    return (
-        leaves_of(tree[0]) + leaves_of(tree[1]) if isinstance(tree, tuple) else [tree]
-    )
+def clusters(nested):
+    """The sets of leaves below the internal nodes."""
+    if isinstance(nested, int):
+        return frozenset()
+    here = frozenset([frozenset(leaves_of(nested))])
+    return here | clusters(nested[0]) | clusters(nested[1])
 
 
 def test_the_number_of_dendrograms():
-    assert [len(dendrograms(n)) for n in (3, 4, 5, 6)] == [3, 15, 105, 945]
-
-
-def delta(private, equation):
-    pairs = private**2 // 4
-    step = math.log(1 + 1 / (pairs - 1))
-    return math.log(pairs) + (step if equation == 15 else (pairs - 1) * step)
+    """The double factorial of 2n − 3."""
+    for leaves, count in ((2, 1), (3, 3), (4, 15), (5, 105), (6, 945)):
+        found = list(all_dendrograms(range(leaves)))
+        assert len(found) == math.prod(range(1, 2 * leaves - 2, 2)) == count
+        assert len(set(map(clusters, found))) == count
 
 
 def test_both_sensitivities_grow():
-    for equation in (15, 19):
-        values = [delta(n, equation) for n in range(4, 60)]
+    for equation in ("15", "19"):
+        values = [sensitivity(n, equation) for n in range(4, 60)]
         assert all(a < b for a, b in pairwise(values))
-
-
-def across(tree):
-    """The pairs across each internal node."""
-    if not isinstance(tree, tuple):
-        return []
-    here = [
-        (min(a, b), max(a, b)) for a in leaves_of(tree[0]) for b in leaves_of(tree[1])
-    ]
-    return [here, *across(tree[0]), *across(tree[1])]
 
 
 def test_the_published_pm_sub_shows_its_input():
     """(C − g₂)g₂ in place of a number of [g₂, C], for two values; each has it with its own probability P₃ > 0."""
-    e, t = math.exp(1.0), math.exp(1 / 3)
+    e = math.exp(1.0)
+    t = math.exp(1 / 3)
     unit = (e + t) / (t * (e - 1))
-    atoms = {
-        x: (unit * (t + 1) - unit * (x * t + 1)) * unit * (x * t + 1)
-        for x in (0.0, 0.5)
-    }
-    chance = {x: (1 - x) * t / (2 * t + 2 * e) for x in atoms}
-    assert (round(atoms[0.0], 2), round(chance[0.0], 2)) == (4.11, 0.17)
+    size = unit * (t + 1)
+    right = {x: unit * (x * t + 1) for x in (0.0, 0.5)}
+    atoms = {x: (size - right[x]) * right[x] for x in right}
+    chance = {x: (1 - x) * t / (2 * t + 2 * e) for x in right}
+    assert (atoms[0.0], chance[0.0]) == pytest.approx((4.11, 0.17), abs=0.005)
     assert chance[0.5] > 0
-    for x, other in ((0.0, 0.5), (0.5, 0.0)):
-        assert atoms[other] not in (
-            atoms[x],
-            *np.linspace(-unit * (t + 1), unit * (x * t + 1), 2),
-        )
-        assert atoms[other] > unit * (x * t + 1)  # beyond both intervals that x has
+    for x, other in product(right, repeat=2):
+        if x != other:
+            assert atoms[other] not in (atoms[x], -size, right[x])
+            assert atoms[other] > right[x], "beyond both intervals that x has"

@@ -14,11 +14,10 @@ from mechanisms.hierarchy.dendrogram import (
     Dendrogram,
     Layer,
     balanced,
-    leaves_of,
     uniform,
 )
 from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
-from mechanisms.hierarchy.exact_chain import all_dendrograms, met, states
+from mechanisms.hierarchy.exact_chain import met, states
 from mechanisms.hierarchy.likelihood import (
     acceptance_rate,
     exact_term,
@@ -28,23 +27,6 @@ from mechanisms.hierarchy.likelihood import (
 )
 
 RNG = np.random.default_rng
-
-
-def clusters(nested):
-    """The sets of leaves below the internal nodes."""
-    if isinstance(nested, int):
-        return frozenset()
-    here = frozenset([frozenset(leaves_of(nested))])
-    return here | clusters(nested[0]) | clusters(nested[1])
-
-
-@pytest.mark.parametrize(
-    ("leaves", "count"), [(2, 1), (3, 3), (4, 15), (5, 105), (6, 945)]
-)
-def test_there_are_the_double_factorial_of_2n_minus_3_dendrograms(leaves, count):
-    found = list(all_dendrograms(range(leaves)))
-    assert len(found) == math.prod(range(1, 2 * leaves - 2, 2)) == count
-    assert len(set(map(clusters, found))) == count
 
 
 @pytest.mark.parametrize("leaves", [3, 4, 5])
