@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mechanisms.pagerank import DPApprEM, GivenRows, row_epsilon
 from mechanisms.pagerank.dp_appr_gm import DPApprGM, NoisyRows
 from mechanisms.pagerank.rows import PublicRows
 from tests.statistical.stated_laws import matrix
@@ -122,19 +123,16 @@ def test_a_sampler_that_fills_places_is_not_stable():
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.65, 2.0])
 def test_the_published_code_has_the_noise_of_corollary_1(epsilon):
-    k, delta, twice = 2, 1e-4, 2 * epsilon
-    paper = 2 * min(
-        k * epsilon,
-        k * epsilon * (math.exp(2 * epsilon) - 1) / (math.exp(2 * epsilon) + 1)
-        + epsilon * math.sqrt(2 * k * math.log(1 / delta)),
+    """The code spends half of the sum that Corollary 1 states, at twice the ε, with the same scale of noise."""
+    k = 2
+    twice = 2 * epsilon
+    mean = k * twice * math.expm1(twice) / (math.exp(twice) + 1)
+    root = twice * math.sqrt(2 * k * math.log(1 / 1e-4))
+    assert min(k * twice, mean + root) == pytest.approx(row_epsilon(epsilon, k, 1e-4))
+    scale = 2 * 0.001 / twice
+    assert DPApprEM(epsilon, k, GivenRows(3)).sensitivity / epsilon == pytest.approx(
+        scale
     )
-    code = min(
-        k * twice,
-        k * twice * (math.exp(twice) - 1) / (math.exp(twice) + 1)
-        + twice * math.sqrt(2 * k * math.log(1 / delta)),
-    )
-    assert code == pytest.approx(paper)
-    assert 2 * 0.001 / twice == pytest.approx(0.001 / epsilon)
 
 
 def test_the_mixture_of_equation_6():

@@ -78,14 +78,6 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     assert law == pytest.approx([best, rest, rest], rel=1e-9, abs=1e-15)
 
 
-@of_three_nodes
-@pytest.mark.parametrize("factor", [1, 2])
-def test_the_exact_epsilon_of_three_nodes(epsilon, factor):
-    """A path u-v-w and the same without v-w: both laws have weights 1, w, w in some order, so ε is −log w."""
-    found = epsilon_of(DendrogramStep(epsilon, 3, factor=factor), Edges(3))
-    assert found == pytest.approx(epsilon / factor, rel=1e-9)
-
-
 @pytest.mark.dear
 @pytest.mark.parametrize(
     ("readings", "epsilon", "ratio"),
@@ -111,31 +103,6 @@ def test_the_exact_epsilon_of_four_nodes(readings, epsilon, ratio):
 def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
     """If every move is accepted for certain, the start cannot be kept; if one may be refused, it can."""
     assert epsilon_of(DendrogramStep(1.0, nodes, steps=1), Edges(nodes)) == math.inf
-
-
-@pytest.mark.parametrize("nodes", [3, 4])
-@pytest.mark.parametrize("moves", ["private", "joint", "alternating"])
-def test_the_law_tends_to_the_stationary_one(nodes, moves):
-    late, stationary = (
-        DendrogramStep(1.0, nodes, steps=steps, moves=moves, public=((0, 2),))
-        for steps in (120, None)
-    )
-    graph = matrix(nodes, (0, 1), (1, 2))
-    expected = stationary.distribution(graph).floats
-    assert late.distribution(graph).floats == pytest.approx(expected, rel=1e-9)
-
-
-def test_alternating_moves_have_neither_target_as_their_stationary_law():
-    """By detailed balance one kind of moves has the exponential mechanism's law; both in turn have another one."""
-    private, joint, both = (
-        DendrogramStep(0.1, 3, moves=moves, public=WEDGE)
-        for moves in ("private", "joint", "alternating")
-    )
-    laws = [law_by_tree(step, matrix(3, (1, 2))) for step in (private, joint, both)]
-    assert laws[2] != pytest.approx(laws[0], rel=0.05)
-    assert laws[2] != pytest.approx(laws[1], rel=0.05)
-    losses = [epsilon_of(step, PrivateEdgeDP(3, WEDGE)) for step in (joint, both)]
-    assert losses == pytest.approx([0.0336095489, 0.1039694241], rel=1e-8)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])

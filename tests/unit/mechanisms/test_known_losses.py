@@ -16,6 +16,7 @@ from tests.statistical.stated_laws import EDGE, NEVER, loss, matrix
 
 TWO_ANSWERS = ((1.0, 0.0), (0.0, 1.0))
 WEDGE = {"moves": "alternating", "public": ((0, 1), (0, 2))}
+JOINT = {**WEDGE, "moves": "joint"}
 CLIQUE = [(i, j) for j in range(4) for i in range(j)]
 BALL = WithinBall(SymmetricLaplace(2**0.5, 3), 0.2)
 
@@ -41,6 +42,8 @@ BALL = WithinBall(SymmetricLaplace(2**0.5, 3), 0.2)
             np.array([0]),
             math.log(0.816341504942 / 0.0492443211507),
         ),
+        (DendrogramStep(0.1, 3, **JOINT), matrix(3, (1, 2)), matrix(3), 0.0336095489),
+        (DendrogramStep(0.1, 3, **WEDGE), matrix(3, (1, 2)), matrix(3), 0.1039694241),
         (
             ManyPublicMoves(0.1, 3, **WEDGE, public_moves=10),
             matrix(3, (1, 2)),
