@@ -24,7 +24,10 @@ def check(p_value, what):
 
 
 def chi_square_p(counts, probabilities):
-    """P-value of counts in cells of known probabilities; 0 for a count in a cell of probability 0."""
+    """P-value of counts in cells of known probabilities.
+
+    It is 0 for a count in a cell of probability 0.
+    """
     counts = np.asarray(counts)
     probabilities = np.asarray(probabilities)
     if counts[probabilities == 0].any():

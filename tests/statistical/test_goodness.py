@@ -11,7 +11,9 @@ pytestmark = pytest.mark.statistical
 
 
 def test_a_right_sampler_is_refused_as_often_as_stated(repeats):
-    """Twelve cells of which half are rare: at level .01 at most .0125 of right samples are refused.
+    """Twelve cells of which half are rare.
+
+    At level .01 at most .0125 of right samples are refused.
 
     One assertion, alpha = 1e-6: the null hypothesis is that the level is at most .0125,
     since chi-square is an approximation. Without pooling, .016 are refused here.

@@ -1,6 +1,7 @@
 """Parts of samplers, large graphs, and releases whose law is no row of `stated_laws`.
 
-Each assertion has alpha = 1e-6; `tests.statistical.goodness` states the null hypothesis.
+Each assertion has alpha = 1e-6; `tests.statistical.goodness` states the null
+hypothesis.
 """
 
 import math
@@ -94,7 +95,10 @@ def test_laplace_noise_is_laplace_and_its_signs_are_independent_coins():
 
 @pytest.mark.parametrize("population", [5, 1000, 10**9])
 def test_order_statistics_of_laplace_noise(population):
-    """The j-th largest of M uniforms is Beta(M − j + 1, j); Laplace noise is its quantile."""
+    """The j-th largest of M uniforms is Beta(M − j + 1, j).
+
+    Laplace noise is its quantile.
+    """
     runs = 4_000
     counts = np.full(runs, population), np.full(runs, 5)
     values = top_noise(*counts, 2.0, rng_of(16, population)).reshape(runs, 5)

@@ -1,6 +1,7 @@
 """Every sampler draws from the law that its mechanism states: one table for all.
 
-Each assertion has alpha = 1e-6; `tests.statistical.goodness` states the null hypothesis.
+Each assertion has alpha = 1e-6; `tests.statistical.goodness` states the null
+hypothesis.
 """
 
 import numpy as np

@@ -60,7 +60,10 @@ def test_sigma_grows_as_the_root_of_the_batch():
 
 
 def test_clipped_entries_lie_within_c2():
-    """Power iteration on a star, entries clipped at .001: between 0 and C₂, both attained with an isolated node."""
+    """Power iteration on a star, entries clipped at .001.
+
+    They are between 0 and C₂, both attained with an isolated node.
+    """
     walk = np.zeros((5, 5))
     walk[0, 1:4] = 1 / 3
     walk[1:4, 0] = 1
@@ -82,7 +85,10 @@ def test_the_k_largest_are_a_function_of_the_noisy_row():
 
 
 def test_who_is_in_a_batch_does_not_depend_on_the_weights():
-    """M = 6 rows, batches of 2, a node in R = 3 rows: 1 − C(3, 2)/C(6, 2) = .8, with weights 1/2 or 1/4 alike."""
+    """M = 6 rows, batches of 2, a node in R = 3 rows.
+
+    The chance is 1 − C(3, 2)/C(6, 2) = .8, with weights 1/2 or 1/4 alike.
+    """
     for weight in (0.5, 0.25):
         column = np.array([weight] * 3 + [0.0] * 3)
         batches = list(combinations(range(6), 2))
@@ -102,7 +108,10 @@ def test_twice_as_many_nodes_and_features_cost_four_times_as_much():
 
 
 def test_a_reversed_feature_changes_every_gradient_by_2c():
-    """Two classes, W = 0: the gradient of cross-entropy is ∓h/2; −x for x turns all rows of the node around."""
+    """Two classes, W = 0: the gradient of cross-entropy is ∓h/2.
+
+    −x for x turns all rows of the node around.
+    """
     weights, feature, clip = np.array([0.02, 0.001]), np.array([1e6, 0.0]), 1.0
     change = 0.0
     for weight in weights:
@@ -114,7 +123,10 @@ def test_a_reversed_feature_changes_every_gradient_by_2c():
 
 
 def test_a_sampler_that_fills_places_is_not_stable():
-    """D = 1, 100 nodes with out-neighbours v and w: w's sum is Binomial(100, 1/2) with v, and 100 without."""
+    """D = 1, 100 nodes with out-neighbours v and w.
+
+    w's sum is Binomial(100, 1/2) with v, and 100 without.
+    """
     rng = np.random.default_rng(0)
     with_v = rng.integers(2, size=(2000, 100)).sum(axis=1)
     assert abs(100 - with_v.mean() - 50) < 1

@@ -10,7 +10,10 @@ from mechanisms.edges import DPRR, Customised, RandomisedResponse
 
 
 def test_the_variance_bound_holds_over_the_figures():
-    """E[V] + V[E] by quadrature over degrees and all ε of the figures: at most .954 of (n_max − 1)/2."""
+    """E[V] + V[E] by quadrature over degrees and all ε of the figures.
+
+    The sum is at most .954 of (n_max − 1)/2.
+    """
     worst = max(
         DPRR.allocated(epsilon, n).degree_variance(int(degree), n - 1) / ((n - 1) / 2)
         for n in (957, 3782)
@@ -62,7 +65,10 @@ def test_geometric_noise_has_the_smaller_variance(epsilon):
 
 
 def test_a_non_private_user_publishes_the_edge():
-    """Two users, of whom the second publishes their list: the output is possible on one of the two graphs alone."""
+    """Two users, of whom the second publishes their list.
+
+    The output is possible on one of the two graphs alone.
+    """
     customised = Customised(RandomisedResponse(1.0), 2, private=(0,))
     joined, apart = (
         customised.distribution(np.array([[0, bit], [bit, 0]])) for bit in (1, 0)

@@ -28,7 +28,10 @@ def test_lists_are_as_long_as_degrees(epsilon):
 
 
 def test_a_published_edge_can_be_told():
-    """Of a node of degree 4 in Cora no neighbour is published; of two nodes one lists a neighbour."""
+    """Of a node of degree 4 in Cora no neighbour is published.
+
+    Of two nodes one lists a neighbour.
+    """
     real, others = counts(1.0, 4, 2708)
     assert (real, others) == pytest.approx((0.016, 3.98), abs=0.005)
     (lists,) = GraphPub(1.0, 2, np.ones((2, 2))).distribution(EDGE).outcomes
@@ -38,7 +41,10 @@ def test_a_published_edge_can_be_told():
 
 
 def test_the_counts_are_expectations():
-    """Means of randomised response on a row of N − 1 bits, scaled to m: the printed ones count one zero more."""
+    """Means of randomised response on a row of N − 1 bits, scaled to m.
+
+    The printed ones count one zero more.
+    """
     nodes, degree = 50, 6
     real = KEEP * degree
     others = (1 - KEEP) * (nodes - 1 - degree)

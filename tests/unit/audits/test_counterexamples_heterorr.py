@@ -20,7 +20,10 @@ def table(budget, bins):
 
 
 def test_population_scaling_before_feature_rr():
-    """Two users with value 1/2 and 0 or 1: scaled to (1, 0) or (0, 1), so that both reports change bins."""
+    """Two users with value 1/2 and 0 or 1.
+
+    They are scaled to (1, 0) or (0, 1), so that both reports change bins.
+    """
     scaled = MinMaxScaled(OneBit(1.0, 1), 2)
     prepared = [scaled.prepared(np.array([[0.5], [x]]), np).ravel() for x in (0, 1)]
     assert np.array_equal(prepared, [[1, 0], [0, 1]])
@@ -102,7 +105,10 @@ def test_both_sensitivities_grow():
 
 
 def test_the_published_pm_sub_shows_its_input():
-    """(C − g₂)g₂ in place of a number of [g₂, C], for two values; each has it with its own probability P₃ > 0."""
+    """(C − g₂)g₂ in place of a number of [g₂, C], for two values.
+
+    Each has it with its own probability P₃ > 0.
+    """
     e = math.exp(1.0)
     t = math.exp(1 / 3)
     unit = (e + t) / (t * (e - 1))

@@ -16,7 +16,10 @@ def mean_of_bit(encoder, x):
 
 
 def test_the_encoder_alone_is_biased():
-    """E[x*] is below x on [0, 1], with slopes below, at and above 1; x itself on one range [−a, a]."""
+    """E[x*] is below x on [0, 1], with slopes below, at and above 1.
+
+    x itself on one range [−a, a].
+    """
     for epsilon in (0.5, math.log(3), 2.0, 10.0):
         encoder = OneBit(epsilon, 1)
         for share in (1.0, 0.5):
@@ -28,7 +31,10 @@ def test_the_encoder_alone_is_biased():
 
 
 def test_the_best_number_of_sampled_features():
-    """The largest variance of a feature's estimate; the printed number is not the best one for ε = 4."""
+    """The largest variance of a feature's estimate.
+
+    The printed number is not the best one for ε = 4.
+    """
 
     def variance(epsilon, m):
         return MultiBit(epsilon, 8, sampled=m).variance(0.5)

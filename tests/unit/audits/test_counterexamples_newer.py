@@ -58,7 +58,10 @@ def test_batches_with_replacement_lose_more_than_the_accountant_says():
 
 
 def kept(in_degree, bound):
-    """The probability that the sampler keeps one edge into a node: drawn, and no more than ``bound`` are."""
+    """The probability that the sampler keeps one edge into a node.
+
+    Drawn, and no more than ``bound`` are.
+    """
     p = Fraction(bound, 2 * in_degree)
     return sum(
         p ** sum(drawn) * (1 - p) ** (in_degree - sum(drawn))
@@ -68,9 +71,12 @@ def kept(in_degree, bound):
 
 
 def test_a_removed_node_changes_more_subgraphs_than_its_own():
-    """Its 100 neighbours have 5 other in-neighbours each, all different; the published bound is K + 1 = 6.
+    """Its 100 neighbours have 5 other in-neighbours each, all different.
 
-    However the samples are paired, an edge is kept in one of them only with at least the difference of probabilities.
+    The published bound is K + 1 = 6.
+
+    However the samples are paired, an edge is kept in one of them only with at least
+    the difference of probabilities.
     """
     with_node, without = kept(6, 5), kept(5, 5)
     assert without == Fraction(1, 2)

@@ -1,4 +1,7 @@
-"""The statements of the papers: complete, consistent with the audits, and with tests that exist."""
+"""The statements of the papers.
+
+Complete, consistent with the audits, and with tests that exist.
+"""
 
 import ast
 import json
@@ -123,7 +126,7 @@ def test_descriptions_of_listed_audits_hold_no_verdict():
     assert not wrong
 
 
-def test_what_was_read_as_code_is_called_a_code_review():
+def test_reviews_of_code_have_titles_that_state_it():
     assert all(paper.title.startswith("Code review of ") for paper in NEWER)
     assert not any(
         "Code review" in paper.title for paper in PAPERS if paper not in NEWER
@@ -131,7 +134,10 @@ def test_what_was_read_as_code_is_called_a_code_review():
 
 
 def test_a_false_published_statement_has_inputs_that_show_it():
-    """Those of its audits that print a pair, or its own; what is called a slip or out of range is false."""
+    """Those of its audits that print a pair, or its own.
+
+    What is called a slip or out of range is false.
+    """
     for paper, statement in STATEMENTS:
         false = any(declared()[a].expect != "holds" for a in statement.audits)
         settled = (

@@ -76,7 +76,10 @@ TWO = [1.0, 1.0]
     ],
 )
 def test_exact_epsilon_of_a_pair(mechanism, first, second, expected, digits):
-    """The first five are printed by the benchmark; additive noise loses Σ|difference|/scale."""
+    """The first five are printed by the benchmark.
+
+    Additive noise loses Σ|difference|/scale.
+    """
     found = loss(mechanism, np.array(first, float), np.array(second, float))
     assert found.lower == pytest.approx(expected, abs=digits)
     if math.isfinite(expected):
@@ -116,7 +119,10 @@ def test_crossing_probability_is_the_integral_that_defines_it():
 
 
 def test_crossing_probability_if_a_rate_vanishes():
-    """With ρ = ν the integrand is constant between 0 and 2: P(2 + X < Y) = e^-2 (1 + 2/2)/2."""
+    """With ρ = ν the integrand is constant between 0 and 2.
+
+    P(2 + X < Y) = e^-2 (1 + 2/2)/2.
+    """
     one = Fraction(1)
     two = Fraction(2)
     exact = Crossing([two], Fraction(0), one, one).probability([two], [])
@@ -124,7 +130,10 @@ def test_crossing_probability_if_a_rate_vanishes():
 
 
 def test_sparse_vector_lists_every_output_once():
-    """With c = 2 of 4 queries: 1 + 4 without a second positive, and C(1,1) + C(2,1) + C(3,1) that stop."""
+    """With c = 2 of 4 queries.
+
+    1 + 4 without a second positive, and C(1,1) + C(2,1) + C(3,1) that stop.
+    """
     outcomes = SVT1(0.5, 2).distribution(np.arange(4.0)).outcomes.tolist()
     assert len(outcomes) == 1 + 4 + 6
     assert outcomes[-1] == [0, 0, 1, 1]
@@ -258,7 +267,10 @@ def test_poisson_law_is_the_mixture_over_all_batches():
 @pytest.mark.dear
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 def test_possible_agrees_with_all_float32_outputs(scale):
-    """All 2^25 outputs for 1, listed; 1,500 outputs for 0 and for 1, and their float neighbours, looked up."""
+    """All 2^25 outputs for 1, listed.
+
+    1,500 outputs for 0 and for 1, and their float neighbours, looked up.
+    """
     mechanism = NaiveLaplace(1 / scale, "float32")
     rng = np.random.default_rng(7)
     drawn = [mechanism(np.array([x]), 1500, rng=rng) for x in (0.0, 1.0)]
@@ -287,7 +299,7 @@ def test_logarithms_do_not_depend_on_their_place_in_an_array():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_most_outputs_of_naive_laplace_noise_betray_their_input(precision):
+def test_more_than_half_of_naive_laplace_outputs_betray_their_input(precision):
     """The share that is impossible for the other answer is some 60 % at ε = .1."""
     mechanism = NaiveLaplace(0.1, precision)
     outputs = mechanism(np.array([0.0]), 2000, rng=np.random.default_rng(3))

@@ -31,7 +31,10 @@ RNG = np.random.default_rng
 
 @pytest.mark.parametrize("leaves", [3, 4, 5])
 def test_a_move_is_proposed_as_often_as_its_reverse(leaves):
-    """This makes the target of the acceptance the stationary law (detailed balance); and all dendrograms are reached."""
+    """This makes the target of the acceptance the stationary law (detailed balance).
+
+    And all dendrograms are reached.
+    """
     moves = states(leaves).moves
     steps = Counter((int(a), int(b)) for a, row in enumerate(moves) for b in row)
     assert all(steps[b, a] == count for (a, b), count in steps.items())
@@ -43,7 +46,10 @@ def test_a_move_is_proposed_as_often_as_its_reverse(leaves):
 
 
 def test_counts_of_a_dendrogram_that_is_worked_out_by_hand():
-    """((0, 1), (2, 3)) with edges 0-1, 0-2 and 1-3: 1 of 1, 0 of 1 and 2 of 4; log L = 4 log(1/2)."""
+    """((0, 1), (2, 3)) with edges 0-1, 0-2 and 1-3: 1 of 1, 0 of 1 and 2 of 4.
+
+    Log L = 4 log(1/2).
+    """
     tree = Dendrogram.of(((0, 1), (2, 3)), [Layer([(0, 1), (0, 2), (1, 3)], range(4))])
     assert [tree.counts(0, node) for node in (4, 5, 6)] == [(1, 1), (0, 1), (2, 4)]
     assert tree.log_likelihood() == pytest.approx(4 * math.log(1 / 2))

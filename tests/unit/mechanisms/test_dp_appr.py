@@ -1,4 +1,7 @@
-"""DP-APPR-GM and DP-APPR-EM: budgets as the theorems state them, distances, laws, candidates."""
+"""DP-APPR-GM and DP-APPR-EM.
+
+Budgets as the theorems state them, distances, laws, candidates.
+"""
 
 import itertools
 import math
@@ -61,7 +64,10 @@ def test_rows_are_clipped_each():
 
 
 def test_sigma():
-    """C₁√(2 ln 12500)/6.48 = .0067, as in the published code; √2 for any two rows; the exact σ is less."""
+    """C₁√(2 ln 12500)/6.48 = .0067, as in the published code; √2 for any two rows.
+
+    The exact σ is less.
+    """
     sigma = noisy_rows().sigma
     assert sigma == pytest.approx(0.0067, rel=1e-3)
     assert noisy_rows(apart=2**0.5).sigma == pytest.approx(2**0.5 * sigma)
@@ -80,7 +86,10 @@ def two_stars(hub, leaves):
     ("teleport", "expected"), [(0.4, 0.96724), (0.25, 1.22155), (0.38197, 1.0)]
 )
 def test_how_far_a_change_of_hub_moves_a_row_in_large_stars(teleport, expected):
-    """The seed has a, its hub h = (1−a)/(2−a), and leaves nothing each: ‖p − p′‖ = C₁√(2 − 2a²/(a² + h²))."""
+    """The seed has a, its hub h = (1−a)/(2−a), and leaves nothing each.
+
+    ‖p − p′‖ = C₁√(2 − 2a²/(a² + h²)).
+    """
     rows = PublicRows(4003, (0,), lazy(teleport), rho=1e-9)
     noisy = NoisyRows(EPSILON, DELTA, rows)
     first, second = (noisy.query(two_stars(hub, 2000)) for hub in (1, 2))
@@ -91,7 +100,10 @@ def test_how_far_a_change_of_hub_moves_a_row_in_large_stars(teleport, expected):
 
 
 def others_over_seed(graph, **arguments):
-    """S/x² of the seed's row, of the theorem that bounds the distance of rows; 0 without a row."""
+    """S/x² of the seed's row, of the theorem that bounds the distance of rows.
+
+    0 without a row.
+    """
     row = PublicRows(len(graph), (0,), 0.25, **arguments).of(graph, (0,))[0]
     return float(np.sum(row[1:] ** 2) / row[0] ** 2) if row.any() else 0.0
 
@@ -120,7 +132,10 @@ def test_the_seed_outweighs_all_other_entries_together():
 
 
 def test_the_smallest_stars_that_are_too_far_apart():
-    """Five ids, if the plain walk restarts with .25: δ(6.48) is 1.2e-4; the lazy walk's .25 keeps them closer."""
+    """Five ids, if the plain walk restarts with .25: δ(6.48) is 1.2e-4.
+
+    The lazy walk's .25 keeps them closer.
+    """
     name = "leaf of one hub | of another"
     (pair,) = (pair for pair in Nodes(5).pairs() if pair.name == name)
     plain = noisy_rows(5, alpha=lazy(0.25))
@@ -135,7 +150,7 @@ def test_the_sensitivity_is_attained_by_a_seed_that_loses_its_edges():
     assert found == pytest.approx(1.0, abs=1e-12)
 
 
-def test_all_entries_kept_have_the_density_of_all_entries():
+def test_a_release_of_all_entries_has_the_density_of_the_noisy_rows():
     noisy = noisy_rows(3, (0, 2))
     path = matrix(3, (0, 1), (1, 2))
     outputs = DPApprGM(noisy, 3)(path, 5, rng=RNG(0))
@@ -145,7 +160,10 @@ def test_all_entries_kept_have_the_density_of_all_entries():
 
 
 def test_the_largest_entry_has_its_density():
-    """N(p_i, σ²) at y times P(the other is below y); over both indices it integrates to 1."""
+    """N(p_i, σ²) at y times P(the other is below y).
+
+    Over both indices it integrates to 1.
+    """
     mechanism = DPApprGM(noisy_rows(), 1)
     (first, second), sigma = mechanism.query(EDGE), mechanism.noisy.sigma
 
@@ -175,7 +193,7 @@ def test_rows_do_not_depend_on_the_form_of_a_graph():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_the_k_largest_noisy_entries_are_kept(seed, k):
+def test_the_k_largest_noisy_entries_are_released(seed, k):
     mechanism = DPApprGM(noisy_rows(5, (0, 1)), k)
     graph = np.ones((5, 5)) - np.eye(5)
     every = mechanism.noisy(graph, 4, rng=RNG(seed)).reshape(4, 2, 5)
@@ -192,7 +210,10 @@ def test_the_k_largest_noisy_entries_are_kept(seed, k):
 
 
 def test_corollary_1_by_hand():
-    """K = 2, ε = .25: 2·min{.5, .5·tanh .25 + .25·√(4 ln 1000)} = 1; and if the second term is the less."""
+    """K = 2, ε = .25: 2·min{.5, .5·tanh .25 + .25·√(4 ln 1000)} = 1.
+
+    And if the second term is the less.
+    """
     assert row_epsilon(0.25, 2, 1e-3) == 1.0
     growth = math.exp(0.02)
     mean = 500 * 0.01 * (growth - 1) / (growth + 1)
@@ -228,7 +249,10 @@ def of_outcomes(law):
 
 
 def test_one_selection_loses_nearly_twice_epsilon():
-    """One entry rises and m fall: the odds of the one change by e^ε(me^ε + 1)/(m + e^ε), which comes to e^2ε."""
+    """One entry rises and m fall.
+
+    The odds of the one change by e^ε(me^ε + 1)/(m + e^ε), which comes to e^2ε.
+    """
     epsilon, m = 0.7, 8
     mechanism = DPApprEM(epsilon, 1, GivenRows(m + 1))
     low = CLIP * (np.arange(m + 1) == 0)
@@ -282,7 +306,10 @@ def test_plain_rows_are_the_rows():
 
 
 def test_a_released_node_is_there():
-    """M/N for the sample and (1 − M/N)·K/N for the other rows: with K = 2 more than 2M/N."""
+    """M/N for the sample and (1 − M/N)·K/N for the other rows.
+
+    With K = 2 more than 2M/N.
+    """
     mechanism = DPApprEM(1e-6, 2, SampledRows(4, 1), candidates="present")
     exact = loss(mechanism, np.eye(4), np.diag([1, 1, 1, 0]), epsilon=1.0)
     assert float(exact.delta.mid()) == pytest.approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)

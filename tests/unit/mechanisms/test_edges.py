@@ -243,7 +243,10 @@ def test_top_noise_is_descending_in_every_row():
 
 
 def test_top_noise_of_a_huge_population_keeps_its_digits():
-    """The largest of 10^15 Laplace(1) variables lies near log(10^15/2) = 33.8; a survival from 1 − U would be noise."""
+    """The largest of 10^15 Laplace(1) variables lies near log(10^15/2) = 33.8.
+
+    A survival from 1 − U would be noise.
+    """
     values = [
         top_noise(np.array([10**15]), np.array([1]), 1.0, RNG(i))[0] for i in range(200)
     ]

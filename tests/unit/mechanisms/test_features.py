@@ -1,4 +1,7 @@
-"""The multi-bit encoder, scaling before it, labels, and FeatureRR: known laws and exact losses."""
+"""The multi-bit encoder, scaling before it, labels, and FeatureRR.
+
+Known laws and exact losses.
+"""
 
 import math
 from fractions import Fraction
@@ -73,7 +76,10 @@ def three_point_records(inputs):
     ],
 )
 def test_known_laws(mechanism, data, expected):
-    """e^ε = 3; of two features each is sent half of the time; e^(−ε/2) = 1/2 for three bins."""
+    """e^ε = 3; of two features each is sent half of the time.
+
+    e^(−ε/2) = 1/2 for three bins.
+    """
     law = mechanism.distribution(np.array(data))
     rows = law.outcomes.reshape(len(law.floats), -1).tolist()
     found = dict(zip(map(tuple, rows), law.floats, strict=True))
@@ -363,7 +369,10 @@ def test_extractor():
 def test_largest_loss_with_shares_of_the_record_is_the_closed_form(
     epsilon, features, bins
 ):
-    """With γ = 1, (1/2, 1) shares as (0, 1) and (0, 0) as (1/2, 1/2); one feature has all."""
+    """With γ = 1, (1/2, 1) shares as (0, 1) and (0, 0) as (1/2, 1/2).
+
+    One feature has all.
+    """
     record = RecordFeatureRR(epsilon, identity(features), bins, gamma=1.0)
     exact = largest_loss(record, three_point_records(features))
     form = float(worst_loss(epsilon, features, bins).mid())
@@ -373,7 +382,10 @@ def test_largest_loss_with_shares_of_the_record_is_the_closed_form(
 
 @pytest.mark.parametrize(("features", "bins"), [(2, 2), (5, 10)])
 def test_closed_form_bounds_any_shares(features, bins):
-    """Random budgets e, e′ of sum ε: ε + Σ ln S(e′_i) − ln S(e_i) is at most the closed form."""
+    """Random budgets e, e′ of sum ε.
+
+    ε + Σ ln S(e′_i) − ln S(e_i) is at most the closed form.
+    """
     epsilon = 2.0
     steps = np.arange(bins) / (bins - 1)
     even = np.full((1, features), 1 / features)

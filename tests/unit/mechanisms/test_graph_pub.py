@@ -1,4 +1,7 @@
-"""GraphPub's selection in every reading, and its repairs: counts, known lists, exact losses."""
+"""GraphPub's selection in every reading, and its repairs.
+
+Counts, known lists, exact losses.
+"""
 
 import math
 from fractions import Fraction
@@ -46,11 +49,13 @@ def largest_loss(mechanism, adjacency):
     ],
 )
 def test_known_lists(odds, scores, expected):
-    """N = 4 and E = 8: a degree of 1 gives E₁ = 8/11 → 1 and E₂ = 3/11 → 0; a degree of 2, 2 and 0.
+    """N = 4 and E = 8: a degree of 1 gives E₁ = 8/11 → 1 and E₂ = 3/11 → 0.
 
-    E = 1.1: of degree 2, E₁ = 4.4/4.2 → 1 and E₂ = 4/4.2 → 1; of degree 1, 1.1/4.1 → 0 and 3/4.1 → 1.
-    So node 1 shows neighbour 2 (L = 5 > 1) and other 3, node 2 neighbour 3 (6 > 5) and other 0, nodes 0
-    and 3 the others of the largest L.
+    A degree of 2, 2 and 0.
+
+    E = 1.1: of degree 2, E₁ = 4.4/4.2 → 1 and E₂ = 4/4.2 → 1; of degree 1, 1.1/4.1 → 0
+    and 3/4.1 → 1. So node 1 shows neighbour 2 (L = 5 > 1) and other 3, node 2 neighbour
+    3 (6 > 5) and other 0, nodes 0 and 3 the others of the largest L.
     """
     law = GraphPub(math.log(odds), 4, scores).distribution(PATH)
     assert law.outcomes.tolist() == [expected]

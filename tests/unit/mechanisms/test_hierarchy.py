@@ -1,4 +1,7 @@
-"""Exact laws of the dendrogram step and of the released graph: closed forms, and the claims."""
+"""Exact laws of the dendrogram step and of the released graph.
+
+Closed forms, and the claims.
+"""
 
 import math
 
@@ -56,7 +59,10 @@ of_three_nodes = pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 
 @of_three_nodes
 def test_the_stationary_law_of_three_nodes(epsilon):
-    """Δ = 2 log 2, and an edge that is not joined first costs 2 log 2: weights 1, w, w with w = e^(−ε/2)."""
+    """Δ = 2 log 2, and an edge that is not joined first costs 2 log 2.
+
+    Weights 1, w, w with w = e^(−ε/2).
+    """
     weights = np.exp([0, -epsilon / 2, -epsilon / 2])
     law = law_by_tree(DendrogramStep(epsilon, 3), matrix(3, (0, 1)))
     assert law == pytest.approx(weights / weights.sum(), rel=1e-12)
@@ -65,9 +71,12 @@ def test_the_stationary_law_of_three_nodes(epsilon):
 @of_three_nodes
 @pytest.mark.parametrize("steps", [0, 1, 2, 11])
 def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
-    """From the tree that joins the edge: P_t = π + (1 − π)(1/2 − w)^t with π = (1/2)/(1/2 + w).
+    """From the tree that joins the edge.
 
-    That tree is left with probability w, and reached from either other one with probability 1/2.
+    P_t = π + (1 − π)(1/2 − w)^t with π = (1/2)/(1/2 + w).
+
+    That tree is left with probability w, and reached from either other one with
+    probability 1/2.
     """
     w = math.exp(-epsilon / 2)
     stationary = 0.5 / (0.5 + w)
@@ -101,13 +110,19 @@ def test_the_exact_epsilon_of_four_nodes(readings, epsilon, ratio):
 
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
-    """If every move is accepted for certain, the start cannot be kept; if one may be refused, it can."""
+    """If every move is accepted for certain, the start cannot be kept.
+
+    If one may be refused, it can.
+    """
     assert epsilon_of(DendrogramStep(1.0, nodes, steps=1), Edges(nodes)) == math.inf
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_the_unit_of_a_released_bit(scale):
-    """One pair, noise of scale s: with an edge 1/2 + (1 − s(1 − e^(−1/s)))/2, without one the rest."""
+    """One pair, noise of scale s.
+
+    With an edge 1/2 + (1 − s(1 − e^(−1/s)))/2, without one the rest.
+    """
     expected = 0.5 + (1 - scale * (1 - math.exp(-1 / scale))) / 2
     one, zero = (
         float(drawn_probability(1, 0, count, 1, scale).mid()) for count in (1, 0)
@@ -172,7 +187,10 @@ def test_nodes_without_private_nodes_on_both_sides_need_no_noise(readings):
     ],
 )
 def test_the_cost_of_noisy_counts_of_a_ladder_of_four(draws, thresholds, uses):
-    """One draw: ε₂. Fresh draws: one for each internal node. Nested ones: one for each ancestor."""
+    """One draw: ε₂. Fresh draws: one for each internal node.
+
+    Nested ones: one for each ancestor.
+    """
     counts = Thresholds(0.7, draws=draws, **thresholds)
     mechanism = NoisyCounts((((0, 1), 2), 3), counts)
     largest = max(each.upper for each in losses(mechanism, Edges(4)))
@@ -220,7 +238,10 @@ def test_which_claims_of_the_released_graph_hold(mechanism, adjacency, claimed, 
 
 
 def test_private_nodes_from_the_data_give_an_edge_away():
-    """Without a private edge no pair is ever drawn; with one its pair may become an edge."""
+    """Without a private edge no pair is ever drawn.
+
+    With one its pair may become an edge.
+    """
     mechanism = EdgeRR(0.5, 0.5, 2, steps=3)
     assert epsilon_of(mechanism, Edges(2)) == math.inf
     assert not mechanism(matrix(2), 50, rng=RNG(0)).any()
@@ -236,7 +257,10 @@ def test_private_nodes_from_the_data_change_the_likelihood_by_more_than_the_sens
 
 
 def test_public_pairs_outside_the_private_nodes_are_copied():
-    """0-1 is copied, 0-2 and 0-3 are absent; pairs among private nodes are drawn, the public 1-2 as well."""
+    """0-1 is copied, 0-2 and 0-3 are absent.
+
+    Pairs among private nodes are drawn, the public 1-2 as well.
+    """
     mechanism = PrivHRG(0.5, 0.5, 4, private_nodes=(1, 2, 3), public=((0, 1), (1, 2)))
     data = matrix(4, (2, 3))
     outputs = mechanism(data, 200, rng=RNG(0))

@@ -54,7 +54,10 @@ def test_gradient_and_objective_are_those_of_the_paper(loops):
 
 
 def test_the_step_is_the_proximal_one():
-    """The minimiser over q >= 0 of the linearisation at q plus ½‖q⁺ − q‖²: (q − ∇f − ραd^½)₊."""
+    """The minimiser over q >= 0 of the linearisation at q plus ½‖q⁺ − q‖².
+
+    (q − ∇f − ραd^½)₊.
+    """
     graph, alpha, rho = some_graph(6, 3), 0.25, 0.02
     walk = Walk.on(graph)
     root = np.sqrt(walk.degrees)
@@ -67,7 +70,10 @@ def test_the_step_is_the_proximal_one():
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25, 0.7])
 def test_an_edge_by_hand(alpha):
-    """All entries are positive, so p = p_exact − ρd; the plain walk restarts with a: p_exact = (1, 1−a)/(2−a)."""
+    """All entries are positive, so p = p_exact − ρd; the plain walk restarts with a.
+
+    p_exact = (1, 1−a)/(2−a).
+    """
     a = 2 * alpha / (1 + alpha)
     row = ista(EDGE, [0], alpha=alpha, rho=1e-3, tolerance=1e-9)
     expected = np.array([[1, 1 - a]]) / (2 - a) - 1e-3
@@ -75,7 +81,10 @@ def test_an_edge_by_hand(alpha):
 
 
 def test_a_star_by_hand():
-    """From a leaf, with b = 1 − a: the hub has ab/(1−b²), as many steps away as are odd, and p = p_exact − ρd."""
+    """From a leaf, with b = 1 − a.
+
+    The hub has ab/(1−b²), as many steps away as are odd, and p = p_exact − ρd.
+    """
     star = np.zeros((6, 6), int)
     star[0, 1:] = star[1:, 0] = 1
     row = ista(star, [1], rho=1e-5, tolerance=1e-9)[0]
@@ -91,7 +100,10 @@ def test_absent_and_isolated_nodes():
 
 
 def test_support_is_local():
-    """A path of 40 nodes with a large ρ: the row ends before the path does, and is 0 from there on."""
+    """A path of 40 nodes with a large ρ.
+
+    The row ends before the path does, and is 0 from there on.
+    """
     path = np.eye(40, k=1) + np.eye(40, k=-1)
     row = ista(path, [0], rho=0.02)[0]
     ends = np.flatnonzero(row)[-1]
@@ -113,7 +125,10 @@ def test_the_residual_shows_a_row_that_is_not_optimal():
 
 
 def test_the_number_of_steps_is_enough_and_not_idle():
-    """ln(ρ·tolerance)/ln(1−α) = 64.03 for the defaults; a tenth fewer do not do on an edge, where nothing mixes faster."""
+    """ln(ρ·tolerance)/ln(1−α) = 64.03 for the defaults.
+
+    A tenth fewer do not do on an edge, where nothing mixes faster.
+    """
     assert steps() == 65
     walk = Walk.on(EDGE)
     rows = np.zeros((1, 2))

@@ -1,4 +1,7 @@
-"""Losses of pairs that were computed by another route: naive enumeration or quadrature in floating point."""
+"""Losses of pairs that were computed by another route.
+
+Naive enumeration or quadrature in floating point.
+"""
 
 import math
 

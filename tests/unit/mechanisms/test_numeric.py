@@ -189,7 +189,10 @@ def worst_variance(a, e):
     "epsilon", [0.2, 0.69, 0.7, 0.75, 1.1, 1.7, 1.7102, 1.7104, 1.72, 2.0, 6.0]
 )
 def test_the_printed_probability_of_zero_minimises_the_worst_variance(epsilon):
-    """On a grid of 0 <= a <= E/(E+2); 1.5e-8 is the excess by rounding 5.5311289 to 5.53."""
+    """On a grid of 0 <= a <= E/(E+2).
+
+    1.5e-8 is the excess by rounding 5.5311289 to 5.53.
+    """
     e = math.exp(epsilon)
     a = zero_probability(epsilon)
     assert 0 <= a <= e / (e + 2)
@@ -224,7 +227,7 @@ def levels(law):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 @of_bounded
-def test_every_law_lies_between_the_least_and_the_most(kind, epsilon):
+def test_every_law_lies_within_the_envelope(kind, epsilon):
     """And both are attained, at the inputs that the envelope names."""
     mechanism = kind(epsilon)
     envelope = mechanism.envelope()
@@ -446,7 +449,10 @@ def test_split_budgets_sum_to_at_most_the_whole(kind, epsilon, dimension, data):
     ),
 )
 def test_a_number_outside_the_domain_is_an_error(kind, value):
-    """Never clipped in silence: the loss of an input outside would be larger than claimed."""
+    """Never clipped in silence.
+
+    The loss of an input outside would be larger than claimed.
+    """
     for mechanism, values in (
         (kind(1.0), [value]),
         (NumericVector(kind, 1.0, 2), [[0.0, value]]),

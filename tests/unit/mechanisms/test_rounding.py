@@ -45,7 +45,10 @@ def test_keep_probability_known_values():
 
 
 def test_nearest_rounding_would_not_be_private():
-    """The reason for the module: for some epsilons the textbook formulas exceed the bound."""
+    """The reason for the module.
+
+    For some epsilons the textbook formulas exceed the bound.
+    """
     epsilons = np.linspace(0.1, 5, 200).tolist()
     assert any(math.exp(e) / (1 + math.exp(e)) > keep_probability(e) for e in epsilons)
     assert any(Fraction(1) / Fraction(1 / e) > Fraction(e) for e in epsilons)
@@ -82,7 +85,7 @@ def test_portions():
         (50.0, Fraction(1), 100),
     ],
 )
-def test_places_are_the_most_that_the_budget_allows(epsilon, odds, total):
+def test_places_attain_the_largest_private_odds(epsilon, odds, total):
     m = places(epsilon, odds=odds, total=total)
     with precision():
         bound = arb(epsilon).exp() * odds.numerator / odds.denominator

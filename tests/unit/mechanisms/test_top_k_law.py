@@ -1,4 +1,7 @@
-"""The laws of the k largest with Gumbel noise: by hand, and by other formulas for the same."""
+"""The laws of the k largest with Gumbel noise.
+
+By hand, and by other formulas for the same.
+"""
 
 import math
 from itertools import combinations, permutations, product
@@ -48,7 +51,10 @@ def test_the_set_forgets_the_order():
 
 
 def test_the_set_has_the_integral_of_exponential_clocks():
-    """P(S) = ∫₀¹ ∏_{i∈S} (1 − u^{w_i/w(Sᶜ)}) du: the first k clocks, u the chance that the others still run."""
+    """P(S) = ∫₀¹ ∏_{i∈S} (1 − u^{w_i/w(Sᶜ)}) du.
+
+    The first k clocks, u the chance that the others still run.
+    """
     weights = np.exp(SCORES)
     law = unordered_top_k(SCORES, 2)
     for outcome, probability in zip(law.outcomes, law.floats, strict=True):

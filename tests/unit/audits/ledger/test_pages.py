@@ -1,4 +1,7 @@
-"""The pages of the ledger: an overview, a page a paper, an answer to authors; no text can break them."""
+"""The pages of the ledger: an overview, a page a paper, an answer to authors.
+
+No text can break them.
+"""
 
 import json
 from dataclasses import replace
