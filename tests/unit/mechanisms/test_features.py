@@ -276,6 +276,16 @@ def test_losses_of_features_and_label_add_up(other, epsilon):
     assert found.upper <= epsilon
 
 
+def test_a_population_has_its_features_and_its_labels_perturbed():
+    encoder, response = MultiBit(0.7, 2), LabelRR(0.4, 3)
+    records, labels = RNG(0).random((6, 2)), np.arange(6) % 3
+    rng = RNG(1)
+    expected = encoder.perturb(records, rng=rng), response.perturb(labels, rng=rng)
+    found = FeaturesAndLabel(encoder, response).perturb(records, labels, rng=RNG(1))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 # FeatureRR with public shares.
 
 
