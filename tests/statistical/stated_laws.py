@@ -207,6 +207,8 @@ def noisy_degree(mechanism, bits, degree):
 
 
 SIGMA = Gaussian(1.0, 1e-3)
+GAUSSIAN = Row(SIGMA, ANSWERS, GaussianLaw(ANSWERS, SIGMA.sigma))
+LAPLACE = Row(LaplaceSum(0.5, 3.0), ANSWERS, laplace([3.2], 6.0))
 CLASSIC = [
     Row(SVT1(0.8, 1, 0.5), ANSWERS),
     Row(SVT1(0.8, 2, 0.5), ANSWERS),
@@ -228,11 +230,11 @@ CLASSIC = [
     Row(OneTimeRappor(2, 6, 0.7), np.array([3.0])),
     Row(Rappor(3, 6, 0.5, 0.2, 0.9), np.array([4.0])),
     Row(GaussianAbove(Gaussian(1.0, 0.1)), ONE),
-    Row(LaplaceSum(0.5, 3.0), ANSWERS, laplace([3.2], 6.0)),
+    LAPLACE,
     Row(LaplaceParallel(0.5, 3), ONE, laplace([1.0] * 3, 2.0)),
     Row(NoisyHistogram1(0.5), ANSWERS, laplace(ANSWERS, 2.0)),
     Row(NoisyHistogram2(0.5), ANSWERS, laplace(ANSWERS, 0.5)),
-    Row(SIGMA, ANSWERS, GaussianLaw(ANSWERS, SIGMA.sigma)),
+    GAUSSIAN,
     Row(
         PrefixSum(0.5),
         ANSWERS,
@@ -300,19 +302,23 @@ FEATURES = [
 SCALARS = [Duchi, Piecewise, PMSub]
 SCALARS += [Hybrid, ThreeOutput]
 THREE = np.array([0.3, -1.0, 0.0])
+LAPLACE_FEATURE = Row(LaplaceFeature(1.0), 0.8, laplace_of(0.8, 2.0))
+MIDDLING = [Row(kind(1.0), 0.8) for kind in SCALARS]
+RECORDS = [
+    LAPLACE_FEATURE,
+    Row(NumericVector(Duchi, 2.0, 3, 1), THREE),
+    Row(NumericVector(ThreeOutput, 2.0, 3, 3), THREE),
+    Row(NumericVector(ThreeOutput, 2.0, 3, 2, rescaled=False), THREE),
+    Row(GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])),
+]
 NUMBERS = [
+    *MIDDLING,
     *(
         Row(kind(epsilon), x)
         for kind in SCALARS
-        for epsilon, x in ((0.3, -0.35), (1.0, 0.8), (4.0, 0.8), (1.0, -1.0))
+        for epsilon, x in ((0.3, -0.35), (4.0, 0.8), (1.0, -1.0))
     ),
-    Row(LaplaceFeature(1.0), 0.8, laplace_of(0.8, 2.0)),
-    *(
-        Row(NumericVector(kind, 2.0, 3, sampled), THREE)
-        for kind, sampled in ((Duchi, 1), (ThreeOutput, 3))
-    ),
-    Row(NumericVector(ThreeOutput, 2.0, 3, 2, rescaled=False), THREE),
-    Row(GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])),
+    *RECORDS,
 ]
 DENDROGRAMS = [
     Row(DendrogramStep(3.0, 5, **readings), HOUSE)
