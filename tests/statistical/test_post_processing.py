@@ -1,6 +1,9 @@
-"""What is computed from an output loses no more than the output: g∘M is never refuted where M is certified.
+"""What is computed from an output loses no more than the output.
 
-Nothing is known of g∘M but its outputs and what a trace of its code shows; it is audited as a whole, trace included.
+g∘M is never refuted where M is certified.
+
+Nothing is known of g∘M but its outputs and what a trace of its code shows; it is
+audited as a whole, trace included.
 """
 
 from dataclasses import dataclass, replace

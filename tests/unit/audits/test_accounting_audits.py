@@ -1,4 +1,7 @@
-"""The audits of accounting claims: each has the verdict that it declares, and what their docstrings say besides holds."""
+"""The audits of accounting claims.
+
+Each has the verdict that it declares, and what their docstrings say besides holds.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +108,10 @@ def test_every_published_mechanism_of_this_part_is_listed():
 @pytest.mark.parametrize("delta", [2e-3, 8e-4, 1e-4, 5e-5])
 @pytest.mark.parametrize("rows", [1, 10, 70, 200])
 def test_the_budget_of_rows_suffices_for_all_that_the_paper_spends(delta, rows):
-    """ε_g up to 8 and δ of its tables or half of them: any parts lose at most .62 of what is claimed."""
+    """ε_g up to 8 and δ of its tables or half of them.
+
+    Any parts lose at most .62 of what is claimed.
+    """
     for epsilon_g in (0.05, 0.5, 2.0, 8.0):
         each, own = corollary_budget(epsilon_g, delta, rows)
         assert each == pytest.approx(share_of_row(epsilon_g, rows, own))

@@ -1,109 +1,71 @@
-"""The counterexamples to statements about LPGNN, by another route than the audits."""
+"""Figures of the statements about LPGNN, from the laws of the encoder and from printed formulas."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
 
-
-def bit(x, epsilon, low=0.0, high=1.0):
-    """P(1) of the 1-bit mechanism as printed."""
-    e = math.exp(epsilon)
-    return 1 / (e + 1) + (x - low) / (high - low) * (e - 1) / (e + 1)
+from mechanisms.features import MultiBit, OneBit
+from tests.statistical.stated_laws import loss
 
 
-def largest_loss(first, second, epsilon):
-    """The largest log ratio over all outputs of independent bits of two populations."""
-    losses = []
-    for outputs in product((0, 1), repeat=len(first)):
-        p, q = (
-            math.prod(
-                bit(x, epsilon) if y else 1 - bit(x, epsilon)
-                for x, y in zip(values, outputs, strict=True)
-            )
-            for values in (first, second)
-        )
-        losses.append(abs(math.log(p / q)))
-    return max(losses)
-
-
-def scaled(values):
-    """Min–max scaling by the population."""
-    low, high = min(values), max(values)
-    return [0.0 if high == low else (v - low) / (high - low) for v in values]
-
-
-@pytest.mark.parametrize("users", [2, 3, 4])
-def test_min_max_scaling_loses_epsilon_for_every_user(users):
-    others = [0.0] * (users - 1)
-    assert largest_loss(
-        scaled([*others, 1.0]), scaled([*others, -1.0]), 1.0
-    ) == pytest.approx(users)
-
-
-def test_dropped_features_and_estimates_show_the_data():
-    """Whether a feature has a range tells −1, 0 from −1, −1; estimates that are scaled back lie in the range of the data."""
-    assert [max(v) > min(v) for v in ([-1.0, 0.0], [-1.0, -1.0])] == [True, False]
-    estimates = [
-        {min(v) + y * (max(v) - min(v)) for y in (0, 1)} for v in ([0.0], [-1.0])
-    ]
-    assert estimates[0].isdisjoint(estimates[1])
+def mean_of_bit(encoder, x):
+    """E[x*] = (m/d)(2P(1) − 1)."""
+    law = encoder.distribution(np.array([x]))
+    return law.floats @ law.outcomes[:, 0]
 
 
 def test_the_encoder_alone_is_biased():
-    """E[x*] = (m/d)(2P(1) − 1): below x on [0, 1], with slopes below, at and above 1; x itself on one range [−a, a]."""
-    x = np.linspace(0, 1, 101)
-    for epsilon, share in (
-        (0.5, 1.0),
-        (math.log(3), 1.0),
-        (2.0, 1.0),
-        (10.0, 1.0),
-        (2.0, 0.5),
-    ):
-        mean = share * (2 * np.array([bit(v, epsilon) for v in x]) - 1)
-        assert (mean < x).all()
+    """E[x*] is below x on [0, 1], with slopes below, at and above 1.
+
+    x itself on one range [−a, a].
+    """
+    for epsilon in (0.5, math.log(3), 2.0, 10.0):
+        encoder = OneBit(epsilon, 1)
+        for share in (1.0, 0.5):
+            for x in np.linspace(0, 1, 21):
+                assert share * mean_of_bit(encoder, x) < x or x == 1
     a = math.tanh(1.0)
-    assert [2 * bit(v, 2.0, -a, a) - 1 for v in (-a, 0.1, a)] == pytest.approx(
-        [-a, 0.1, a]
-    )
-
-
-def variance(epsilon, m):
-    """The largest variance of a feature's estimate, in units of d((β−α)/2)²."""
-    return 1 / (m * math.tanh(epsilon / (2 * m)) ** 2)
+    for x in (-a, 0.1, a):
+        assert mean_of_bit(OneBit(2.0, 1, -a, a), x) == pytest.approx(x)
 
 
 def test_the_best_number_of_sampled_features():
-    printed = max(1, math.floor(4.0 / 2.18))
-    assert (printed, round(variance(4.0, 1), 4), round(variance(4.0, 2), 4)) == (
-        1,
-        1.076,
-        0.862,
-    )
-    assert variance(4.0, 1) / variance(4.0, 2) > 1.24
-    best = {
-        e: min(range(1, 9), key=lambda m, e=e: variance(e, m))
-        for e in np.arange(0.05, 10, 0.05)
-    }
-    wrong = [e for e, m in best.items() if m != max(1, math.floor(e / 2.18))]
+    """The largest variance of a feature's estimate.
+
+    The printed number is not the best one for ε = 4.
+    """
+
+    def variance(epsilon, m):
+        return MultiBit(epsilon, 8, sampled=m).variance(0.5)
+
+    assert MultiBit(4.0, 8).m == 1
+    assert variance(4.0, 1) / variance(4.0, 2) == pytest.approx(1.248, abs=1e-3)
+    wrong = []
+    for epsilon in np.arange(0.05, 10, 0.05).tolist():
+        best = min(range(1, 9), key=lambda m, epsilon=epsilon: variance(epsilon, m))
+        printed = MultiBit(epsilon, 8).m
+        assert best in (printed, math.ceil(epsilon / 2.18))
+        if best != printed:
+            wrong.append(epsilon)
     assert 3.05 < min(wrong) < 3.15
-    assert all(
-        best[e] in (max(1, math.floor(e / 2.18)), math.ceil(e / 2.18)) for e in best
-    )
 
 
-def test_the_accuracy_of_noisy_labels():
-    slide = math.exp(7) / (math.exp(7) + 6)
-    kept = math.exp(1) / (math.exp(1) + 6)
-    assert (round(slide, 3), math.floor(kept * 1000) / 1000) == (0.995, 0.311)
+@pytest.mark.parametrize(("epsilon", "kept"), [(7, 0.995), (1, 0.311)])
+def test_the_accuracy_of_noisy_labels(epsilon, kept):
+    """With seven classes."""
+    found = math.exp(epsilon) / (math.exp(epsilon) + 6)
+    assert found == pytest.approx(kept, abs=1e-3)
 
 
-def test_the_budget_grows_with_the_number_of_features():
-    for features in (1, 2, 5):
-        assert largest_loss([0.0] * features, [1.0] * features, 0.7) == pytest.approx(
-            0.7 * features
-        )
+@pytest.mark.parametrize("features", [1, 2, 5])
+def test_the_budget_grows_with_the_number_of_features(features):
+    """If each feature is sent with the whole budget."""
+    encoder = OneBit(0.7 * features, features)
+    found = loss(encoder, np.zeros(features), np.ones(features))
+    assert found.lower == pytest.approx(0.7 * features)
+    one = loss(OneBit(0.7, 1), [0.0], [1.0])
+    assert features * one.lower == pytest.approx(found.lower)
 
 
 def test_how_many_neighbours_cancel_the_noise():
@@ -112,6 +74,9 @@ def test_how_many_neighbours_cancel_the_noise():
 
 
 def test_a_feature_beyond_the_range():
-    beyond = 1 + 1 / (math.e - 1)
-    assert bit(beyond, 1.0) == pytest.approx(1.0)
-    assert 1 - bit(1.0, 1.0) > 0.2
+    """P(1) as printed, beyond the range, is 1: no output is possible but one."""
+    e = math.e
+    beyond = 1 + 1 / (e - 1)
+    assert 1 / (e + 1) + beyond * (e - 1) / (e + 1) == pytest.approx(1.0)
+    law = OneBit(1.0, 1).distribution(np.array([1.0]))
+    assert law.floats.min() > 0.2

@@ -1,4 +1,7 @@
-"""The table of what repairs cost: means of both forms, of those of which both were recorded."""
+"""The table of what repairs cost.
+
+Means of both forms, of those of which both were recorded.
+"""
 
 import math
 

@@ -71,7 +71,7 @@ def test_a_mechanism_has_its_verdict_ratio_calls_and_seconds():
     ]
 
 
-def test_listed_pairs_are_told_in_the_words_of_the_audit_or_shown():
+def test_listed_pairs_are_described_as_in_the_audit_or_printed():
     listed = ClaimRecord("PureDP", "1-DP", "pairs as given (1)", epsilon=1.0)
     assert (
         ledger.neighbours(
@@ -187,7 +187,7 @@ def test_only_violations_that_were_drawn_are_confirmed_and_at_a_thousandth(
 
 
 @pytest.mark.parametrize(("code", "found"), [(1, True), (0, False), (3, False)])
-def test_what_confirm_says_is_read_from_its_exit_code(monkeypatch, code, found):
+def test_the_exit_code_of_confirm_is_the_finding(monkeypatch, code, found):
     calls = []
 
     def run(command, **given):

@@ -1,0 +1,405 @@
+"""Parts of samplers, large graphs, and releases whose law is no row of `stated_laws`.
+
+Each assertion has alpha = 1e-6; `tests.statistical.goodness` states the null
+hypothesis.
+"""
+
+import math
+import time
+import tracemalloc
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mechanisms.backend import backend_of
+from mechanisms.cells import bernoulli_cells, distinct_cells
+from mechanisms.classic import SVT3, BatchSums, NumericSVT
+from mechanisms.classic.noise import laplace_noise
+from mechanisms.edges import (
+    DPRR,
+    EdgeRand,
+    LapGraph,
+    LocalLaplaceGraph,
+    LocalLaplaceRow,
+    PerUser,
+    RandomisedResponse,
+    sparse,
+)
+from mechanisms.edges.sparse import top_noise
+from mechanisms.graphs import Graph, barabasi_albert, erdos_renyi
+from mechanisms.hierarchy import DendrogramStep
+from mechanisms.hierarchy.chain import exact_draw, run_chain
+from mechanisms.hierarchy.dendrogram import Dendrogram, balanced, uniform
+from mechanisms.pagerank import (
+    DPApprEM,
+    DPApprEMValues,
+    DPApprGM,
+    GivenRows,
+    NoisyRows,
+    PublicRows,
+)
+from tests.statistical.goodness import (
+    LEAST_EXPECTED,
+    check,
+    chi_square_p,
+    follows,
+)
+from tests.statistical.stated_laws import (
+    ANSWERS,
+    CLIP,
+    DENDROGRAMS,
+    ENTRIES,
+    HOUSE,
+    PAW,
+    STAR,
+    TWO_PUBLIC,
+    torch_generator,
+)
+from tests.statistical.test_stated_laws import sparse_outputs
+
+pytestmark = pytest.mark.statistical
+
+
+def rng_of(*key):
+    return np.random.default_rng([20241, *key])
+
+
+def uniform_p(codes, cells):
+    """P-value of integers that are uniform below ``cells``."""
+    return chi_square_p(np.bincount(codes, minlength=cells), np.full(cells, 1 / cells))
+
+
+def coins_p(bits, p):
+    """P-value of rows of independent coins."""
+    width = bits.shape[1]
+    codes = bits @ (1 << np.arange(width))
+    ones = np.array([code.bit_count() for code in range(1 << width)])
+    law = p**ones * (1.0 - p) ** (width - ones)
+    return chi_square_p(np.bincount(codes, minlength=1 << width), law)
+
+
+# Noise and sets of cells.
+
+
+def test_laplace_noise_is_laplace_and_its_signs_are_independent_coins():
+    """An odd number of draws: the last byte of sign bits is cut."""
+    noise = laplace_noise(400_001, rng_of(10), scale=3.0)
+    check(stats.kstest(noise / 3, "laplace").pvalue, "laplace_noise")
+    positive = noise > 0
+    large = np.abs(noise) > 3 * math.log(2)
+    for other in (large, np.roll(positive, 1), np.roll(positive, 8)):
+        check(uniform_p(2 * positive + other, 4), "sign and size, or an earlier sign")
+
+
+@pytest.mark.parametrize("population", [5, 1000, 10**9])
+def test_order_statistics_of_laplace_noise(population):
+    """The j-th largest of M uniforms is Beta(M − j + 1, j).
+
+    Laplace noise is its quantile.
+    """
+    runs = 4_000
+    counts = np.full(runs, population), np.full(runs, 5)
+    values = top_noise(*counts, 2.0, rng_of(16, population)).reshape(runs, 5)
+    for j in (1, 2, 5):
+        survival = stats.laplace(0, 2.0).sf(values[:, j - 1])
+        law = stats.beta(j, population - j + 1)
+        check(stats.kstest(survival, law.cdf).pvalue, f"rank {j} of {population}")
+
+
+class TwoAtATime:
+    """A generator whose batches hold two gaps, so that most sets need several."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def geometric(self, p, size):
+        return self.rng.geometric(p, min(size, 2))
+
+
+def indicator(cells, count):
+    found = np.zeros(count, int)
+    found[cells] = 1
+    return found
+
+
+@pytest.mark.parametrize(("wrapper", "p"), [(lambda rng: rng, 0.3), (TwoAtATime, 0.6)])
+def test_bernoulli_cells_hold_each_cell_independently(wrapper, p, repeats):
+    rng = wrapper(rng_of(17))
+    runs = repeats(20_000, least=3_000)
+    drawn = [indicator(bernoulli_cells(5, p, rng), 5) for _ in range(runs)]
+    check(coins_p(np.array(drawn), p), "subsets of five cells")
+
+
+def test_rare_cells_are_as_many_as_poisson(repeats):
+    runs = repeats(10_000, least=3_000)
+    rng = rng_of(18)
+    sizes = [len(bernoulli_cells(10**9, 2e-8, rng)) for _ in range(runs)]
+    law = stats.poisson(20).pmf(np.arange(80))
+    check(chi_square_p(np.bincount(sizes, minlength=80)[:80], law), "rare cells")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "taken"), [((2, 1), (0, 7)), ((1, 3), (2, 8)), ((2, 2), ())]
+)
+def test_distinct_cells_are_uniform_sets(sizes, taken, repeats):
+    """Rows at most half full are drawn by rejection, other rows from a list of free cells."""
+    rng = rng_of(18)
+    taken = np.array(taken, np.int64)
+    codes = []
+    for _ in range(repeats(20_000, least=3_000)):
+        keys = distinct_cells(np.array(sizes), 6, rng, taken=taken)
+        codes.append((1 << keys).sum())
+    free = [6 - (taken // 6 == row).sum() for row in (0, 1)]
+    possible = comb(free[0], sizes[0]) * comb(free[1], sizes[1])
+    _, found = np.unique(codes, return_inverse=True)
+    assert found.max() + 1 == possible
+    check(uniform_p(found, possible), f"sets of sizes {sizes}")
+
+
+def test_erdos_renyi_edges_are_independent_coins(repeats):
+    rng = rng_of(19)
+    runs = repeats(20_000, least=3_000)
+    above = np.triu_indices(4, 1)
+    drawn = [erdos_renyi(4, 0.4, rng).to_matrix()[above] for _ in range(runs)]
+    check(coins_p(np.array(drawn).astype(int), 0.4), "graphs on four nodes")
+
+
+LIBRARIES = ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_subsets_and_integers_are_uniform(library):
+    generator = rng_of(11) if library == "numpy" else torch_generator(library, 11)
+    backend = backend_of(generator)
+    drawn = [backend.subsets(40_000, 6, 3), backend.integers(7, 40_000)]
+    if library != "numpy":
+        drawn = [each.cpu().numpy() for each in drawn]
+    _, subset = np.unique(drawn[0] @ (1 << np.arange(6)), return_inverse=True)
+    check(uniform_p(subset, 20), f"subsets, {library}")
+    check(uniform_p(drawn[1], 7), f"integers, {library}")
+
+
+# Sparse forms of larger graphs.
+
+
+def same_p(a, b):
+    """P-value of two samples of integers under the hypothesis that they have one law."""
+    values, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
+    parts = inverse[: len(a)], inverse[len(a) :]
+    counts = np.stack([np.bincount(part, minlength=len(values)) for part in parts])
+    rare = counts.sum(axis=0) < 2 * LEAST_EXPECTED
+    table = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2:
+        return 1.0
+    return stats.chi2_contingency(table, correction=False).pvalue
+
+
+def test_lists_that_are_drawn_in_blocks_have_the_product_law(monkeypatch, repeats):
+    """Of four rows, some share a block and some have one of their own."""
+    monkeypatch.setattr(sparse, "BLOCK", 5)
+    mechanism = PerUser(DPRR(0.5, 1.0), 4)
+    graph = Graph.from_matrix(PAW)
+    outputs = sparse_outputs(mechanism, graph, repeats(4_000, least=1_000), rng_of(21))
+    follows(outputs, mechanism.distribution(PAW), "DPRR in blocks")
+
+
+LARGER = barabasi_albert(24, 2, np.random.default_rng(5))
+BY_USER = [
+    RandomisedResponse(1.5),
+    DPRR(0.5, 1.5),
+    DPRR(0.3, 3.0, clip_degree=False),
+    LocalLaplaceRow(4.0),
+]
+
+
+def statistics_of(outputs):
+    """Ones, true ones kept, ones of the hub, one true edge, one non-edge."""
+    pairs = np.triu(np.ones((24, 24), bool), 1)
+    arcs = ~np.eye(24, dtype=bool)
+    cells = pairs if outputs.shape[1] == pairs.sum() else arcs
+    truth = LARGER.to_matrix()[cells]
+    edge = np.flatnonzero(truth)[3]
+    other = np.flatnonzero(truth == 0)[3]
+    outputs = outputs.astype(np.int64)
+    return (
+        outputs.sum(axis=1),
+        outputs[:, truth == 1].sum(axis=1),
+        outputs[:, :23].sum(axis=1),
+        outputs[:, edge],
+        outputs[:, other],
+    )
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(PerUser(row, 24) for row in BY_USER),
+        EdgeRand(1.5, 24),
+        LapGraph(4.0, 24),
+        LocalLaplaceGraph(4.0, 24),
+    ],
+    ids=lambda m: m.name,
+)
+def test_sparse_graphs_have_the_statistics_of_the_dense_ones(mechanism, repeats):
+    dense = mechanism(LARGER.to_matrix(), 6_000, rng=rng_of(14))
+    runs = repeats(6_000, least=1_500)
+    drawn = sparse_outputs(mechanism, LARGER, runs, rng_of(15))
+    for a, b in zip(statistics_of(dense), statistics_of(drawn), strict=True):
+        check(same_p(a, b), mechanism.name)
+
+
+def test_the_two_sample_test_refuses_another_budget():
+    a, b = (
+        EdgeRand(epsilon, 24)(LARGER.to_matrix(), 1_500, rng=rng_of(12))
+        for epsilon in (1.5, 1.6)
+    )
+    assert same_p(a.sum(axis=1), b.sum(axis=1)) < 1e-6
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        DPRR(0.1, 0.9),
+        LocalLaplaceGraph(1.0, 100_000),
+        LapGraph(1.0, 100_000),
+        LocalLaplaceRow(1.0),
+    ],
+    ids=lambda m: m.name,
+)
+def test_whole_graphs_of_a_hundred_thousand_users_cost_their_output(mechanism):
+    """n² bits would take 1.25 GB even packed; no randomness is asserted."""
+    graph = barabasi_albert(100_000, 2, np.random.default_rng(0))
+    tracemalloc.start()
+    start = time.process_time()
+    noisy = mechanism.whole_graph(graph, rng=rng_of(20))
+    seconds = time.process_time() - start
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert noisy.nodes == 100_000
+    assert seconds < 10
+    assert peak < 500e6
+
+
+# Numbers beside selections, and batches.
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)],
+    ids=lambda m: m.name,
+)
+def test_numbers_of_the_numeric_techniques(mechanism):
+    """If the third query is the first above, its number has the stated density."""
+    outputs = mechanism(ANSWERS, 100_000, rng=rng_of(3))
+    numbers = outputs[outputs[:, 2] == 1, 6]
+    assert len(numbers) > 10_000
+    grid = np.linspace(-60, 80, 28_001)
+    rows = np.full((len(grid), 8), np.nan)
+    rows[:, :4] = [0, 0, 1, -1]
+    rows[:, 6] = grid
+    cdf = np.cumsum(np.exp(mechanism.log_prob(rows, ANSWERS)))
+    found = stats.kstest(numbers, lambda y: np.interp(y, grid + 0.0025, cdf / cdf[-1]))
+    check(found.pvalue, mechanism.name)
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "shuffled"])
+def test_batch_sums(sampling):
+    """Both batches in 20 x 20 cells, whose probabilities are the density summed over points."""
+    mechanism = BatchSums(0.5, 2, sampling)
+    records = np.array([-1.0, -1.0, -1.0, 1.0])
+    outputs = mechanism(records, 100_000, rng=rng_of(9))
+    grid = -7 + 0.04 * (np.arange(300) + 0.5)
+    points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = np.exp(mechanism.log_prob(points, records))
+    mass = 0.04**2 * density.reshape(20, 15, 20, 15).sum(axis=(1, 3))
+    assert mass.sum() == pytest.approx(1, abs=1e-6)
+    found, *_ = np.histogram2d(*outputs.T, bins=20, range=[(-7, 5), (-7, 5)])
+    assert found.sum() == len(outputs)
+    check(chi_square_p(found.ravel(), mass.ravel()), mechanism.name)
+
+
+def test_values_are_laplace_around_the_clipped_entries():
+    mechanism = DPApprEMValues(DPApprEM(1.0, 2, GivenRows(5)), 0.5)
+    outputs = mechanism(ENTRIES, 20_000, rng=rng_of(3))
+    chosen = outputs[:, :2].astype(int)
+    follows(chosen, mechanism.select.distribution(ENTRIES), "indices beside values")
+    centres = np.minimum(ENTRIES, CLIP)[chosen]
+    noise = (outputs[:, 2:] - centres) / mechanism.scale
+    for column in noise.T:
+        check(stats.kstest(column, stats.laplace.cdf).pvalue, "value")
+    # Signs of both values are independent coins, whether or not the largest is chosen.
+    signs = (noise > 0) @ [1, 2]
+    largest = (chosen == 4).any(axis=1)
+    table = np.bincount(2 * signs + largest, minlength=8).reshape(4, 2)
+    check(stats.chi2_contingency(table, correction=False).pvalue, "signs and indices")
+    check(uniform_p(signs, 4), "signs")
+
+
+def test_the_largest_noisy_entries_have_the_stated_density():
+    """Counts of indices and values against quadrature of the density."""
+    mechanism = DPApprGM(NoisyRows(0.5, 0.1, PublicRows(4)), 1)
+    outputs = mechanism(STAR, 60_000, rng=rng_of(4))
+    reach = np.linspace(-0.5, 0.5, 20_001)
+    law = []
+    for i in range(4):
+        points = np.column_stack([np.full_like(reach, i), reach])
+        law.append(np.exp(mechanism.log_prob(points, STAR)))
+    shares = np.trapezoid(law, reach)
+    assert shares.sum() == pytest.approx(1, abs=1e-6)
+    counts = np.bincount(outputs[:, 0].astype(int), minlength=4)
+    check(chi_square_p(counts, shares / shares.sum()), "indices of the largest")
+    mine = outputs[outputs[:, 0] == 0, 1]
+    below = np.cumsum(law[0]) / law[0].sum()
+    found = stats.kstest(mine, lambda y: np.interp(y, reach, below))
+    check(found.pvalue, "its value")
+
+
+# Dendrograms.
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize(
+    "step",
+    [DENDROGRAMS[i].mechanism for i in (1, 2, 3, 5, 6, 7)],
+    ids=lambda step: step.name,
+)
+def test_the_chain_with_incremental_counts_has_the_law_of_the_table(step, repeats):
+    """Large graphs run this chain; the table of all dendrograms serves the small ones."""
+    layers = step.layers(step.private_edges(HOUSE))
+    private = 5 if step.private_nodes == "all" else len(layers[0].members)
+    rng = rng_of(2)
+    sizes = []
+    for _ in range(repeats(6_000, least=1_500)):
+        start = uniform(5, rng) if step.start == "uniform" else balanced(5)
+        tree = Dendrogram(start, layers)
+        run_chain(tree, step.stages(private), step.steps, rng)
+        sizes.append(tree.pair_sizes())
+    follows(np.array(sizes), step.distribution(HOUSE), f"run_chain of {step.name}")
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize("readings", [{"moves": "joint", **TWO_PUBLIC}, {}], ids=str)
+def test_exact_draws_have_the_stationary_law(readings, repeats):
+    step = DendrogramStep(3.0, 5, **readings)
+    layers = step.layers(step.private_edges(HOUSE))
+    rng = rng_of(3)
+    drawn = [
+        exact_draw(5, layers, step.stages(5)[0], rng).pair_sizes()
+        for _ in range(repeats(1_500, least=300))
+    ]
+    follows(np.array(drawn), step.distribution(HOUSE), f"exact draws of {step.name}")
+
+
+def test_uniform_dendrograms_are_uniform(repeats):
+    rng = rng_of(4)
+    runs = repeats(20_000, least=4_000)
+    drawn = [Dendrogram(uniform(5, rng)).pair_sizes() for _ in range(runs)]
+    step = DendrogramStep(1.0, 5, steps=0, start="uniform")
+    law = step.distribution(HOUSE)
+    np.testing.assert_allclose(law.floats, 1 / 105)
+    follows(np.array(drawn), law, "uniform dendrograms")
