@@ -46,18 +46,11 @@ def test_the_texts_of_played_pairs_differ():
     assert [pair.data for pair in played[:2]] == [pair.data for pair in long]
 
 
-class CountingStated(Counting):
-    """A mechanism that counts its outputs and states its law."""
-
-    def distribution(self, data):
-        return self.function.distribution(data)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "forecasters", "pairs"),
     [
-        (CountingStated(Response(1.5)), None, 5),
-        (CountingStated(Response(1.5)), [LikelihoodRatio()], 1),
+        (StatedLeaky(1.5, lambda data: True), None, 5),
+        (StatedLeaky(1.5, lambda data: True), [LikelihoodRatio()], 1),
         (Counting(lambda data, size, *, rng: rng.random((size, 3))), None, 1),
     ],
 )
@@ -293,29 +286,6 @@ def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
         game.play(60, alpha=0.05)
         refuted += confirmation_of(game, seed, calls=100).wealth.refuted(0.05)
     assert refuted <= repeats.most(games, 0.05), f"{refuted} of {games} at alpha = .05"
-
-
-class Mean:
-    """A plain forecaster of a user: fit and predict_proba, nothing else."""
-
-    def fit(self, outputs, labels):
-        self.middle = (outputs[labels == 1].mean() + outputs[labels == 0].mean()) / 2
-
-    def predict_proba(self, outputs):
-        p = np.where(outputs[:, 0] > self.middle, 0.95, 0.05)
-        return np.stack([1 - p, p], axis=1)
-
-
-def test_a_classifier_of_a_user_is_a_forecaster():
-    estimator = Mean()
-    pairs = [PAIR, Pair(0, 1)]
-    game = new_game(Response(3.0), forecasters=[estimator], pairs=pairs, levels=True)
-    game.play(3_000, alpha=1e-6)
-    assert game.wealth.refuted(1e-6)
-    assert 1.0 <= game.wealth.lower_bound(1e-6) <= 3.0
-    assert not hasattr(estimator, "middle")
-    one, other = (table.players[0].forecaster.estimator for table in game.tables)
-    assert one is not other
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

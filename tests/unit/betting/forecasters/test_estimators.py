@@ -52,11 +52,6 @@ def one_cell(ones, zeros):
     return dict(zip(BY_NAME, odds[:, 0].tolist(), strict=True))
 
 
-def test_every_estimator_has_a_name_of_its_own_and_a_positive_weight():
-    assert len(BY_NAME) == len(ESTIMATORS)
-    assert all(estimator.weight > 0 for estimator in ESTIMATORS)
-
-
 @given(few, few)
 def test_odds_of_one_cell_are_those_of_known_estimates(ones, zeros):
     """The mean under Jeffreys' prior, and Wilson's interval with half a call added.

@@ -64,20 +64,6 @@ def test_the_likelihood_ratio_is_the_true_posterior(mechanism, pair, outputs, lo
     assert found.tolist() == pytest.approx(log_odds, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "template", [LikelihoodRatio(), ViewExperts(), LogisticRegression()]
-)
-def test_a_player_is_made_anew_for_every_pair(template):
-    one = player(template, Response(1.0), PAIR)
-    two = player(template, Response(2.0), PAIR.swapped())
-    assert one is not two
-    kind = ViewPlayer if isinstance(template, ViewExperts) else Single
-    assert isinstance(one, kind)
-    if isinstance(template, LikelihoodRatio):
-        odds = [each.forecaster.log_odds(np.ones(1))[0] for each in (one, two)]
-        assert odds == pytest.approx([1.0, -2.0])
-
-
 class Summed:
     """Fifty noisy numbers whose sum tells everything."""
 
@@ -121,24 +107,34 @@ class Recording:
         return np.tile([0.2, 0.8], (len(outputs), 1))
 
 
+@pytest.mark.parametrize(
+    "template", [LikelihoodRatio(), ViewExperts(), Recording(), LogisticRegression()]
+)
+def test_a_player_is_made_anew_for_every_pair(template):
+    one = player(template, Response(1.0), PAIR)
+    two = player(template, Response(2.0), PAIR.swapped())
+    assert one is not two
+    if isinstance(template, ViewExperts):
+        assert isinstance(one, ViewPlayer)
+    elif isinstance(template, LikelihoodRatio):
+        odds = [each.forecaster.log_odds(np.ones(1))[0] for each in (one, two)]
+        assert odds == pytest.approx([1.0, -2.0])
+    else:
+        estimators = {id(each.forecaster.estimator) for each in (one, two)}
+        assert len(estimators - {id(template)}) == 2
+
+
 def test_a_classifier_waits_for_32_calls_and_refits_when_they_have_doubled():
     outputs, labels = shifted(300)
     recording = Recording()
     forecaster = Classifier(recording)
+    forecaster.fit(outputs, np.ones_like(labels))  # it needs both coins
     for n in range(1, 301):
         forecaster.fit(outputs[:n], labels[:n])
         odds = forecaster.log_odds(outputs[:1])[0]
         assert odds == pytest.approx(0.0 if n < 32 else log(4))
     sizes = [shape for shape, _ in recording.fits]
     assert sizes == [(32, 1), (64, 1), (128, 1), (256, 1)]
-
-
-def test_a_classifier_needs_both_coins():
-    recording = Recording()
-    outputs, labels = shifted(100)
-    forecaster = Classifier(recording).fit(outputs, np.ones_like(labels))
-    assert recording.fits == []
-    assert forecaster.log_odds(outputs)[0] == 0.0
 
 
 def test_a_classifier_is_fitted_on_every_third_flattened_output_of_too_many():

@@ -82,6 +82,7 @@ def forecaster_of(mechanism, mu=0.5, seed=1):
     ("train", "known", "pair", "near"),
     [
         (sampled, of_samples, Pair(first_of(3), np.zeros(2)), 1e-9),
+        (sampled, of_samples, Pair(np.array([0.0, 1.0]), np.zeros(2)), 1e-9),
         (
             sampled,
             lambda outputs: -of_samples(outputs),
@@ -97,7 +98,8 @@ def test_log_odds_are_averaged_over_the_drawn_records_part_by_part(
     train, known, pair, near
 ):
     mechanism, calls = looked(train, pair)
-    with (forecaster := forecaster_of(mechanism)).trace:
+    forecaster = forecaster_of(mechanism)
+    with forecaster.trace:
         ratio, law = forecaster.by_parts(pair, calls.form, 48).read
     rows = calls(pair.data, 200, np.random.default_rng(2)).reshape(200, -1)
     assert np.corrcoef(ratio(rows), known(rows))[0, 1] > 0.95
@@ -109,7 +111,8 @@ def test_log_odds_are_averaged_over_the_drawn_records_part_by_part(
 def test_code_that_draws_no_records_has_no_parts():
     pair = Pair(1.0, 0.0)
     mechanism, calls = looked(lambda x, rng: x + rng.normal(), pair)
-    with (forecaster := forecaster_of(mechanism)).trace:
+    forecaster = forecaster_of(mechanism)
+    with forecaster.trace:
         assert forecaster.by_parts(pair, calls.form, 16) is None
 
 
@@ -125,7 +128,8 @@ def looked_at_samples(**options):
 )
 def test_more_runs_are_made_for_a_small_loss(scale, made):
     mechanism, calls, pair = looked_at_samples(scale=scale)
-    with (forecaster := forecaster_of(mechanism)).trace:
+    forecaster = forecaster_of(mechanism)
+    with forecaster.trace:
         forecaster._by_parts(pair, calls.form)
         # Two runs show whether all is read from the output.
         assert forecaster.trace.runs == 2 * sum(made) + 2
@@ -139,6 +143,7 @@ def test_few_runs_estimate_the_distance_of_many_parts(truth):
     rate = truth / math.sqrt(steps * math.expm1(1 / scale**2))
     mechanism, calls, pair = looked_at_samples(rate=rate, scale=scale, steps=steps)
     for seed in range(2):
-        with (forecaster := forecaster_of(mechanism, 2.0, seed)).trace:
+        forecaster = forecaster_of(mechanism, 2.0, seed)
+        with forecaster.trace:
             distance = forecaster.by_parts(pair, calls.form, 16).distance
         assert 0.5 * truth < distance < 1.1 * truth

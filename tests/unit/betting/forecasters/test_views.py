@@ -23,7 +23,7 @@ NAMES = Pair("one", "other")
 NEAR = {"nearer input", "steps nearer to input", "along the change"}
 
 
-def seen(rows, pair=NAMES):
+def values_of(rows, pair=NAMES):
     """Return the values of every view by its name, but for the fingerprint."""
     rows = np.asarray(rows)
     views = views_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))
@@ -34,7 +34,7 @@ def seen(rows, pair=NAMES):
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float32])
 def test_a_vector_has_a_view_of_each_kind(kind):
     rows = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]], kind)
-    views = seen(rows)
+    views = values_of(rows)
     assert {name: values.tolist() for name, values in views.items()} == {
         "[0]": [0, 1, 0],
         "[1]": [1, 0, 0],
@@ -55,18 +55,18 @@ def test_a_vector_has_a_view_of_each_kind(kind):
     [([255, 1], np.uint8, 256, -254), ([127, -128], np.int8, -1, -255)],
 )
 def test_small_integers_do_not_wrap_around(row, kind, total, difference):
-    views = seen(np.array([row], kind))
+    views = values_of(np.array([row], kind))
     assert (views["sum"][0], views["[1] - [0]"][0]) == (total, difference)
 
 
 def test_nan_is_passed_on():
-    views = seen([[1.0, nan, 2.0], [nan, nan, nan]])
+    views = values_of([[1.0, nan, 2.0], [nan, nan, nan]])
     assert np.isnan(views["[1]"]).all()
     assert views["[0]"][0] == 1.0
 
 
 def test_long_outputs_have_views_of_their_first_coordinates():
-    names = list(seen(np.zeros((2, 500))))
+    names = list(values_of(np.zeros((2, 500))))
     coordinates = [f"[{j}]" for j in range(LIMITS.coordinates)]
     assert [name for name in names if name.startswith("[")] == coordinates
     assert len(names) == LIMITS.coordinates + 5
@@ -75,23 +75,23 @@ def test_long_outputs_have_views_of_their_first_coordinates():
 def test_an_output_of_the_shape_of_the_inputs_is_nearer_to_one_of_them():
     pair = Pair(np.array([1, 0, 0]), [0, 0, 2])
     rows = [[1, 5, 0], [0, 5, 2], [0.5, 5, 1], [nan, 5, 0], [-inf, 5, 0]]
-    views = seen(rows, pair)
+    views = values_of(rows, pair)
     assert views["nearer input"].tolist() == [3, -3, 0, 2, 2]
     assert views["steps nearer to input"].tolist() == [3, 1, 2, 2, 2]
     assert views["along the change"].tolist() == [1, -4, -1.5, 0, -inf]
     bytes_ = np.array([[0, 1], [1, 1]], np.uint8)
-    assert seen(bytes_, Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
+    assert values_of(bytes_, Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
     matrices = Pair(np.eye(2), np.zeros((2, 2)))
-    assert seen(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
+    assert values_of(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
     "data", [[1.0], np.zeros((2, 2)), ["a", "b", "c"], None, [[1], [1, 2], [3]]]
 )
 def test_inputs_of_another_shape_are_not_compared_with_outputs(data):
-    assert not NEAR & set(seen(np.zeros((2, 3)), Pair(data, data)))
+    assert not NEAR & set(values_of(np.zeros((2, 3)), Pair(data, data)))
     # Of one number the value itself tells the same.
-    assert not NEAR & set(seen(np.zeros((2, 1)), Pair([1.0], [0.0])))
+    assert not NEAR & set(values_of(np.zeros((2, 1)), Pair([1.0], [0.0])))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_nearness_does_not_show_the_last_bits_of_floating_point_noise(
     pair = Pair(np.array(data), np.array(neighbour))
     far = default_rng(0).uniform(5, 50, size=(1000, len(data))) * direction
     for start in (pair.data, pair.neighbour):
-        assert len(np.unique(seen(start + far, pair)["nearer input"])) == 1
+        assert len(np.unique(values_of(start + far, pair)["nearer input"])) == 1
 
 
 @pytest.mark.parametrize("kind", "bB?hqQefd")
@@ -213,6 +213,6 @@ def test_residues_of_missing_and_huge_numbers_are_numbers():
 
 def test_each_number_with_steps_has_a_view_of_its_residue():
     rows = np.column_stack([outputs(laplace), outputs(STEPPED["thousandths"])])
-    names = [name for name in seen(rows) if "steps" in name]
+    names = [name for name in values_of(rows) if "steps" in name]
     assert names == ["[1] beyond the steps of its noise"]
-    assert list(seen(rows[:, :1])) == ["value"]
+    assert list(values_of(rows[:, :1])) == ["value"]
