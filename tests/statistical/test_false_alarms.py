@@ -1,11 +1,13 @@
-"""The benchmark's table of false alarms in short: all audits of a kind together alarm no more often than alpha allows.
+"""The benchmark's table of false alarms in short.
 
-A true and tight claim is refuted with probability alpha at most, whatever the case, so the alarms of a kind are at most
-binomial: more than are allowed have probability 1e-6. The table by case is `python -m benchmarks alarms`.
+A true and tight claim is refuted with probability alpha at most, whatever the case, so
+the alarms of all audits of a kind are at most binomial: more than are allowed have
+probability 1e-6. The table by case is `python -m benchmarks alarms`.
 
-Games are looked at twice: wealth comes to 1/alpha with probability alpha at most at any level. In short, 211 games find a
-rate of .17 at .05 nine times in ten, and one of .44 at .25; 24 lower bounds find .53 and .83. A level as high as .25 shows
-with few games what makes all bets too large, and the low one what pays much and seldom.
+Games are compared with two levels: wealth reaches 1/alpha with probability alpha at
+most at any level. In short, 211 games find a rate of .17 at .05 nine times in ten, and
+one of .44 at .25; 24 lower bounds find .53 and .83. A level as high as .25 shows with
+few games that all bets are too large, and the low one that some pay much and seldom.
 """
 
 from itertools import product
@@ -34,118 +36,106 @@ from benchmarks.tight_nulls import BIT, NULLS
 pytestmark = pytest.mark.statistical
 
 REPEATS = {
-    "estimation": 1_000,
-    "verdict": 1_000,
-    "accounting": 1_000,
-    "counting": 2_000,
-    "exact": 1_000,
+    "estimation": (1_000, 300),
+    "verdict": (1_000, 250),
+    "accounting": (1_000, 100),
+    "counting": (2_000, 100),
+    "exact": (1_000, 100),
 }
-"""Repeats of every case in full, a hundredth in short or as SHARES says."""
-SHARES = {"estimation": 300, "verdict": 250}
-LONG = {"order and dependence": 100, "whole audits": 100}
-"""Kinds of six cases that take a second each, so that a few repeats of each could tell nothing: in full only."""
+"""Repeats of every case in full, and the divisor of their number in short."""
+LONG = {"order and dependence": (100, 100), "whole audits": (100, 100)}
+"""Kinds of six cases that take a second each, so that few repeats tell nothing."""
 LEVELS = (ALPHA, 0.25)
 LEARNED = ("watcher", "score", "classifier", "mixture", "thinned views")
-"""Forecasters that learn abstain for most of so short a game, which takes three times as long: a third of the repeats."""
+"""Forecasters that abstain in most of so short a game, which takes three times as long.
+
+They have a third of the repeats.
+"""
 SLOW = (*LEARNED, "noise around a declared query")
 ELSEWHERE = ("recorded data", "one run")
-"""Kinds whose cases have a test of their own: `test_bounds_calibration.py` and `test_one_run_calibration.py`."""
+"""Kinds of `test_bounds_calibration.py` and `test_one_run_calibration.py`."""
+
+
+def assert_rare(alarms, level, repeats):
+    """Assert that alarms are rare in one list with the cases that alarmed or not."""
+    where = [name for name, alarm in alarms if alarm]
+    most = repeats.most(len(alarms), level)
+    assert len(where) <= most, f"{len(where)} of {len(alarms)} at {level=}: {where}"
 
 
 def test_the_wealth_of_games_reaches_no_level_more_often_than_it_allows(repeats):
-    cases = [(null, kind) for null, kinds in PLAYED for kind in kinds]
-    many = [
-        repeats(2_000 // (3 if kind in LEARNED else 1), least=1, share=400)
-        for _, kind in cases
-    ]
-    found = [
-        (f"{null}, {kind}", [game.wealth.refuted(level) for level in LEVELS])
-        for (null, kind), count in zip(cases, many, strict=True)
-        for game in games(null, kind, count, stream(1, "game", f"{null}, {kind}"))
-    ]
-    for k, level in enumerate(LEVELS):
-        where = [name for name, refuted in found if refuted[k]]
-        assert len(where) <= repeats.most(len(found), level), (
-            f"{len(where)} of {len(found)} at {level=}: {where}"
-        )
+    alarms = {level: [] for level in LEVELS}
+    for null, kinds in PLAYED:
+        for kind in kinds:
+            name = f"{null}, {kind}"
+            in_full = 2_000 // (3 if kind in LEARNED else 1)
+            count = repeats(in_full, least=1, share=400)
+            for game in games(null, kind, count, stream(1, "game", name)):
+                for level in LEVELS:
+                    alarms[level].append((name, game.wealth.refuted(level)))
+    for level in LEVELS:
+        assert_rare(alarms[level], level, repeats)
 
 
-def test_lower_bounds_lie_above_the_truth_no_more_often_than_their_levels_allow(
-    repeats,
-):
-    found = []
+def test_lower_bounds_are_above_the_truth_no_more_often_than_their_levels(repeats):
+    alarms = {level: [] for level in LEVELS}
+    count = repeats(800, least=1, share=200)
     for null, factor in product(BOUNDED, FACTORS):
-        played = games_for_a_bound(
-            null,
-            factor,
-            repeats(800, least=1, share=200),
-            stream(1, "lower bound", null, factor),
-        )
-        found += [
-            [
-                game.wealth.lower_bound(level) >= NULLS[null].claim.level
-                for level in LEVELS
-            ]
-            for game in played
-        ]
-    for level, above in zip(LEVELS, np.sum(found, axis=0), strict=True):
-        assert above <= repeats.most(len(found), level), (
-            f"{above} of {len(found)} at {level=}"
-        )
+        truth = NULLS[null].claim.level
+        rng = stream(1, "lower bound", null, factor)
+        for game in games_for_a_bound(null, factor, count, rng):
+            for level in LEVELS:
+                is_above = game.wealth.lower_bound(level) >= truth
+                alarms[level].append((null, is_above))
+    for level in LEVELS:
+        assert_rare(alarms[level], level, repeats)
 
 
 @pytest.mark.parametrize(
     "kind", [*REPEATS, *(pytest.param(kind, marks=pytest.mark.full) for kind in LONG)]
 )
 def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, repeats):
-    alarms, audits, where = 0, 0, []
+    in_full, share = (REPEATS | LONG)[kind]
+    audits, where = 0, {}
     for name, check in cases()[kind].items():
-        count = repeats(
-            {**REPEATS, **LONG}[kind] // (3 if name.endswith(SLOW) else 1),
-            least=1,
-            share=SHARES.get(kind, 100),
-        )
-        if found := check(count, stream(1, kind, name)):
-            alarms, where = alarms + found, [*where, f"{name}: {found} of {count}"]
+        most = in_full // (3 if name.endswith(SLOW) else 1)
+        count = repeats(most, least=1, share=share)
         audits += count
-    assert kind != "exact" or alarms == 0, (
-        f"wrong verdicts of exact evidence, which has no error probability: {where}"
-    )
-    assert alarms <= repeats.most(audits, ALPHA), (
-        f"{alarms} of {audits} at {ALPHA=}: {where}"
-    )
+        if found := check(count, stream(1, kind, name)):
+            where[name] = found
+    alarms = sum(where.values())
+    # Exact evidence has no error probability.
+    most = 0 if kind == "exact" else repeats.most(audits, ALPHA)
+    assert alarms <= most, f"{alarms} of {audits} at {ALPHA=}: {where}"
 
 
-def test_an_auditor_without_a_cap_would_be_caught(monkeypatch, repeats):
-    """Guards the guard: the same overconfident bets against a claim that the mechanism breaks do refute."""
+def test_an_auditor_without_a_cap_would_be_found(monkeypatch, repeats):
+    """Guards the guard: overconfident bets refute a claim that is broken."""
     null = NULLS["randomised response"]
-    monkeypatch.setitem(
-        NULLS, "false", type(null)(null.believed, null.claim, null.believed)
-    )
-    many = repeats(200, least=100)
-    refuted = sum(
-        g.refuted_at is not None
-        for g in games("false", "overconfident", many, np.random.default_rng(1))
-    )
+    broken = type(null)(null.believed, null.claim, null.believed)
+    monkeypatch.setitem(NULLS, "false", broken)
+    many, rng = repeats(200, least=100), np.random.default_rng(1)
+    played = games("false", "overconfident", many, rng)
+    refuted = sum(game.refuted_at is not None for game in played)
     assert refuted > repeats.most(many, ALPHA)
 
 
-def test_without_the_price_of_delta_the_test_would_be_invalid(repeats):
-    """Guards the guard: the same bets against the same pair, read as a pure claim, do refute.
+def test_without_the_price_of_delta_the_bets_would_refute_a_true_claim(repeats):
+    """Guards the guard: the same bets, as against a pure claim, do refute.
 
-    A call reveals its input with probability .05 and then multiplies the stake by 1/q, ln(1/q) = .31: 2,000 calls give
-    about 31 nats where ln 20 = 3 refute; fewer than nine of ten have a probability far below 1e-6.
+    A call reveals its input with probability .05 and then multiplies the stake by 1/q,
+    ln(1/q) = .31: 2,000 calls give about 31 nats, and ln 20 = 3 refute. Fewer than nine
+    of ten have a probability far below 1e-6.
     """
-    many = repeats(200)
-    refuted = 0
+    refuted, many = 0, repeats(200)
     for repeat in range(many):
-        coins = stream(repeat, "price")
+        rng = stream(repeat, "price")
         game = Game(
             LeakyResponse(1.0, 0.05),
             PureDP(1.0),
             BIT,
             [LikelihoodRatio()],
-            lambda *_, rng=coins: rng,
+            lambda *_, rng=rng: rng,
         )
         game.play(2_000, alpha=ALPHA, stop_when_refuted=True)
         refuted += game.refuted_at is not None
