@@ -1,5 +1,8 @@
+"""A run is compared with a baseline: what counts as a difference, and what an update of the baseline keeps."""
+
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -26,52 +29,44 @@ from auditdp.report.machine_readable import Level, judged, rule_of
 TODAY = date(2026, 6, 1)
 CLAIM = ClaimRecord("PureDP", "1-DP", "value LDP", epsilon=1.0)
 ID = "audits/audit_a.py::one"
+OTHER_ID = "audits/audit_a.py::two"
+GAME = Evidence("game", Verdict.NOT_REFUTED, "…")
+COUNTING = Evidence("counting", Verdict.NOT_REFUTED, "…")
+KNOWN_FAULT = Accepted("we know", date(2026, 7, 1))
 
 
-def bounds_of(entry):
-    return entry.at_least, entry.at_most
-
-
-def audit(verdict=Verdict.NOT_REFUTED, identifier=ID, **changes):
+def audit(verdict="NOT_REFUTED", identifier=ID, **changes):
     result = AuditResult(
         id=identifier,
-        verdict=verdict,
+        verdict=Verdict(verdict),
         summary=f"it ended {verdict}",
         claim=CLAIM,
-        evidence=[
-            Evidence("game", verdict, "…"),
-            Evidence("counting", Verdict.NOT_REFUTED, "…"),
-        ],
+        evidence=[GAME, COUNTING],
         epsilon_lower=0.813,
         calls=62_517,
-        controls=[ControlResult("Twin(2)", Verdict.VIOLATED)],
+        controls=[twin(2)],
         reproduce="auditdp run …",
     )
     return replace(result, **changes)
 
 
-def twin(factor):
-    return ControlResult(f"Twin({factor})", Verdict.VIOLATED)
+def claiming(**changes):
+    return audit(claim=replace(CLAIM, **changes))
 
 
-def counted(epsilon, delta, least=None, most=None, *, calls=12_500):
+def twin(factor, verdict="VIOLATED", **options):
+    return ControlResult(f"Twin({factor})", Verdict(verdict), **options)
+
+
+def counted(epsilon, delta, least=None, most=None, *, calls=12_500, **changes):
     details = {"delta_upper": delta, "event_at_least": least, "event_at_most": most}
-    shown = Evidence(
-        "counting",
-        Verdict.NOT_REFUTED,
-        "…",
-        epsilon_upper=epsilon,
-        calls=calls,
-        details=details,
-    )
-    return audit(evidence=[audit().evidence[0], shown], calls=50_000 + calls)
+    counting = replace(COUNTING, epsilon_upper=epsilon, calls=calls, details=details)
+    return audit(evidence=[GAME, counting], calls=50_000 + calls, **changes)
 
 
-UNDECIDED = audit(
-    Verdict.INCONCLUSIVE,
-    controls=[ControlResult("Twin(2)", Verdict.NOT_REFUTED, blind=["game"])],
-    lacking=48_000,
-)
+def detecting(epsilon, same=None):
+    details = {"detectable_epsilon": epsilon, "same_outputs": same}
+    return audit(evidence=[replace(GAME, details=details), COUNTING])
 
 
 def run(*results, status="complete", planned=(), **arguments):
@@ -88,492 +83,379 @@ def run(*results, status="complete", planned=(), **arguments):
     )
 
 
-def known(*results, **accepted):
-    return {result.id: entry_of(result, accepted.get("accepted")) for result in results}
+def known(*results, accepted=None):
+    return {result.id: entry_of(result, accepted) for result in results}
 
 
 def compared(entries, record, today=TODAY):
-    found = differences(entries, record, covered=covered(record), today=today)
-    return [(difference.kind, difference.audit) for difference in found]
+    return list(differences(entries, record, covered=covered(record), today=today))
+
+
+def kinds(found):
+    return " ".join(difference.kind.name for difference in found)
+
+
+SURVIVING = twin(2, "NOT_REFUTED", blind=["game"])
+UNDECIDED = audit("INCONCLUSIVE", controls=[SURVIVING], lacking=48_000)
+SKIPPED = audit("SKIPPED", evidence=[], controls=[], claim=None, calls=0)
+ONLY_GAME = audit(evidence=[GAME], asked=["counting", "game"])
+ONLY_COUNTING = audit(evidence=[COUNTING], asked=["counting", "game"])
+DECLARED = audit("VIOLATED", expected="violation")
 
 
 def test_the_same_run_differs_in_nothing():
-    results = [
-        audit(verdict, f"{ID}_{k}")
-        for k, verdict in enumerate(Verdict)
-        if verdict.value not in ("VIOLATED", "ERROR", "MISCALIBRATED")
-    ]
+    findings = {"VIOLATED", "ERROR", "MISCALIBRATED"}
+    others = set(Verdict) - findings
+    results = [audit(verdict, f"{ID}_{verdict}") for verdict in others]
     assert compared(known(*results), run(*results)) == []
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "kinds"),
-    [
-        (audit(), audit(Verdict.VIOLATED), [Kind.FINDING]),
-        (audit(), audit(Verdict.MISCALIBRATED), [Kind.FINDING]),
-        (
-            audit(),
-            audit(controls=[ControlResult("Twin(2)", Verdict.NOT_REFUTED)]),
-            [Kind.FINDING, Kind.WEAKER],
-        ),
-        (
-            audit(Verdict.VIOLATED, expected="violation"),
-            audit(expected="violation"),
-            [Kind.FINDING],
-        ),
-        (audit(), audit(Verdict.VIOLATED, expected="violation"), [Kind.CHANGED]),
-        (audit(), audit(Verdict.ERROR), [Kind.CRASHED]),
-        (
-            audit(),
-            audit(Verdict.SKIPPED, evidence=[], controls=[], claim=None, calls=0),
-            [Kind.SKIPPED],
-        ),
-        (audit(), audit(Verdict.INCONCLUSIVE), [Kind.WEAKER]),
-        (audit(Verdict.CERTIFIED), audit(), [Kind.WEAKER]),
-        (audit(), audit(controls=[]), [Kind.WEAKER]),
-        (audit(), audit(evidence=audit().evidence[:1]), [Kind.WEAKER]),
-        (audit(), audit(calls=61_999), [Kind.WEAKER]),
-        (audit(), audit(calls=62_000), []),
-        (audit(), audit(Verdict.CERTIFIED), [Kind.STRONGER]),
-        (audit(), audit(calls=70_000), [Kind.STRONGER]),
-        (
-            audit(),
-            audit(claim=replace(CLAIM, text="2-DP", epsilon=2.0)),
-            [Kind.CHANGED],
-        ),
-        (audit(), audit(claim=replace(CLAIM, adjacency="edge DP")), [Kind.CHANGED]),
-        (audit(), audit(claim=replace(CLAIM, epsilon=1 + 1e-12)), []),
-        (audit(), audit(claim=replace(CLAIM, epsilon=1.00001)), [Kind.CHANGED]),
-        (audit(Verdict.EQUIVALENT), audit(), [Kind.CHANCE]),
-        (
-            audit(),
-            audit(evidence=audit().evidence[:1], asked=["counting", "game"]),
-            [Kind.CHANCE],
-        ),
-        (
-            audit(),
-            audit(evidence=audit().evidence[1:], asked=["counting", "game"]),
-            [Kind.WEAKER],
-        ),
-        (audit(), UNDECIDED, [Kind.CHANCE]),
-        (
-            audit(),
-            replace(UNDECIDED, lacking=0),
-            [Kind.FINDING, Kind.WEAKER, Kind.WEAKER],
-        ),
-        (
-            counted(1.2, 0.016),
-            counted(1.2, 0.016, calls=75_000),
-            [],
-        ),  # how many calls counting has is no promise
-        (audit(controls=[twin("2.00001")]), audit(controls=[twin("2")]), []),
-        (audit(controls=[twin("2.1")]), audit(controls=[twin("2")]), [Kind.WEAKER]),
-        (counted(0.259, 0.013), counted(1.2, 0.016, 0.6455, 0.338), [Kind.DRIFT]),
-        (counted(1.2, 0.016, 0.6455, 0.338), counted(0.259, 0.013), [Kind.DRIFT]),
-        (counted(0.259, 0.013), counted(1.2, 0.016, 0.459, 0.338), []),
-        (
-            counted(0.259, 0.013),
-            replace(counted(1.2, 0.016), epsilon_lower=0.896),
-            [],
-        ),  # the game may win by what is rarer than δ
-        (audit(), audit(claim=replace(CLAIM, source="another place")), []),
-        (audit(epsilon_upper=0.9), audit(epsilon_lower=0.95), [Kind.DRIFT]),
-        (audit(epsilon_upper=0.9), audit(epsilon_lower=0.8999), []),
-        (audit(), audit(epsilon_lower=0.1, epsilon_upper=0.7), [Kind.DRIFT]),
-        (audit(), audit(epsilon_lower=0.1), []),
-        (
-            audit(),
-            audit(epsilon_lower=5.0),
-            [],
-        ),  # two lower bounds contradict each other nowhere
-        (
-            audit(Verdict.VIOLATED, expected="violation", calls=50_000),
-            audit(Verdict.VIOLATED, expected="violation", calls=900),
-            [],
-        ),
-    ],
-)
-def test_what_counts_as_a_difference(then, now, kinds):
-    assert [kind for kind, _ in compared(known(then), run(now))] == kinds
+FROM_A_CLEAN_AUDIT = [
+    (audit("VIOLATED"), "FINDING"),
+    (audit("MISCALIBRATED"), "FINDING"),
+    (audit(controls=[twin(2, "NOT_REFUTED")]), "FINDING WEAKER"),
+    (DECLARED, "CHANGED"),
+    (audit("ERROR"), "CRASHED"),
+    (SKIPPED, "SKIPPED"),
+    (audit("INCONCLUSIVE"), "WEAKER"),
+    (audit(controls=[]), "WEAKER"),
+    (audit(evidence=[GAME]), "WEAKER"),
+    (ONLY_GAME, "CHANCE"),
+    (ONLY_COUNTING, "WEAKER"),
+    (UNDECIDED, "CHANCE"),
+    (replace(UNDECIDED, lacking=0), "FINDING WEAKER WEAKER"),
+    (audit(calls=61_999), "WEAKER"),
+    (audit(calls=62_000), ""),
+    (audit("CERTIFIED"), "STRONGER"),
+    (audit(calls=70_000), "STRONGER"),
+    (claiming(text="2-DP", epsilon=2.0), "CHANGED"),
+    (claiming(adjacency="edge DP"), "CHANGED"),
+    (claiming(epsilon=1 + 1e-12), ""),
+    (claiming(epsilon=1.00001), "CHANGED"),
+    (claiming(source="another place"), ""),
+    (claiming(digest="3f"), "NOT_COMPARED"),
+    (audit(epsilon_lower=0.1, epsilon_upper=0.7), "DRIFT"),
+    # Two lower bounds do not contradict each other.
+    (audit(epsilon_lower=0.1), ""),
+    (audit(epsilon_lower=5.0), ""),
+]
+FROM_OTHERS = [
+    (audit("CERTIFIED"), audit(), "WEAKER"),
+    (audit("EQUIVALENT"), audit(), "CHANCE"),
+    (DECLARED, audit(expected="violation"), "FINDING"),
+    (DECLARED, replace(DECLARED, calls=900), ""),
+    (audit(epsilon_upper=0.9), audit(epsilon_lower=0.95), "DRIFT"),
+    (audit(epsilon_upper=0.9), audit(epsilon_lower=0.8999), ""),
+    (audit(controls=[twin("2.00001")]), audit(), ""),
+    (audit(controls=[twin("2.1")]), audit(), "WEAKER"),
+    # The number of calls that counting has is no promise.
+    (counted(1.2, 0.016), counted(1.2, 0.016, calls=75_000), ""),
+    (counted(0.259, 0.013), counted(1.2, 0.016, 0.6455, 0.338), "DRIFT"),
+    (counted(1.2, 0.016, 0.6455, 0.338), counted(0.259, 0.013), "DRIFT"),
+    (counted(0.259, 0.013), counted(1.2, 0.016, 0.459, 0.338), ""),
+    # The game may win by outputs that are rarer than δ.
+    (counted(0.259, 0.013), counted(1.2, 0.016, epsilon_lower=0.896), ""),
+    (claiming(digest="3f"), claiming(digest="3f"), ""),
+    (claiming(digest="3f"), claiming(digest="a0"), "CHANGED"),
+    (claiming(digest="3f without lock"),) * 2 + ("NOT_COMPARED",),
+    (
+        claiming(digest="3f without lock"),
+        claiming(digest="a0 without lock"),
+        "CHANGED NOT_COMPARED",
+    ),
+]
+COMPARED = [(audit(), *row) for row in FROM_A_CLEAN_AUDIT] + FROM_OTHERS
+
+
+@pytest.mark.parametrize(("then", "now", "expected"), COMPARED)
+def test_which_differences_are_found(then, now, expected):
+    assert kinds(compared(known(then), run(now))) == expected
 
 
 @pytest.mark.parametrize(
-    ("now", "today", "kind"),
+    ("now", "today", "expected"),
     [
-        (audit(Verdict.VIOLATED), date(2026, 7, 1), Kind.ACCEPTED),
-        (audit(Verdict.VIOLATED), date(2026, 7, 2), Kind.EXPIRED),
-        (audit(Verdict.MISCALIBRATED), TODAY, Kind.FINDING),
-        (audit(), TODAY, Kind.STALE),
+        (audit("VIOLATED"), date(2026, 7, 1), "ACCEPTED"),
+        (audit("VIOLATED"), date(2026, 7, 2), "EXPIRED"),
+        (audit("MISCALIBRATED"), TODAY, "FINDING"),
+        (audit(), TODAY, "STALE"),
+        (SKIPPED, TODAY, "SKIPPED"),
     ],
 )
-def test_an_accepted_finding(now, today, kind):
-    entries = known(
-        audit(Verdict.VIOLATED), accepted=Accepted("we know", date(2026, 7, 1))
-    )
-    assert compared(entries, run(now), today)[0] == (kind, ID)
+def test_an_accepted_finding(now, today, expected):
+    entries = known(audit("VIOLATED"), accepted=KNOWN_FAULT)
+    assert kinds(compared(entries, run(now), today)[:1]) == expected
 
 
-def test_a_mutant_that_survives_is_a_finding_that_nobody_accepts():
-    survivor = MutantResult(
-        "noise halved", "constant", "", Fate.SURVIVED, "it was not refuted"
-    )
-    mutated = audit(mutation=Mutation([survivor]))
-    (found,) = differences(
-        known(audit()), run(mutated), covered=covered(run()), today=TODAY
-    )
-    assert (found.kind, found.text) == (
-        Kind.FINDING,
-        "mutant noise halved survives: it was not refuted",
-    )
-    (item,) = judged(run(mutated))
-    assert (item.level, item.reasons) == (
-        Level.FINDING,
-        ("A mutant survived: noise halved: it was not refuted",),
-    )
-    assert rule_of(item) == "toothless"
-
-
-def test_an_accepted_finding_that_is_skipped_is_not_called_stale():
-    entries = known(audit(Verdict.VIOLATED), accepted=Accepted("we know"))
-    skipped = audit(Verdict.SKIPPED, evidence=[], controls=[], claim=None, calls=0)
-    assert [kind for kind, _ in compared(entries, run(skipped))] == [Kind.SKIPPED]
+def test_a_mutant_that_survives_is_a_finding_that_cannot_be_accepted():
+    survivor = MutantResult("halved", "constant", "", Fate.SURVIVED, "not refuted")
+    record = run(audit(mutation=Mutation([survivor])))
+    (found,) = compared(known(audit()), record)
+    assert found.kind is Kind.FINDING
+    assert found.text == "mutant halved survives: not refuted"
+    (item,) = judged(record)
+    assert (item.level, rule_of(item)) == (Level.FINDING, "toothless")
+    assert item.reasons == ("A mutant survived: halved: not refuted",)
 
 
 def test_audits_that_are_gone_new_or_renamed():
-    other, third = (
-        audit(identifier="audits/audit_a.py::two"),
-        audit(identifier="audits/audit_c.py::three"),
-    )
-    third = replace(third, claim=replace(CLAIM, adjacency="edge DP"))
-    found = differences(
-        known(audit(), third), run(other), covered=covered(run()), today=TODAY
-    )
-    assert [(d.kind, d.audit) for d in found] == [
-        (Kind.GONE, ID),
-        (Kind.GONE, third.id),
-        (Kind.NEW, other.id),
-    ]
-    assert "perhaps it is audits/audit_a.py::two now" in found[0].text
+    other = audit(identifier=OTHER_ID)
+    third = replace(claiming(adjacency="edge DP"), id="audits/audit_c.py::three")
+    found = compared(known(audit(), third), run(other))
+    assert kinds(found) == "GONE GONE NEW"
+    assert [each.audit for each in found] == [ID, third.id, OTHER_ID]
+    assert f"perhaps it is {OTHER_ID} now" in found[0].text
     assert "perhaps" not in found[1].text
-    gone = differences(
-        known(audit(Verdict.VIOLATED), accepted=Accepted("we know")),
-        run(),
-        covered=covered(run()),
-        today=TODAY,
-    )
-    assert [(d.kind, "we know" in d.text) for d in gone] == [(Kind.STALE, True)]
+    (gone,) = compared(known(audit("VIOLATED"), accepted=KNOWN_FAULT), run())
+    assert gone.kind is Kind.STALE
+    assert "we know" in gone.text
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind"),
+    ("paths", "expected"),
     [
-        ({}, Kind.GONE),
-        ({"paths": ["./audits/"]}, Kind.GONE),
-        ({"paths": ["."]}, Kind.GONE),
-        ({"paths": [str(Path.cwd() / "audits")]}, Kind.GONE),
-        ({"paths": ["/elsewhere/audits"]}, Kind.NOT_RUN),
-        ({"paths": ["audits/audit_a.py"]}, Kind.GONE),
-        ({"paths": ["audits/audit_a.py::one"]}, Kind.GONE),
-        ({"paths": ["audits/audit_b.py"]}, Kind.NOT_RUN),
-        ({"paths": ["audits/audit_a.py::two"]}, Kind.NOT_RUN),
-        ({"paths": ["audit"]}, Kind.NOT_RUN),
-        ({"keyword": "two"}, Kind.NOT_RUN),
-        ({"changed_since": "main"}, Kind.NOT_RUN),
+        ("audits", "GONE"),
+        ("./audits/", "GONE"),
+        (".", "GONE"),
+        (str(Path.cwd() / "audits"), "GONE"),
+        ("audits/audit_a.py", "GONE"),
+        (ID, "GONE"),
+        ("/elsewhere/audits", "NOT_RUN"),
+        ("audits/audit_b.py", "NOT_RUN"),
+        (OTHER_ID, "NOT_RUN"),
+        ("audit", "NOT_RUN"),
     ],
 )
-def test_what_the_run_was_not_asked_for_is_not_gone(arguments, kind):
-    assert compared(known(audit()), run(**arguments)) == [(kind, ID)]
+def test_an_audit_outside_the_paths_of_the_run_is_not_gone(paths, expected):
+    assert kinds(compared(known(audit()), run(paths=[paths]))) == expected
 
 
-def test_what_did_not_import_and_what_was_not_finished():
-    broken = AuditResult("audits/audit_a.py", Verdict.ERROR, "does not import")
-    assert compared(known(audit()), run(broken)) == [
-        (Kind.CRASHED, "audits/audit_a.py")
-    ]
-    assert compared(known(audit()), run(planned=[ID], status="interrupted")) == [
-        (Kind.CRASHED, ID)
-    ]
-
-
-def test_differences_are_listed_worst_first():
-    results = [
-        audit(Verdict.CERTIFIED, f"{ID}_a"),
-        audit(Verdict.VIOLATED, f"{ID}_b"),
-        audit(calls=10, identifier=f"{ID}_c"),
-    ]
-    entries = known(*(audit(identifier=result.id) for result in results), audit())
-    assert [kind for kind, _ in compared(entries, run(*results))] == [
-        Kind.FINDING,
-        Kind.WEAKER,
-        Kind.GONE,
-        Kind.STRONGER,
-    ]
-
-
-class TestUpdate:
-    def test_it_takes_over_what_the_run_says(self):
-        assert updated({}, run(audit()), {}) == known(audit())
-        assert updated(known(audit()), run(audit(calls=10)), {})[ID].calls == 10
-        assert updated(
-            known(audit()), run(audit(identifier="audits/audit_b.py::x")), {}
-        ).keys() == {"audits/audit_b.py::x"}
-
-    def test_it_keeps_what_the_run_was_not_asked_for(self):
-        other = audit(identifier="audits/audit_b.py::x")
-        assert updated(
-            known(audit()), run(other, paths=["audits/audit_b.py"]), {}
-        ).keys() == {ID, other.id}
-
-    def test_bounds_that_do_not_separate_stay_as_they_were(self):
-        kept = updated(known(audit()), run(audit(epsilon_lower=0.5)), {})[ID]
-        assert bounds_of(kept) == (0.81, None)
-        gained = updated(known(audit()), run(audit(epsilon_upper=1.0)), {})[ID]
-        assert bounds_of(gained) == (0.81, 1.0)
-        apart = updated(
-            known(audit()), run(audit(epsilon_lower=0.1, epsilon_upper=0.7)), {}
-        )[ID]
-        assert bounds_of(apart) == (0.1, 0.7)
-        lost = updated(known(audit()), run(audit(epsilon_lower=None)), {})[ID]
-        assert bounds_of(lost) == (None, None)
-
-    def test_a_claim_stays_as_it_was_written(self):
-        """So that a baseline does not change with the machine on which it is updated."""
-        elsewhere = audit(claim=replace(CLAIM, epsilon=1 + 3e-8, text="1.00001-DP"))
-        assert updated(known(audit()), run(elsewhere), {}) == known(audit())
-        of_version_1 = {ID: replace(entry_of(audit()), numbers=())}
-        assert updated(of_version_1, run(audit()), {}) == known(audit())
-
-    def test_what_was_counted_stays_until_it_is_contradicted(self):
-        first = counted(0.259, 0.013, 0.5, 0.48)
-        same, other = counted(0.3, 0.013, 0.51, 0.47), counted(1.2, 0.013, 0.66, 0.34)
-        assert updated(known(first), run(same), {}) == known(first)
-        assert updated(known(first), run(other), {}) == known(other)
-
-    def test_a_finding_needs_a_reason_and_keeps_it(self):
-        found = run(audit(Verdict.VIOLATED))
-        with pytest.raises(
-            ConfigurationError, match=f"not accepted: {ID}; .*--accept ID --reason"
-        ):
-            updated(known(audit()), found, {})
-        accepted = updated({}, found, {ID: Accepted("we know")})
-        assert updated(accepted, found, {}) == accepted
-        assert updated(accepted, run(audit()), {})[ID].accepted is None
-        with pytest.raises(ConfigurationError, match="not accepted"):
-            updated(accepted, run(audit(Verdict.MISCALIBRATED)), {})
-
-    def test_what_is_no_finding_cannot_be_accepted(self):
-        with pytest.raises(
-            ConfigurationError, match="no finding of this id; findings: none"
-        ):
-            updated({}, run(audit()), {ID: Accepted("why not")})
-
-    def test_it_is_not_made_from_what_crashed_or_did_not_end(self):
-        with pytest.raises(ConfigurationError, match="crashed, or not finished"):
-            updated({}, run(audit(Verdict.ERROR)), {})
-        with pytest.raises(ConfigurationError, match="crashed, or not finished"):
-            updated({}, run(planned=[ID], status="interrupted"), {})
-
-
-def test_numbers_are_rounded_so_that_they_promise_less():
-    assert [rounded_down(calls) for calls in (0, 9, 99, 999, 123_456)] == [
-        0,
-        9,
-        99,
-        990,
-        120_000,
-    ]
-    bounds = entry_of(audit(epsilon_lower=1.2999, epsilon_upper=1.301))
-    assert bounds_of(bounds) == (1.2, 1.4)
-    assert bounds_of(entry_of(audit(epsilon_lower=0.3, epsilon_upper=0.1 + 0.2))) == (
-        0.3,
-        0.3,
-    )
-    assert bounds_of(
-        entry_of(audit(epsilon_lower=0.0, epsilon_upper=float("inf")))
-    ) == (
-        None,
-        None,
-    )
-    assert bounds_of(entry_of(audit(epsilon_lower=float("inf")))) == (
-        float("inf"),
-        None,
-    )
-
-
-def seeing(epsilon, same=None):
-    shown = Evidence(
-        "game",
-        Verdict.NOT_REFUTED,
-        "…",
-        details={"detectable_epsilon": epsilon, "same_outputs": same},
-    )
-    return audit(evidence=[shown, audit().evidence[1]])
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "weaker"),
-    [
-        (seeing(1.6), seeing(2.2), ""),
-        (
-            seeing(1.4),
-            seeing(2.2),
-            "a loss of 1.4 times the claim was seen in the baseline, only one of 2.2 times now",
-        ),
-        (
-            seeing(1.4),
-            seeing(1.4, same=512),
-            "both inputs of every pair have the same outputs",
-        ),
-        (seeing(3.0), seeing(3.2), ""),
-        (audit(), seeing(9.0), ""),
-        (None, seeing(1.9), ""),
-        (None, seeing(9.0), "it would not have seen twice the claim"),
-    ],
-)
-def test_an_audit_that_sees_less_is_weaker(then, now, weaker):
-    known = {} if then is None else {ID: entry_of(then)}
-    texts = [
-        d.text
-        for d in differences(known, run(now), covered=lambda _: True, today=TODAY)
-        if d.kind is Kind.WEAKER
-    ]
-    assert len(texts) == bool(weaker)
-    assert all(weaker in text for text in texts)
-
-
-@pytest.mark.parametrize(
-    ("change", "worse", "kind"),
-    [
-        ("changed", "", Kind.LAW),
-        ("changed", "why", Kind.LOSES),
-        ("draws otherwise", "", Kind.DRAWS),
-        ("not compared", "", Kind.NOT_COMPARED),
-        ("unseen", "", None),
-    ],
-)
-def test_what_another_revision_released_is_compared_without_a_baseline(
-    change, worse, kind
-):
-    compared = audit(
-        versions=VersionsResult("main (abc)", LawChange(change), "f", worse=worse)
-    )
-    found = list(of_versions(run(audit(identifier="audits/audit_a.py::two"), compared)))
-    assert [(d.audit, d.kind) for d in found] == ([(ID, kind)] if kind else [])
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "kinds"),
-    [
-        ("3f", "3f", []),
-        ("3f", "a0", [Kind.CHANGED]),
-        ("", "3f", [Kind.NOT_COMPARED]),
-        ("3f without lock", "3f without lock", [Kind.NOT_COMPARED]),
-        ("3f without lock", "a0 without lock", [Kind.CHANGED, Kind.NOT_COMPARED]),
-    ],
-)
-def test_neighbours_are_compared_whole_and_where_they_are_not_that_is_reported(
-    then, now, kinds
-):
-    before, after = (
-        audit(claim=replace(CLAIM, digest=digest)) for digest in (then, now)
-    )
-    assert [kind for kind, _ in compared(known(before), run(after))] == kinds
-
-
-def test_one_note_is_made_of_all_audits_that_have_no_digest():
-    names = [f"audits/audit_a.py::{name}" for name in "abc"]
-    before = [audit(identifier=name) for name in names]
-    after = [
-        audit(identifier=name, claim=replace(CLAIM, digest="3f")) for name in names
-    ]
-    record = run(*after)
-    (found,) = differences(known(*before), record, covered=covered(record), today=TODAY)
-    assert (found.kind, "2 other audits" in found.text) == (Kind.NOT_COMPARED, True)
-    entries = updated(known(*before), run(*after), {})
-    assert {entry.digest for entry in entries.values()} == {"3f"}
+@pytest.mark.parametrize("option", [{"keyword": "two"}, {"changed_since": "main"}])
+def test_an_audit_that_was_not_selected_is_not_gone(option):
+    assert kinds(compared(known(audit()), run(**option))) == "NOT_RUN"
 
 
 def test_an_audit_that_is_gone_is_missed_where_a_change_chose_the_audits():
     arguments = {
         "paths": [ID],
         "changed_since": "main",
-        "left_out": ["audits/audit_a.py::two"],
+        "left_out": [OTHER_ID],
         "among": ["audits"],
     }
-    asked = covered(replace(run(audit()), arguments=arguments))
-    names = (
-        ID,
-        "audits/audit_a.py::two",
-        "audits/audit_a.py::gone",
-        "elsewhere/audit_b.py::x",
-    )
-    assert [asked(name) for name in names] == [True, False, True, False]
+    covers = covered(replace(run(audit()), arguments=arguments))
+    assert covers(ID)
+    assert covers("audits/audit_a.py::gone")
+    assert not covers(OTHER_ID)
+    assert not covers("elsewhere/audit_b.py::x")
+
+
+def test_a_file_that_does_not_import_and_an_unfinished_audit_are_crashes():
+    broken = AuditResult("audits/audit_a.py", Verdict.ERROR, "does not import")
+    unfinished = run(planned=[ID], status="interrupted")
+    for record, name in ((run(broken), broken.id), (unfinished, ID)):
+        (found,) = compared(known(audit()), record)
+        assert (found.kind, found.audit) == (Kind.CRASHED, name)
+
+
+def test_differences_are_listed_worst_first():
+    changes = [("CERTIFIED", 62_517), ("VIOLATED", 62_517), ("NOT_REFUTED", 10)]
+    results = [audit(each, f"{ID}_{each}", calls=calls) for each, calls in changes]
+    entries = known(*(audit(identifier=result.id) for result in results), audit())
+    assert kinds(compared(entries, run(*results))) == "FINDING WEAKER GONE STRONGER"
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "reason"),
+    [
+        (detecting(1.6), detecting(2.2), None),
+        (detecting(1.4), detecting(2.2), "loss of 1.4 times .* of 2.2 times now"),
+        (detecting(1.4), detecting(1.4, same=512), "have the same outputs"),
+        (detecting(3.0), detecting(3.2), None),
+        (audit(), detecting(9.0), None),
+        (None, detecting(1.9), None),
+        (None, detecting(9.0), "would not have seen twice the claim"),
+    ],
+)
+def test_an_audit_that_detects_less_is_weaker(then, now, reason):
+    entries = known(then) if then else {}
+    found = compared(entries, run(now))
+    weaker = [each.text for each in found if each.kind is Kind.WEAKER]
+    assert len(weaker) == (reason is not None)
+    assert all(re.search(reason, text) for text in weaker)
+
+
+@pytest.mark.parametrize("verdict", ["NOT_REFUTED", "INCONCLUSIVE", None])
+def test_a_refutation_that_was_not_confirmed_is_weaker_than_any_entry(verdict):
+    dropped = replace(GAME, verdict=Verdict.INCONCLUSIVE, unconfirmed=True)
+    now = audit("INCONCLUSIVE", evidence=[dropped, COUNTING], epsilon_lower=None)
+    entries = known(replace(now, verdict=Verdict(verdict))) if verdict else {}
+    found = compared(entries, run(now))
+    assert "WEAKER" in kinds(found)
+    (item,) = judged(run(now), found)
+    assert (item.level, rule_of(item)) == (Level.UNCONFIRMED, "unconfirmed")
+
+
+@pytest.mark.parametrize(
+    ("change", "worse", "expected"),
+    [
+        ("changed", "", "LAW"),
+        ("changed", "why", "LOSES"),
+        ("draws otherwise", "", "DRAWS"),
+        ("not compared", "", "NOT_COMPARED"),
+        ("unseen", "", ""),
+    ],
+)
+def test_another_revision_is_compared_without_a_baseline(change, worse, expected):
+    versions = VersionsResult("main (abc)", LawChange(change), "f", worse=worse)
+    found = list(of_versions(run(audit(identifier=OTHER_ID), audit(versions=versions))))
+    assert kinds(found) == expected
+    assert all(each.audit == ID for each in found)
+
+
+def test_all_audits_without_a_digest_have_one_note():
+    names = [f"audits/audit_a.py::{name}" for name in "abc"]
+    before = known(*(audit(identifier=name) for name in names))
+    after = run(*(replace(claiming(digest="3f"), id=name) for name in names))
+    (found,) = compared(before, after)
+    assert found.kind is Kind.NOT_COMPARED
+    assert "2 other audits" in found.text
+    entries = updated(before, after, {})
+    assert {entry.digest for entry in entries.values()} == {"3f"}
+
+
+# An update of the baseline.
+
+
+def after_update(then, now):
+    return updated(known(then), run(now), {})
+
+
+def bounds_of(entry):
+    return entry.at_least, entry.at_most
+
+
+def test_an_update_takes_over_the_run_and_keeps_audits_that_it_does_not_cover():
+    other = audit(identifier="audits/audit_b.py::x")
+    assert updated({}, run(audit()), {}) == known(audit())
+    assert after_update(audit(), audit(calls=10))[ID].calls == 10
+    assert after_update(audit(), other).keys() == {other.id}
+    of_one_file = run(other, paths=["audits/audit_b.py"])
+    assert updated(known(audit()), of_one_file, {}).keys() == {ID, other.id}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.5, None, (0.81, None)),
+        (0.813, 1.0, (0.81, 1.0)),
+        (0.1, 0.7, (0.1, 0.7)),
+        (None, None, (None, None)),
+    ],
+)
+def test_bounds_that_do_not_separate_stay_as_they_were(low, high, expected):
+    now = audit(epsilon_lower=low, epsilon_upper=high)
+    assert bounds_of(after_update(audit(), now)[ID]) == expected
+
+
+def test_a_claim_stays_as_it_was_written():
+    """A baseline does not change with the machine on which it is updated."""
+    elsewhere = claiming(epsilon=1 + 3e-8, text="1.00001-DP")
+    assert after_update(audit(), elsewhere) == known(audit())
+    of_version_1 = {ID: replace(entry_of(audit()), numbers=())}
+    assert updated(of_version_1, run(audit()), {}) == known(audit())
+
+
+def test_counts_stay_until_they_are_contradicted():
+    first = counted(0.259, 0.013, 0.5, 0.48)
+    same, other = counted(0.3, 0.013, 0.51, 0.47), counted(1.2, 0.013, 0.66, 0.34)
+    assert after_update(first, same) == known(first)
+    assert after_update(first, other) == known(other)
+
+
+def test_an_accepted_finding_is_kept_until_it_is_gone():
+    found = run(audit("VIOLATED"))
+    accepted = updated({}, found, {ID: KNOWN_FAULT})
+    assert updated(accepted, found, {}) == accepted
+    assert updated(accepted, run(audit()), {})[ID].accepted is None
+
+
+CRASHED = "crashed, or not finished"
+
+
+@pytest.mark.parametrize(
+    ("record", "accepting", "reason"),
+    [
+        (run(audit("VIOLATED")), {}, f"not accepted: {ID}; .*--accept ID --reason"),
+        (run(audit("MISCALIBRATED")), {}, "not accepted"),
+        (run(audit()), {ID: KNOWN_FAULT}, "no finding of this id; findings: none"),
+        (run(audit("ERROR")), {}, CRASHED),
+        (run(planned=[ID], status="interrupted"), {}, CRASHED),
+    ],
+)
+def test_an_update_without_a_reason_or_a_whole_run_is_refused(
+    record, accepting, reason
+):
+    entries = known(audit("VIOLATED"), accepted=KNOWN_FAULT)
+    before = {} if "--accept" in reason else entries
+    with pytest.raises(ConfigurationError, match=reason):
+        updated(before, record, accepting)
+
+
+INFINITE = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (1.2999, 1.301, (1.2, 1.4)),
+        (0.3, 0.1 + 0.2, (0.3, 0.3)),
+        (0.0, INFINITE, (None, None)),
+        (INFINITE, None, (INFINITE, None)),
+    ],
+)
+def test_bounds_are_rounded_outwards(low, high, expected):
+    entry = entry_of(audit(epsilon_lower=low, epsilon_upper=high))
+    assert bounds_of(entry) == expected
+
+
+def test_calls_are_rounded_down():
+    calls = (0, 9, 99, 999, 123_456)
+    assert list(map(rounded_down, calls)) == [0, 9, 99, 990, 120_000]
 
 
 def disturbed(value, relative):
-    """Return a record in which every float has other last digits, as another processor computes them."""
+    """The record with other last digits in every float, as another processor computes them."""
     if isinstance(value, float):
         return value * (1 + relative)
     if isinstance(value, list | tuple):
         return type(value)(disturbed(each, relative) for each in value)
-    if is_dataclass(value):
-        given = {
-            field.name: getattr(value, field.name)
-            for field in fields(value)
-            if field.init
-        }
-        return replace(
-            value, **{name: disturbed(each, relative) for name, each in given.items()}
-        )
-    return value
+    if not is_dataclass(value):
+        return value
+    names = [field.name for field in fields(value) if field.init]
+    changes = {name: disturbed(getattr(value, name), relative) for name in names}
+    return replace(value, **changes)
 
 
-ON_EDGES = [  # of the two digits that a baseline keeps
+ON_EDGES_OF_TWO_DIGITS = [
     audit(),
     audit(epsilon_lower=0.81, epsilon_upper=0.81),
     audit(
-        Verdict.CERTIFIED,
+        "CERTIFIED",
         epsilon_lower=0.99,
         epsilon_upper=1.0,
         claim=replace(CLAIM, epsilon=1 / 3, text="0.333333-DP"),
     ),
     counted(0.5, 0.01, 0.31, 0.2),
-    audit(claim=replace(CLAIM, kind="AccountedDP", curve=[(0.0, 0.33), (7.2, 2e-12)])),
+    claiming(kind="AccountedDP", curve=[(0.0, 0.33), (7.2, 2e-12)]),
 ]
 
 
 @pytest.mark.parametrize("relative", [1e-9, -1e-9])
-@pytest.mark.parametrize("result", ON_EDGES)
-def test_another_processor_s_last_digits_change_no_verdict_of_a_check(result, relative):
-    known = {ID: entry_of(disturbed(result, relative))}
+@pytest.mark.parametrize("result", ON_EDGES_OF_TWO_DIGITS)
+def test_last_digits_of_another_processor_make_no_difference(result, relative):
+    entries = known(disturbed(result, relative))
     for now in (result, disturbed(result, -relative)):
-        assert not [
-            found.text
-            for found in differences(
-                known, run(now), covered=lambda identifier: True, today=TODAY
-            )
-        ]
-    lost = replace(
-        result, claim=replace(result.claim, epsilon=result.claim.epsilon * 1.001)
-    )
-    assert (
-        differences(known, run(lost), covered=lambda identifier: True, today=TODAY)[
-            0
-        ].kind
-        is Kind.CHANGED
-    )
-
-
-@pytest.mark.parametrize("known", [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, None])
-def test_a_refutation_that_was_not_confirmed_is_weaker_than_any_entry(known):
-    dropped = Evidence("game", Verdict.INCONCLUSIVE, "not confirmed", unconfirmed=True)
-    now = audit(
-        Verdict.INCONCLUSIVE,
-        evidence=[dropped, *audit().evidence[1:]],
-        epsilon_lower=None,
-    )
-    entries = {} if known is None else {ID: entry_of(replace(now, verdict=known))}
-    found = differences(entries, run(now), covered=lambda identifier: True, today=TODAY)
-    assert Kind.WEAKER in {difference.kind for difference in found}
-    (item,) = judged(run(now), found)
-    assert (item.level, rule_of(item)) == (Level.UNCONFIRMED, "unconfirmed")
+        assert compared(entries, run(now)) == []
+    larger = replace(result.claim, epsilon=result.claim.epsilon * 1.001)
+    found = compared(entries, run(replace(result, claim=larger)))
+    assert found[0].kind is Kind.CHANGED
