@@ -22,15 +22,6 @@ from auditdp.accountants import (
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, unordered_top_k
 
-UPPER = (
-    TopKPure,
-    TopKAdvanced,
-    TopKDurfeeRogers,
-    TopKBoundedRange,
-    TopKZCDP,
-    TopKOptimalComposition,
-)
-
 
 def exact_delta(p, q, epsilon):
     """δ(ε) between two laws with the same outcomes in the same order, in balls."""
@@ -155,26 +146,3 @@ def test_the_lower_bound_is_the_largest_over_all_t():
         )
         best = max(best, curve)
     assert TopKNonAdaptive(k, eta).delta_at(epsilon) == pytest.approx(best, rel=1e-6)
-
-
-def pairs(n):
-    """Changes of n log weights by at most η/2 either way: every corner of the cube, up to order."""
-    return [[1] * up + [-1] * (n - up) for up in range(1, n)]
-
-
-@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 2), (5, 3)])
-@pytest.mark.parametrize("eta", [0.1, 1.0, 3.0])
-def test_no_upper_bound_is_below_the_exact_curve_of_a_bad_pair(n, k, eta):
-    """Clipped scores in [0, Δ]: any base scores, each moved by up to Δ; all corners where base scores are equal."""
-    largest = 0.0
-    for signs in pairs(n):
-        p, q = (
-            plackett_luce([sign * s * eta / 4 for s in signs], k) for sign in (1, -1)
-        )
-        loss = exact_loss(p, q)
-        largest = max(largest, loss)
-        for epsilon in np.linspace(0, loss, 7):
-            exact = exact_delta(p, q, float(epsilon))
-            for analysis in UPPER:
-                assert analysis(k, eta).delta_at(float(epsilon)) >= exact
-    assert 0 < largest < k * eta

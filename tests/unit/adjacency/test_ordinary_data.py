@@ -19,7 +19,7 @@ from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.formats import FORMATS, render
 from tests.unit.adjacency.toys import both, generated
 
-MANY = 40
+MANY = 24
 WORDS = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur"]
 
 
