@@ -32,8 +32,6 @@ from auditdp.cli import _carried_out
 from auditdp.cli.account import Sampling, dp_sgd
 from tests.cli.conftest import ForkServer
 
-pytestmark = pytest.mark.dear
-
 NO_OPACUS = importlib.util.find_spec("opacus") is None
 KEYS = """
 schema family parameters asked given statement upper lower solved verdict reason
@@ -120,6 +118,7 @@ def words(text):
     return " ".join(text.split())
 
 
+@pytest.mark.dear
 @each_family
 def test_epsilon_at_delta(project, options, free, best):
     record = recorded(project, f"{options} {free} --delta 1e-5")
@@ -151,6 +150,7 @@ def test_delta_at_epsilon(project, options, free, best):
     assert all(set(row) == ROW | {"delta"} for row in rows.values())
 
 
+@pytest.mark.dear
 @each_family
 def test_a_solution_meets_the_target(project, options, free, best):
     """It is within the target by less than one unit of the fifth digit allows."""
@@ -272,6 +272,7 @@ Opacus.delta_at = lambda self, epsilon: os._exit(99)
 TRAINING = "dp-sgd --sampling-rate .01 --steps 10"
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("question", ["--delta 1e-5", "--epsilon 1"])
 def test_an_accountant_that_fails_is_a_row_and_no_finding(project, question):
     """It is named with a remedy, and the others answer and are drawn."""
@@ -310,6 +311,7 @@ def out_of_memory(*_):
     raise MemoryError
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "question",
     [
@@ -375,6 +377,7 @@ def test_a_claim_decides_the_exit_code(in_process, options, code, part):
     assert part in words(out + err)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_a_plot(project, ending):
     options = f"top-k --count 20 --eta .1 --delta 1e-6 --plot plots/curve.{ending}"

@@ -3,7 +3,6 @@
 import math
 from dataclasses import fields, replace
 
-import pytest
 from flint import arb
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -135,15 +134,6 @@ def test_composition_never_costs_less_than_its_parts(accountant, extra, share):
     assert more.delta_at(epsilon) * SLACK >= accountant.delta_at(epsilon)
     assert more.delta_at(epsilon) * SLACK >= OptimalComposition(*extra, 1).delta_at(
         epsilon
-    )
-
-
-@given(each, own, st.integers(1, 60) | st.just(300), shares)
-def test_equal_parts_are_the_closed_form(epsilon, delta, count, share):
-    at = share * count * epsilon
-    mixed = HeterogeneousComposition((epsilon,) * count, (delta,) * count)
-    assert mixed.delta_at(at) == pytest.approx(
-        OptimalComposition(epsilon, delta, count).delta_at(at), rel=1e-12
     )
 
 

@@ -20,7 +20,7 @@ from auditdp.accountants import (
     bounded_range,
 )
 from auditdp.mechanism.laws import precision
-from mechanisms.top_k_law import plackett_luce, unordered_top_k
+from mechanisms.top_k_law import unordered_top_k
 
 
 def exact_delta(p, q, epsilon):
@@ -35,14 +35,6 @@ def exact_delta(p, q, epsilon):
                 ),
                 arb(0),
             ).mid()
-        )
-
-
-def exact_loss(p, q):
-    """The largest loss ln P/Q."""
-    with precision():
-        return max(
-            float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True)
         )
 
 
@@ -97,22 +89,6 @@ def test_bounded_range_counts_both_directions_unless_scores_are_monotone():
     assert bounded_range(4.0, sensitivity=0.5, monotone=True) == 0.125
     with pytest.raises(AccountantError, match="expected finite scale > 0"):
         bounded_range(0.0)
-
-
-def test_one_selection_attains_its_pure_epsilon_in_the_limit_only():
-    """Raise one score by Δ and lower the others: the loss of choosing it is ln(p + (1−p)e^η), p its chance."""
-    eta = 0.6
-    for others in (1, 9, 999):
-        with precision():
-            low, high = arb(-0.15), arb(0.15)
-            p = plackett_luce([high] + [low] * others, 1)
-            q = plackett_luce([low] + [high] * others, 1)
-        chance = p.floats[0]
-        assert exact_loss(p, q) == pytest.approx(
-            math.log(chance + (1 - chance) * math.exp(eta)), rel=1e-12
-        )
-        assert exact_loss(p, q) < eta
-    assert exact_loss(p, q) > 0.998 * eta
 
 
 def test_the_lower_bound_is_attained_by_many_candidates():

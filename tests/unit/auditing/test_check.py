@@ -43,8 +43,6 @@ from auditdp.testing import Response
 from auditdp.training import audit_training
 from tests.unit.report.html.test_pages import Page
 
-pytestmark = pytest.mark.dear
-
 VIOLATED, NOT_REFUTED = Verdict.VIOLATED, Verdict.NOT_REFUTED
 PAIR = [(10, 11)]
 
@@ -373,6 +371,7 @@ class Wrapping(Plain):
     function: object
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "make",
     [

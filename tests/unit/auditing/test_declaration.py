@@ -23,8 +23,6 @@ from auditdp.testing import (
     Response,
 )
 
-pytestmark = pytest.mark.dear
-
 BIT = AnyValues((0, 1))
 
 

@@ -23,8 +23,6 @@ from auditdp.testing import (
     SharedNoise,
 )
 
-pytestmark = pytest.mark.dear
-
 CERTIFIED, VIOLATED = Verdict.CERTIFIED, Verdict.VIOLATED
 NOT_REFUTED, INCONCLUSIVE = Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE
 BIT = AnyValues((0, 1))
@@ -150,6 +148,7 @@ def test_controls_that_are_refuted_leave_the_verdict_alone():
     assert result.surviving_controls == []
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("mechanism", "verdict"),
     [(SAFE, CERTIFIED), (UNSAFE, VIOLATED), (Hidden(SAFE), NOT_REFUTED)],
@@ -211,6 +210,7 @@ def test_other_claims_are_audited_too(mechanism, claim, verdict):
     assert run(mechanism, claim).verdict is verdict
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_a_log_ratio_that_leaves_the_cap_by_its_last_bit_is_no_violation(scale):
     """Half of all Laplace outputs sit exactly at the cap: rounding must not make everything be staked on them."""

@@ -26,8 +26,6 @@ from auditdp.record.budget import AuditBudget, Budget, Fault
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
-pytestmark = pytest.mark.dear
-
 PAIR = [(0.0, 1.0)]
 HALF_AS_MUCH_AGAIN = Fault("level", 1.5)
 
@@ -93,6 +91,7 @@ def detectable(fault, claim, calls, white_box):
     return detectable_rarely(claim, **test)[fault.kind == "output"]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("white_box", [True, False])
 @pytest.mark.parametrize(
     ("claim", "text"),
@@ -165,6 +164,7 @@ def played(find, pairs=PAIR, mechanism=LaplaceMechanism(1.0)):  # noqa: B008
     return play_game(*parts, options, streams=streams)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("pairs", [PAIR, [*PAIR, (5.0, 6.0), (0.0, -1.0)]])
 @pytest.mark.parametrize("find", ["level:1.5", "tail:0.3", "output:0.05"])
 def test_a_game_detects_the_fault_that_it_is_to_find(find, pairs):

@@ -14,7 +14,6 @@ from auditdp.record.details import (
     Details,
     ExactDetails,
     GameDetails,
-    details_of,
 )
 from auditdp.record.results import Evidence, Verdict, details, with_figure
 
@@ -114,8 +113,3 @@ def test_details_of_one_kind_are_found_among_others():
     evidence = [of("game", games[0]), of("exact", {}), of("support", games[1])]
     assert list(details(evidence, GameDetails)) == games
     assert list(details(evidence, CountingDetails)) == []
-
-
-def test_details_of_the_right_kind_are_taken_as_they_are():
-    given = ExactDetails(scope="all")
-    assert details_of("exact", given) is given
