@@ -174,7 +174,7 @@ def test_the_classic_gaussian_is_private_enough_up_to_one(epsilon, delta):
 
 
 @given(st.floats(-3, 2).map(lambda x: 10**x), targets)
-def test_the_least_sigma_spends_exactly_what_it_may(epsilon, delta):
+def test_the_least_sigma_spends_exactly_its_delta(epsilon, delta):
     sigma = GaussianCurve.sigma_for(epsilon, delta)
     assert (
         GaussianCurve(sigma).delta_at(epsilon)

@@ -46,7 +46,7 @@ def named(name):
 @example(named("\x7f\x00"))
 @example(named("ε–\u2028"))
 @example(named('"quoted"\\'))
-def test_what_is_written_is_read_back(tmp_path_factory, entries):
+def test_a_file_is_loaded_as_it_was_stored(tmp_path_factory, entries):
     path = tmp_path_factory.mktemp("baseline") / "baseline.toml"
     text = write_baseline(entries)
     path.write_text(text, encoding="utf-8", newline="")

@@ -158,7 +158,7 @@ def test_a_mechanism_of_a_class_may_be_a_better_one(epsilon):
     ],
     ids=["equal", "mixed"],
 )
-def test_what_may_reveal_its_input_has_no_divergence(claim, parts):
+def test_a_mechanism_that_may_reveal_its_input_has_no_divergence(claim, parts):
     """Its curve lies below the one that the claim implies nearly everywhere, and beyond 1e-9 nobody looks."""
     assert cross_check(claim, [parts]).verdict is VIOLATED
     assert cross_check(claim, [parts], attained=False).verdict is OPEN

@@ -117,13 +117,13 @@ def test_lists_are_read():
     assert len(unique.keys) == 1, CHANGED
 
 
-def test_what_has_no_known_structure_is_a_part_of_no_family():
+def test_a_strategy_of_unknown_structure_belongs_to_no_family():
     optional = st.fixed_dictionaries({"a": st.none()}, optional={"b": st.none()})
     for strategy in (optional, st.dates(), st.nothing()):
         assert type(internals.part_of(strategy)) is internals.StrategyPart, CHANGED
 
 
-def test_a_strategy_whose_structure_is_kept_elsewhere_is_a_part_of_no_family():
+def test_a_strategy_of_another_version_belongs_to_no_family():
     class IntegersStrategy(st.SearchStrategy):  # as one of another version might be
         pass
 
@@ -151,7 +151,7 @@ def test_a_refused_value_is_none():
 
 
 @as_known
-def test_constants_of_loaded_modules_are_kept_out():
+def test_constants_of_loaded_modules_are_not_drawn():
     from hypothesis.internal.conjecture import providers
 
     assert callable(providers._get_local_constants), CHANGED
@@ -164,7 +164,7 @@ def test_constants_of_loaded_modules_are_kept_out():
     assert providers._get_local_constants is before
 
 
-def test_nothing_else_names_what_is_private():
+def test_no_other_module_names_private_modules():
     package = Path(internals.__file__).parents[1]
     naming = [
         path

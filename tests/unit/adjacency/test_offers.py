@@ -122,7 +122,7 @@ def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():
     assert sized.corner_cases() == []
 
 
-def test_an_adjacency_that_lacks_a_part_is_told_which():
+def test_an_adjacency_that_lacks_a_method_is_refused_by_name():
     class Unfinished:
         name = "unfinished"
 

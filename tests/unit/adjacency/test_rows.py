@@ -79,7 +79,7 @@ BLIND_SPOTS = {
 
 
 @pytest.mark.parametrize(("rows", "shown"), BLIND_SPOTS.values(), ids=BLIND_SPOTS)
-def test_what_code_often_gets_wrong_is_among_the_first_corner_cases(rows, shown):
+def test_frequent_mistakes_of_code_are_among_the_first_corner_cases(rows, shown):
     """A search that affords few pairs looks at these."""
     assert any(shown(*both(pair)) for pair in rows.corner_cases()[:40])
 

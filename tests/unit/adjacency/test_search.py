@@ -51,7 +51,7 @@ def test_pairs_are_distinguished_by_their_inputs():
     assert len(found) == 16
 
 
-def test_what_cannot_be_scored_is_left_out():
+def test_values_without_a_score_are_left_out():
     def score(x):
         if x % 4 == 0:
             raise MechanismError("not on this input")
@@ -113,7 +113,7 @@ def test_any_other_error_ends_the_search_at_once(search, error):
         ),
     ],
 )
-def test_what_holds_is_shrunk(strategy, holds, simplest):
+def test_a_value_that_holds_is_shrunk(strategy, holds, simplest):
     assert smallest(strategy, holds, examples=200, seed=0) == simplest
 
 
@@ -161,7 +161,7 @@ def rare(x):
 
 @pytest.mark.dear
 @pytest.mark.parametrize("seed", range(5))
-def test_a_score_leads_to_what_is_rare(seed):
+def test_a_score_leads_to_rare_values(seed):
     """Three values of a million: 400 uniform draws meet one with probability 0.12%."""
     assert smallest(NUMBERS, rare, examples=400, seed=seed) is None
     assert rare(smallest(NUMBERS, rare, score=nearness, examples=400, seed=seed))
@@ -169,7 +169,7 @@ def test_a_score_leads_to_what_is_rare(seed):
 
 @pytest.mark.dear
 @pytest.mark.parametrize("seed", range(20))
-def test_what_was_found_by_its_score_is_found_again(seed):
+def test_a_value_that_was_found_by_its_score_is_found_again(seed):
     """The documented promise: the same strategy, score, examples and seed take the same path."""
 
     def score(x):

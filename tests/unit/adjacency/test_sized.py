@@ -122,9 +122,7 @@ def test_corner_cases_are_of_that_size_and_others_are_refused():
         ),
     ],
 )
-def test_an_audit_of_such_a_claim_says_what_it_is_and_of_how_many_records(
-    claim, pairs, verdict
-):
+def test_an_audit_reports_the_claim_and_the_number_of_records(claim, pairs, verdict):
     audit = Audit(one_of_them, claim, pairs, evidence=["game"])
     result = run_audit(audit, Settings(0.01, Budget(4_000), 1))
     assert result.verdict is verdict

@@ -90,7 +90,7 @@ def test_a_mistake_in_the_decorator_is_kept_until_its_audit_is_built(options, fr
     assert declared.timeout is None
 
 
-def test_what_is_decorated_must_be_callable():
+def test_a_decorated_object_must_be_callable():
     with pytest.raises(
         CollectionError, match="expected a function that returns an Audit, got 3"
     ):

@@ -90,7 +90,7 @@ BOTH = [Pair((1, 0), (0, 0)), Pair((0, 1), (0, 0))]
 
 
 @pytest.mark.full
-def test_a_blind_audit_does_not_kill_what_it_does_not_play():
+def test_a_blind_audit_does_not_kill_mutants_of_inputs_that_it_does_not_play():
     seeing = Audit(TwoBits(1.0), PureDP(1.0), Neighbours(BOTH))
     assert mutation(seeing, SETTINGS).of(Fate.SURVIVED) == []
     mutants, _ = judged(replace(seeing, play=BOTH[:1]))
@@ -99,7 +99,7 @@ def test_a_blind_audit_does_not_kill_what_it_does_not_play():
 
 
 @pytest.mark.full
-def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
+def test_an_audit_of_inputs_with_equal_effects_kills_nothing():
     """The mechanism looks at the second bit alone, and only the first one is played."""
 
     def second(data, size, *, rng):

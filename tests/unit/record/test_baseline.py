@@ -150,7 +150,7 @@ def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(
         assert part in str(error.value)
 
 
-def test_a_file_of_version_1_is_read_for_what_it_has(tmp_path):
+def test_a_file_of_version_1_gives_the_entries_that_it_has(tmp_path):
     """Its calls have those of counting, which depend on what was drawn; a digest of digits is compared with nothing."""
     names = ("version", "numbers", "counted", "told_apart")
     old = "\n".join(line for line in GOOD.split("\n") if not line.startswith(names))

@@ -162,7 +162,7 @@ def test_fine_grids_stay_exact(mu, uses, points):
         assert exact <= bound.delta_at(epsilon) <= 1.001 * exact + 1e-12 * uses
 
 
-def test_beyond_its_error_a_grid_says_nothing():
+def test_a_grid_has_no_answer_beyond_its_error():
     one = np.array([0.75, 0.25])
     loss = from_below(one, one[::-1].copy(), 0.01)
     lower, upper = Lower(loss, 5), Upper(loss, 5)
