@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from auditdp.record.baseline import read_baseline, write_baseline
@@ -36,8 +36,17 @@ ENTRIES = st.builds(
 )
 
 
+def named(name):
+    held = Verdict.CERTIFIED
+    return [Entry(id=name, claim=name, adjacency=name, verdict=held, controls=(name,))]
+
+
 @given(st.lists(ENTRIES, unique_by=lambda entry: entry.id))
-def test_what_is_written_is_read_back(tmp_path_factory, entries):
+@example(named("a\nb::c"))
+@example(named("\x7f\x00"))
+@example(named("ε–\u2028"))
+@example(named('"quoted"\\'))
+def test_a_file_is_loaded_as_it_was_stored(tmp_path_factory, entries):
     path = tmp_path_factory.mktemp("baseline") / "baseline.toml"
     text = write_baseline(entries)
     path.write_text(text, encoding="utf-8", newline="")

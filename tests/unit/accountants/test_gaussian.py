@@ -6,8 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting import gaussian_mechanism
-from dp_accounting.rdp import rdp_privacy_accountant
-from scipy.integrate import quad
 
 from auditdp.accountants import (
     ZCDP,
@@ -76,14 +74,6 @@ def test_releases_add_up_in_the_square():
     )
 
 
-@pytest.mark.parametrize("delta", [0.99, 0.5, 1e-2, 1e-5, 1e-12])
-def test_the_classic_formula_holds_up_to_one(delta):
-    for epsilon in (1e-3, 0.1, 0.5, 0.999, 1.0):
-        sigma = ClassicGaussian.sigma_for(epsilon, delta)
-        assert GaussianCurve(sigma).delta_at(epsilon) <= delta
-        assert ClassicGaussian(sigma).soundness is Soundness.UPPER
-
-
 @pytest.mark.parametrize(("delta", "first"), [(1e-2, 6.78), (1e-5, 8.42), (1e-9, 9.63)])
 def test_the_classic_formula_fails_from_some_epsilon_on(delta, first):
     """Where the formula's noise is first too small, to .01: Balle & Wang (2018), Section 2.3, say that it is for large ε."""
@@ -132,13 +122,6 @@ def test_the_conversion_is_the_smallest_over_all_orders():
         assert ours <= min(1.0, math.exp(logs.min())) * (1 + 1e-9)
 
 
-def test_the_conversion_is_that_of_dp_accounting():
-    orders = np.linspace(1.01, 400, 4000)
-    for rho in (0.025, 0.5):
-        epsilon, _ = rdp_privacy_accountant.compute_epsilon(orders, orders * rho, 1e-6)
-        assert ZCDP(rho).epsilon_at(1e-6) == pytest.approx(epsilon, rel=1e-4)
-
-
 def test_the_conversion_never_undercuts_the_gaussian_that_it_is_exact_for():
     """N(0, 1) against N(μ, 1) has ρ = μ²/2, and the conversion is a bound for it."""
     for mu in (0.01, 1.0, 10.0):
@@ -153,16 +136,3 @@ def test_the_conversion_at_the_extremes():
     assert ZCDP(1e4).epsilon_at(1e-15) == pytest.approx(11171.530644, rel=1e-9)
     assert ZCDP(1e-12).epsilon_at(1e-15) < 1e-4
     assert ZCDP(1.0).epsilon_at(0.0) == math.inf
-
-
-def test_the_curve_is_the_integral_that_defines_it():
-    sigma, epsilon = 1.3, 0.7
-
-    def positive_part(x):
-        p, q = (math.exp(-((x - centre) ** 2) / (2 * sigma**2)) for centre in (1, 0))
-        return max(p - math.exp(epsilon) * q, 0) / (sigma * math.sqrt(2 * math.pi))
-
-    crossing = 0.5 + epsilon * sigma**2
-    assert GaussianCurve(sigma).delta_at(epsilon) == pytest.approx(
-        quad(positive_part, crossing, 30)[0], rel=1e-9
-    )

@@ -26,7 +26,7 @@ def exact_tail(z):
     return (arb(float(z)) / arb(2).sqrt()).erfc() / 2
 
 
-def test_tails_are_enclosed_on_a_grid_that_has_the_nodes_and_what_lies_between():
+def test_tails_are_enclosed_at_the_nodes_and_between_them():
     low, high = upper_tail(GRID)
     with precision(200):
         for z, a, b in zip(GRID, low, high, strict=True):

@@ -92,61 +92,61 @@ def record(most):
     return Fields({name: st.integers(0, most) for name in LONG}, "any")
 
 
-def users(last):
-    """Return two inputs whose texts are cut before they differ."""
-    return [list(range(1000)), [*range(999), last]]
+ZEROS = np.zeros(500)
 
 
+def given_pair(data, neighbour, **options):
+    return Neighbours([(data, neighbour)], **options)
+
+
+def replaced(rows):
+    return Rows(rows, "replace")
+
+
+NUMBERS = st.integers(0, 500)
 KINDS = {
     "a long table": lambda most: Rows(table(most), "add/remove"),
-    "mapped by a lambda": lambda most: Rows(
-        st.integers(0, 500).map(lambda age: min(age, most)), "replace"
+    "mapped by a lambda": lambda most: replaced(
+        NUMBERS.map(lambda age: min(age, most))
     ),
-    "filtered": lambda most: Rows(st.integers(0, 500).filter(within(most)), "replace"),
-    "drawn by a function": lambda most: Rows(ages(most), "replace"),
-    "chosen after another": lambda most: Rows(
-        st.integers(1, most).flatmap(lambda k: st.integers(0, k)), "replace"
+    "filtered": lambda most: replaced(NUMBERS.filter(within(most))),
+    "drawn by a function": lambda most: replaced(ages(most)),
+    "chosen after another": lambda most: replaced(
+        st.integers(1, most).flatmap(lambda k: st.integers(0, k))
     ),
-    "built": lambda most: Rows(st.builds(Person, age=st.integers(0, most)), "replace"),
-    "an array of lists": lambda most: Rows(
-        st.lists(st.tuples(st.integers(0, most), st.booleans())), "replace"
+    "built": lambda most: replaced(st.builds(Person, age=st.integers(0, most))),
+    "lists": lambda most: replaced(st.lists(st.tuples(st.integers(0, most)))),
+    "listed values": lambda most: replaced(
+        st.sampled_from([np.arange(2000), np.full(2000, most)])
     ),
-    "listed values": lambda most: Rows(
-        st.sampled_from([np.arange(2000), np.full(2000, most)]), "replace"
-    ),
-    "one of several": lambda most: Rows(
-        st.one_of(st.just(0), st.integers(0, most)), "replace"
-    ),
+    "one of several": lambda most: replaced(st.just(0) | st.integers(0, most)),
     "fields": record,
     "values": lambda most: AnyValues([0, 1, most]),
     "a box to six digits": lambda most: Box(0.0, 1000.0 + most / 1000),
-    "answers": lambda most: QueryAnswers(3, sensitivity=1.0, largest=most),
-    "given lists": lambda most: Neighbours([Pair(*users(most))]),
-    "given arrays": lambda most: Neighbours(
-        [(np.zeros(500), np.append(np.zeros(499), most))]
+    "answers": lambda most: QueryAnswers(3, largest=most),
+    # The texts of both inputs are cut before they differ.
+    "given lists": lambda most: given_pair([*range(1000)], [*range(999), most]),
+    "given arrays": lambda most: given_pair(ZEROS, np.append(ZEROS[1:], most)),
+    "given records": lambda most: given_pair([Person(3)], [Person(3), Person(most)]),
+    "a relation": lambda most: given_pair(
+        0, 1, relation=lambda one, other: abs(one - other) < most
     ),
-    "given records": lambda most: Neighbours(
-        [([Person(3)], [Person(3), Person(most)])]
-    ),
-    "a relation": lambda most: Neighbours(
-        [(0, 1)], relation=lambda one, other: abs(one - other) < most
-    ),
-    "a partial relation": lambda most: Neighbours(
-        [(0, 1)], relation=partial(apart, most)
-    ),
-    "a search": lambda most: Neighbours(
-        [(0, 1)], search=st.tuples(st.just(0), st.integers(1, most))
+    "a partial relation": lambda most: given_pair(0, 1, relation=partial(apart, most)),
+    "a search": lambda most: given_pair(
+        0, 1, search=st.tuples(st.just(0), st.integers(1, most))
     ),
     "of a user": Own,
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_narrowed_domain_has_another_digest(kind):
-    made = KINDS[kind]
-    assert digest_of(made(500)) == digest_of(made(500))
-    assert digest_of(made(500)) != digest_of(made(5))
-    assert re.fullmatch(r"[0-9a-f]{16}", digest_of(made(500)))
+def is_complete(digest):
+    return re.fullmatch(r"[0-9a-f]{16}", digest) is not None
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_a_narrowed_domain_has_another_digest(make):
+    assert digest_of(make(500)) == digest_of(make(500)) != digest_of(make(5))
+    assert is_complete(digest_of(make(500)))
 
 
 def test_a_variable_that_a_function_reads_is_part_of_it(monkeypatch):
@@ -157,39 +157,47 @@ def test_a_variable_that_a_function_reads_is_part_of_it(monkeypatch):
 
 def test_pairs_that_are_played_and_inputs_are_part_of_it():
     adjacency = Box(0.0, 1.0)
-    digests = [
+    digests = {
         digest_of(adjacency, None, None),
         digest_of(adjacency, [Pair(0.0, 1.0)], None),
         digest_of(adjacency, [Pair(0.0, 0.5)], None),
         digest_of(adjacency, None, {"small": [1.0]}),
-    ]
-    assert len(set(digests)) == len(digests)
+    }
+    assert len(digests) == 4
 
 
-def test_a_lambda_beside_another_one_is_told_apart_by_its_arguments():
+def test_a_lambda_beside_another_one_is_distinguished_by_its_arguments():
     near, far = (lambda one, other: one == other), (lambda data, rng: data)
-    assert digest_of(near) != digest_of(far)
-    assert digest_of(near) == digest_of(deepcopy(near))
+    assert digest_of(near) == digest_of(deepcopy(near)) != digest_of(far)
 
 
-def test_what_decides_nothing_is_left_out():
-    looked_at = AnyValues([0, 1, 2])
-    before = digest_of(looked_at)
-    looked_at.pairs()
-    used = record(9)
-    _ = used._ends
-    assert digest_of(looked_at) == before
-    assert digest_of(used) == digest_of(record(9))
-    assert digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 1.0, 1))  # as by default
-    assert digest_of(Box(0.0, 0.1 + 0.2)) == digest_of(Box(0.0, 0.3))  # the last digits
-    assert digest_of(np.array([0.1 + 0.2])) == digest_of(np.array([0.3]))
-    assert digest_of({"a": 1, "b": {1, 2}}) == digest_of({"b": {2, 1}, "a": 1})
+def used(adjacency, attribute):
+    """The adjacency after one of its cached attributes was computed."""
+    value = getattr(adjacency, attribute)
+    if callable(value):
+        value()
+    return adjacency
 
 
-def test_what_has_no_content_is_named():
-    _, without, named = digest_of(Neighbours([(threading.Lock(), 1)])).split(" ", 2)
-    assert (without, named) == ("without", "lock")
-    source = digest_of(Neighbours([(0, 1)], relation=eval("lambda one, other: True")))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (used(AnyValues([0, 1, 2]), "pairs"), AnyValues([0, 1, 2])),
+        (used(record(9), "_ends"), record(9)),
+        (Box(0.0, 1.0), Box(0.0, 1.0, 1)),
+        (Box(0.0, 0.1 + 0.2), Box(0.0, 0.3)),
+        (np.array([0.1 + 0.2]), np.array([0.3])),
+        ({"a": 1, "b": {1, 2}}, {"b": {2, 1}, "a": 1}),
+    ],
+)
+def test_caches_defaults_last_digits_and_orders_are_left_out(one, other):
+    assert digest_of(one) == digest_of(other)
+
+
+def test_values_without_content_are_named():
+    lock = digest_of(Neighbours([(threading.Lock(), 1)]))
+    assert lock.split()[1:] == ["without", "lock"]
+    source = digest_of(given_pair(0, 1, relation=eval("lambda one, other: True")))
     assert "source" in source.partition(" ")[2]
 
     class Raising:
@@ -199,8 +207,9 @@ def test_what_has_no_content_is_named():
     assert "ValueError" in digest_of(Raising())
 
 
-def test_objects_of_libraries_are_compared_by_what_they_hold():
-    for one, other in [
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
         (re.compile("a"), re.compile("b")),
         (deque([1, 2]), deque([1, 3])),
         (partial(max, 3), partial(max, 4)),
@@ -210,15 +219,17 @@ def test_objects_of_libraries_are_compared_by_what_they_hold():
         (np.add, np.subtract),
         (len, max),
         (Person(1).__eq__, Person(2).__eq__),
-    ]:
-        assert digest_of(one) == digest_of(deepcopy(one)) != digest_of(other)
-        assert re.fullmatch(r"[0-9a-f]{16}", digest_of(one))
+    ],
+)
+def test_objects_of_libraries_are_compared_by_content(one, other):
+    assert digest_of(one) == digest_of(deepcopy(one)) != digest_of(other)
+    assert is_complete(digest_of(one))
 
 
-def test_what_holds_itself_has_a_digest():
+def test_a_list_that_contains_itself_has_a_digest():
     data = [1]
     data.append(data)
-    assert re.fullmatch(r"[0-9a-f]{16}", digest_of(data))
+    assert is_complete(digest_of(data))
 
 
 EVERYWHERE = """
@@ -234,17 +245,9 @@ print(digest_of({"a", "b", "c"}, frozenset({Colour.RED, Colour.GREEN}), st.sampl
 def test_every_process_has_the_same_digests():
     printed = set()
     for seed in ("1", "2"):
-        environment = os.environ | {
-            "PYTHONHASHSEED": seed,
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
-        }
-        found = subprocess.run(
-            [sys.executable, "-c", EVERYWHERE],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        printed.add(found.stdout)
+        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
+        command = [sys.executable, "-c", EVERYWHERE]
+        printed.add(subprocess.check_output(command, env=environment, text=True))
     (one,) = printed
     assert len(set(one.split())) == len(KINDS) + 1

@@ -20,18 +20,19 @@ from auditdp.mechanism.protocol import identity_key
 
 
 def test_integers_at_which_code_breaks():
-    found = numbers(None, None, whole=True)
+    found = set(numbers(None, None, whole=True))
     for power in (7, 8, 15, 16, 31, 32, 53, 63):
-        assert {2**power - 1, 2**power, -(2**power), -(2**power) - 1} <= set(found)
-    assert {0, 1, -1, 181, 182, 46340, 46341} <= set(found)
-    assert all(type(x) is int for x in found)
+        limit = 2**power
+        assert {limit - 1, limit, -limit, -limit - 1} <= found
+    assert {0, 1, -1, 181, 182, 46340, 46341} <= found
+    assert set(map(type, found)) == {int}
 
 
 def test_floats_at_which_code_breaks():
     found = numbers(-math.inf, math.inf, whole=False)
     assert {math.inf, -math.inf, 5e-324, 2.0**31, 1e300} <= set(found)
     assert any(x == 0 and math.copysign(1, x) < 0 for x in found)
-    assert all(type(x) is float for x in found)
+    assert set(map(type, found)) == {float}
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(0, 10**6), st.booleans())
@@ -65,53 +66,42 @@ def test_the_ends_of_a_structure_are_those_of_its_leaves(strategy, expected):
 
 
 @pytest.mark.parametrize(
-    "strategy",
-    [st.dates(), st.integers(0, 9).filter(lambda x: 0 < x < 9)],
-    ids=["dates", "filtered"],
+    "strategy", [st.dates(), st.integers(0, 9).filter(lambda x: 0 < x < 9)], ids=str
 )
-def test_ends_differ_where_nobody_can_say_what_they_are(strategy):
+def test_ends_of_an_unknown_structure_differ(strategy):
     low, high = ends(strategy)
     assert low != high
 
 
-def test_a_long_text_has_as_many_words_as_fit():
-    assert ends(st.text("ab c", max_size=12)) == ("", "a a a a a a ")
-    assert ends(st.text("xy", min_size=1, max_size=3)) == ("x", "xxx")
-    assert ends(st.text(" ", max_size=3)) == ("", "   ")
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (st.text("ab c", max_size=12), ("", "a a a a a a ")),
+        (st.text("xy", min_size=1, max_size=3), ("x", "xxx")),
+        (st.text(" ", max_size=3), ("", "   ")),
+    ],
+)
+def test_a_long_text_has_as_many_words_as_fit(texts, expected):
+    assert ends(texts) == expected
 
 
-def test_nothing_has_no_ends():
+def test_a_strategy_without_values_has_no_ends():
     with pytest.raises(AdjacencyError, match="generates something"):
         ends(st.nothing())
 
 
-def test_what_a_strategy_excludes_is_not_tried():
+def test_excluded_values_are_not_tried():
     odd = st.fixed_dictionaries({"n": st.integers(0, 10**6).filter(lambda x: x % 2)})
-    for value in first_values(with_extremes(odd), 30):
-        assert value["n"] % 2
+    assert all(value["n"] % 2 for value in first_values(with_extremes(odd), 30))
     assert not any(map(math.isnan, values(st.floats(allow_nan=False))))
     assert any(map(math.isnan, values(st.floats())[:3]))
-    assert not any(
-        0 < abs(x) < 2.2e-308 for x in values(st.floats(allow_subnormal=False))
-    )
+    normal = values(st.floats(allow_subnormal=False))
+    assert not any(0 < abs(x) < 2.2e-308 for x in normal)
 
 
 def test_limits_among_listed_values():
-    assert at_limits(range(100, 300)) == [
-        100,
-        101,
-        127,
-        128,
-        129,
-        181,
-        182,
-        199,
-        255,
-        256,
-        257,
-        298,
-        299,
-    ]
+    low = [100, 101, 127, 128, 129, 181, 182, 199]
+    assert at_limits(range(100, 300)) == [*low, 255, 256, 257, 298, 299]
     assert at_limits(["a", "b"]) == []
 
 

@@ -66,36 +66,24 @@ def way(request, monkeypatch):
     internals.knows_choices.cache_clear()
 
 
+LISTED = {"elements": [2, 3]}
+EVENS = st.integers(0, 999).filter(even).filter(no_four)
 KNOWN = [
     (st.integers(-3, 9), internals.Integers, {"low": -3, "high": 9}),
     (st.integers(), internals.Integers, {"low": None, "high": None}),
-    (
-        st.floats(-1, 2),
-        internals.Floats,
-        {"low": -1.0, "high": 2.0, "allow_nan": False},
-    ),
-    (
-        st.floats(allow_subnormal=False),
-        internals.Floats,
-        {"smallest": 2.2250738585072014e-308, "allow_nan": True},
-    ),
+    (st.floats(-1, 2), internals.Floats, {"low": -1.0, "high": 2.0}),
+    (st.floats(-1, 2), internals.Floats, {"allow_nan": False}),
+    (st.floats(allow_subnormal=False), internals.Floats, {"allow_nan": True}),
+    (st.floats(allow_subnormal=False), internals.Floats, {"smallest": 2.0**-1022}),
     (st.booleans(), internals.Booleans, {}),
-    (st.sampled_from("abc"), internals.ListedValues, {"elements": ["a", "b", "c"]}),
+    (st.sampled_from([2, 3]), internals.ListedValues, LISTED),
     (st.text(min_size=2), internals.Texts, {"least": 2}),
     (st.integers().map(str), internals.Mapped, {"function": str}),
-    (
-        st.integers(0, 999).filter(even).filter(no_four),
-        internals.Filtered,
-        {"conditions": (even, no_four)},
-    ),
+    (EVENS, internals.Filtered, {"conditions": (even, no_four)}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "family", "expected"),
-    KNOWN,
-    ids=[family.__name__ + str(k) for k, (_, family, _) in enumerate(KNOWN)],
-)
+@pytest.mark.parametrize(("strategy", "family", "expected"), KNOWN)
 def test_the_structure_of_a_strategy_is_read(strategy, family, expected):
     part = internals.part_of(strategy)
     assert type(part) is family, CHANGED
@@ -103,53 +91,39 @@ def test_the_structure_of_a_strategy_is_read(strategy, family, expected):
     assert drawn(part.strategy) is not None, CHANGED
 
 
+def families(strategies):
+    return [type(internals.part_of(strategy)) for strategy in strategies]
+
+
 def test_strategies_of_parts_have_those_parts():
-    a, b = st.sampled_from([2, 3]), st.booleans()
-    tuples, choice, records = (
-        internals.part_of(s)
-        for s in (st.tuples(a, b), a | b, st.fixed_dictionaries({"x": a}))
-    )
-    built = internals.part_of(st.builds(complex, a, imag=b))
-    for parts in (
-        tuples.parts,
-        choice.parts,
-        [*records.fields.values(), b],
-        [*built.arguments, *built.named.values()],
-    ):
-        one, two = map(internals.part_of, parts)
-        assert (one.elements, type(two)) == ([2, 3], internals.Booleans), CHANGED
-    assert (built.target, list(records.fields), list(built.named)) == (
-        complex,
-        ["x"],
-        ["imag"],
-    ), CHANGED
+    numbers, bits = st.integers(), st.booleans()
+    both = [internals.Integers, internals.Booleans]
+    pair = internals.part_of(st.tuples(numbers, bits))
+    choice = internals.part_of(numbers | bits)
+    record = internals.part_of(st.fixed_dictionaries({"x": numbers, "y": bits}))
+    built = internals.part_of(st.builds(complex, numbers, imag=bits))
+    assert families(pair.parts) == families(choice.parts) == both, CHANGED
+    assert families(record.fields.values()) == both, CHANGED
+    assert families([*built.arguments, *built.named.values()]) == both, CHANGED
+    assert (built.target, list(built.named)) == (complex, ["imag"]), CHANGED
+    assert list(record.fields) == ["x", "y"], CHANGED
 
 
 def test_lists_are_read():
     lists = internals.part_of(st.lists(st.booleans(), min_size=1, max_size=3))
-    assert (
-        type(internals.part_of(lists.element)),
-        lists.least,
-        lists.most,
-        lists.keys,
-    ) == (
-        internals.Booleans,
-        1,
-        3,
-        (),
-    ), CHANGED
-    assert len(internals.part_of(st.lists(st.integers(), unique=True)).keys) == 1, (
-        CHANGED
-    )
+    assert families([lists.element]) == [internals.Booleans], CHANGED
+    assert (lists.least, lists.most, lists.keys) == (1, 3, ()), CHANGED
+    unique = internals.part_of(st.lists(st.integers(), unique=True))
+    assert len(unique.keys) == 1, CHANGED
 
 
-def test_what_has_no_known_structure_is_a_part_of_no_family():
+def test_a_strategy_of_unknown_structure_belongs_to_no_family():
     optional = st.fixed_dictionaries({"a": st.none()}, optional={"b": st.none()})
     for strategy in (optional, st.dates(), st.nothing()):
         assert type(internals.part_of(strategy)) is internals.StrategyPart, CHANGED
 
 
-def test_a_strategy_whose_structure_is_kept_elsewhere_is_a_part_of_no_family():
+def test_a_strategy_of_another_version_belongs_to_no_family():
     class IntegersStrategy(st.SearchStrategy):  # as one of another version might be
         pass
 
@@ -177,7 +151,7 @@ def test_a_refused_value_is_none():
 
 
 @as_known
-def test_constants_of_loaded_modules_are_kept_out():
+def test_constants_of_loaded_modules_are_not_drawn():
     from hypothesis.internal.conjecture import providers
 
     assert callable(providers._get_local_constants), CHANGED
@@ -190,7 +164,7 @@ def test_constants_of_loaded_modules_are_kept_out():
     assert providers._get_local_constants is before
 
 
-def test_nothing_else_names_what_is_private():
+def test_no_other_module_names_private_modules():
     package = Path(internals.__file__).parents[1]
     naming = [
         path
@@ -216,57 +190,45 @@ def test_values_are_drawn_independently_and_follow_from_the_seed(way):
     assert {len(items) for _, items in one} == set(range(9))
 
 
-def test_one_choice_of_a_value_is_made_anew(way):
-    """Each is a value of the strategy; mostly all else is as it was."""
+def test_one_choice_of_a_value_is_drawn_anew(way):
+    """Each result is a value of the strategy, of which mostly one part differs."""
     strategy = st.tuples(*[st.integers(0, 255)] * 6)
     before = next(draws(strategy, seed=1))
-    after = [
-        found
-        for seed in range(100)
-        if (found := changed(strategy, before, seed=seed)) is not None
-    ]
-    kept = [sum(map(eq, before.value, each.value)) for each in after]
-    assert len(after) > 90
-    assert Counter(kept)[5] > 50
-    assert {
-        k for each in after for k in range(6) if each.value[k] != before.value[k]
-    } == set(range(6))
+    places, kept = set(), Counter()
+    for seed in range(100):
+        after = changed(strategy, before, seed=seed)
+        if after is not None:
+            same = list(map(eq, before.value, after.value))
+            places |= {k for k in range(6) if not same[k]}
+            kept[sum(same)] += 1
+    assert kept.total() > 90
+    assert kept[5] > 50
+    assert places == set(range(6))
 
 
-def test_what_is_refused_is_not_drawn(way):
+def test_refused_values_are_not_drawn(way):
     assert list(draws(st.integers().filter(lambda x: False), seed=1)) == []
-    assert {
-        each.value % 3
-        for each in islice(
-            draws(st.integers(0, 99).filter(lambda x: x % 3), seed=1), 50
-        )
-    } == {1, 2}
+    filtered = st.integers(0, 99).filter(lambda x: x % 3)
+    found = islice(draws(filtered, seed=1), 50)
+    assert {each.value % 3 for each in found} == {1, 2}
 
 
 def test_a_search_climbs_and_shrinks(way):
-    assert maximise(
-        st.integers(0, 10**6), lambda x: -abs(x - 777_777), examples=400, seed=0
-    )[0] == (0.0, 777_777)
-    assert (
-        smallest(st.integers(0, 10**6), lambda x: x >= 123_456, examples=200, seed=0)
-        == 123_456
-    )
+    numbers = st.integers(0, 10**6)
+    best, *_ = maximise(numbers, lambda x: -abs(x - 777_777), examples=400, seed=0)
+    assert best == (0.0, 777_777)
+    found = smallest(numbers, lambda x: x >= 123_456, examples=200, seed=0)
+    assert found == 123_456
 
 
-def test_a_strategy_that_is_not_taken_apart_has_ends_of_its_own(way):
-    strategy = st.fixed_dictionaries(
-        {"age": st.integers(18, 120), "city": st.sampled_from(["Oslo", "Riga"])}
-    )
+def test_a_strategy_of_unknown_structure_has_ends_of_its_own(way):
+    cities = st.sampled_from(["Oslo", "Riga"])
+    strategy = st.fixed_dictionaries({"age": st.integers(18, 120), "city": cities})
     low, high = ends(strategy)
     assert low != high
-    for value in (
-        low,
-        high,
-        *values(strategy),
-        *first_values(with_extremes(strategy), 20),
-    ):
+    extreme = first_values(with_extremes(strategy), 20)
+    for value in (low, high, *values(strategy), *extreme):
         assert 18 <= value["age"] <= 120
         assert value["city"] in ("Oslo", "Riga")
-    assert Domain.of(st.integers(0, 9)) == (
-        Domain(0, 9, whole=True) if way == "as known" else None
-    )
+    known = Domain(0, 9, whole=True) if way == "as known" else None
+    assert Domain.of(st.integers(0, 9)) == known

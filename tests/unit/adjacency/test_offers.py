@@ -35,64 +35,45 @@ class Least:
         return None
 
 
-def having(**attributes):
-    return type("More", (Least,), attributes)()
-
-
 def test_an_adjacency_may_offer_nothing_but_its_pairs():
     offered = offers(Least())
-    assert (offered.generated, offered.wide, offered.corner_cases, offered.remedy) == (
-        None,
-        None,
-        None,
-        "",
-    )
+    assert offered.generated is offered.wide is offered.corner_cases is None
+    assert offered.remedy == ""
 
 
-def test_what_ours_offer():
-    box, edges, values = (
-        offers(Box(0.0, 1.0)),
-        offers(Edges(4)),
-        offers(AnyValues((0.5, 1.5))),
-    )
+def test_an_adjacency_of_this_package_offers_more():
+    box, edges = offers(Box(0.0, 1.0)), offers(Edges(4))
     assert box.generated is not None
     assert box.wide is not None
     assert all(isinstance(pair, Pair) for pair in box.corner_cases)
     assert edges.wide is not None
     assert edges.corner_cases is None
+    values = offers(AnyValues((0.5, 1.5)))
     assert values.wide is None
     assert "finite=True" in values.remedy
     assert offers(of_size(AnyValues(((0.5,), (1.5,))), 1)).remedy == values.remedy
 
 
+STRATEGY = "to return a Hypothesis strategy"
+ONE_PAIR = Pair(1, 0)
+
+
 @pytest.mark.parametrize(
-    ("attributes", "name", "message"),
+    ("method", "value", "message"),
     [
-        ({"strategy": st.just(Pair(1, 0))}, "generated", "a method strategy"),
-        (
-            {"strategy": lambda self: [Pair(1, 0)]},
-            "generated",
-            "strategy.. to return a Hypothesis strategy",
-        ),
-        (
-            {"wide": lambda self: Pair(1, 0)},
-            "wide",
-            "wide.. to return a Hypothesis strategy",
-        ),
-        (
-            {"corner_cases": lambda self: [(1, 0)]},
-            "corner_cases",
-            "corner_cases.. to return a list of Pair",
-        ),
-        ({"corner_cases": [Pair(1, 0)]}, "corner_cases", "a method corner_cases"),
+        ("strategy", st.just(ONE_PAIR), "a method strategy"),
+        ("strategy", lambda self: [ONE_PAIR], f"strategy.. {STRATEGY}"),
+        ("wide", lambda self: ONE_PAIR, f"wide.. {STRATEGY}"),
+        ("corner_cases", lambda self: [(1, 0)], "corner_cases.. to return a list of"),
+        ("corner_cases", [ONE_PAIR], "a method corner_cases"),
     ],
 )
-def test_what_is_no_such_method_is_refused_by_name(attributes, name, message):
-    with pytest.raises(
-        AdjacencyError,
-        match=f"numbers one apart: expected {message}.*, got .*correct or rename it",
-    ):
-        getattr(offers(having(**attributes)), name)
+def test_a_wrong_method_is_refused_by_name(method, value, message):
+    adjacency = type("More", (Least,), {method: value})()
+    part = "generated" if method == "strategy" else method
+    refusal = f"numbers one apart: expected {message}.*, got .*correct or rename it"
+    with pytest.raises(AdjacencyError, match=refusal):
+        getattr(offers(adjacency), part)
 
 
 class Answer:
@@ -140,19 +121,8 @@ def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():
     assert sized.wide().is_empty
     assert sized.corner_cases() == []
 
-    def first(data, size, *, rng):
-        return np.full(size, len(data)) + rng.laplace(scale=1.0, size=size)
 
-    audit = Audit(first, claim=PureDP(1.0), pairs=sized, evidence=["game"])
-    assert (
-        run_audit(
-            audit, Settings(alpha=0.05, budget=Budget(20_000), root_seed=0)
-        ).verdict
-        is Verdict.NOT_REFUTED
-    )
-
-
-def test_an_adjacency_that_lacks_a_part_is_told_which():
+def test_an_adjacency_that_lacks_a_method_is_refused_by_name():
     class Unfinished:
         name = "unfinished"
 

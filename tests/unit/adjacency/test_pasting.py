@@ -38,7 +38,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize(("pair", "marked"), WRITTEN.values(), ids=WRITTEN)
-def test_what_is_written_makes_the_inputs_again_and_marks_what_differs(pair, marked):
+def test_the_printed_code_rebuilds_the_inputs_and_marks_the_difference(pair, marked):
     text, made = as_python(*pair), {"np": np, "Person": Person}
     exec(text, made)
     assert (
@@ -56,7 +56,7 @@ NOT_WRITTEN = {
 
 
 @pytest.mark.parametrize("pair", NOT_WRITTEN.values(), ids=NOT_WRITTEN)
-def test_nothing_is_written_of_what_is_shown_whole_or_cannot_be(pair):
+def test_no_code_is_printed_for_short_too_long_or_opaque_inputs(pair):
     assert Pair(*pair).python == ""
 
 
@@ -83,7 +83,7 @@ CODE = [
 
 
 @pytest.mark.parametrize("code", CODE)
-def test_what_does_more_than_make_data_is_refused(code):
+def test_code_that_does_more_than_rebuild_data_is_refused(code):
     assert is_data("data = [1.5, -1] * 2 + [Person(name='x')]\nneighbour = {}")
     assert not is_data(f"data = [{code}]\nneighbour = 1")
     assert not is_data(f"data = 1\nneighbour = 2\n{code}")

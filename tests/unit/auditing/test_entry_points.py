@@ -26,8 +26,11 @@ from auditdp.record.budget import Budget, Fault
 from auditdp.record.details import GameDetails
 from auditdp.record.results import Verdict, details
 
-SETTINGS = Settings(alpha=0.05, budget=Budget(900), root_seed=0)
 BITS = [(0.0, 1.0)]
+
+
+def settings(calls=900, **budget):
+    return Settings(alpha=0.05, budget=Budget(calls, **budget), root_seed=0)
 
 
 def noisy(data, rng):
@@ -39,14 +42,13 @@ def broken(data, rng):
 
 
 def audited(mechanism, claim, pairs=None, **options):
-    return run_audit(Audit(mechanism, claim, pairs, **options), SETTINGS)
+    return run_audit(Audit(mechanism, claim, pairs, **options), settings())
 
 
 def asserted_in_pytest(mechanism, claim, pairs=None, **options):
     test = SimpleNamespace(nodeid="test.py::test", stash=pytest.Stash())
-    return Auditor(
-        test, SimpleNamespace(budget="1000", seed=0, trace=True)
-    ).assert_private(mechanism, claim, pairs, **options)
+    config = SimpleNamespace(budget="1000", seed=0, trace=True)
+    return Auditor(test, config).assert_private(mechanism, claim, pairs, **options)
 
 
 ENTRIES = {
@@ -62,17 +64,13 @@ def game(result):
     return next(details(result.evidence, GameDetails))
 
 
+# A value of each option, and its effect on the result.
 EFFECTS = {
     "pairs": (BITS, lambda result: result.claim.adjacency.startswith("pairs as given")),
-    "calls": (
-        200,
-        lambda result: game(result).parts[-1].calls in (200, 120),
-    ),  # of trainings, two fifths confirm
+    # Two fifths of trainings confirm.
+    "calls": (200, lambda result: game(result).parts[-1].calls in (200, 120)),
     "find": ("level:3", lambda result: "--find level:3" in game(result).calls_to_find),
-    "controls": (
-        [broken],
-        lambda result: [control.survived for control in result.controls] == [False],
-    ),
+    "controls": ([broken], lambda result: not result.controls[0].survived),
     "evidence": (("game", "exact"), lambda result: result.asked == ["game", "exact"]),
     "forecasters": (
         [ViewExperts("mine: ")],
@@ -84,27 +82,23 @@ EFFECTS = {
         lambda result: "output['output']" in str(game(result).forecasters),
     ),
 }
-"""A value of each option, and what it does to the result."""
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize("option", EFFECTS)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_point_has_every_option_and_it_does_the_same(entry, option):
-    given, seen = EFFECTS[option]
-    options = {"pairs": BITS, "calls": 150, option: given}
+    value, has_effect = EFFECTS[option]
+    options = {"pairs": BITS, "calls": 150, option: value}
     result = ENTRIES[entry][1](noisy, PureDP(1.0), **options)
     assert result.verdict is Verdict.NOT_REFUTED
-    assert seen(result)
+    assert has_effect(result)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_all_but_the_first_three_arguments_are_given_by_name(entry):
-    parameters = [
-        p
-        for p in inspect.signature(ENTRIES[entry][0]).parameters.values()
-        if p.name != "self"
-    ]
+    signature = inspect.signature(ENTRIES[entry][0])
+    parameters = [p for p in signature.parameters.values() if p.name != "self"]
     assert [p.name for p in parameters[1:3]] == ["claim", "pairs"]
     assert {p.kind for p in parameters[3:]} == {inspect.Parameter.KEYWORD_ONLY}
     of_the_run = {"Audit": {"alpha", "seed"}, "auditor": {"seed"}}.get(entry, set())
@@ -112,56 +106,48 @@ def test_all_but_the_first_three_arguments_are_given_by_name(entry):
 
 
 @pytest.mark.parametrize("command", ["run", "mutate"])
-@pytest.mark.parametrize("option", ["--calls", "--find", "--budget"])
-def test_a_run_is_told_calls_and_faults_by_the_same_names(command, option):
-    import_module("auditdp.cli.run_command")  # which registers it
-    (budget,) = [
-        p
-        for p in typer.main.get_command(app).commands[command].params
-        if p.name == "budget"
-    ]
-    assert option in budget.opts
+def test_the_command_line_has_the_same_names(command):
+    # The import registers the command.
+    import_module("auditdp.cli.run_command")
+    parameters = typer.main.get_command(app).commands[command].params
+    (budget,) = [each for each in parameters if each.name == "budget"]
+    assert {"--calls", "--find", "--budget"} <= set(budget.opts)
 
 
-def test_pytest_is_told_calls_and_faults_by_the_same_names():
+def test_pytest_has_the_same_names():
     parser = pytest.Parser(_ispytest=True)
     pytest_addoption(parser)
-    for text, option in (
-        ("level:3", "--auditdp-find"),
-        ("700", "--auditdp-calls"),
-        ("quick", "--auditdp-budget"),
-    ):
-        assert parser.parse([option, text]).auditdp_budget == text
+    for option, text in (("find", "level:3"), ("calls", "700"), ("budget", "quick")):
+        parsed = parser.parse([f"--auditdp-{option}", text])
+        assert parsed.auditdp_budget == text
 
 
-def test_a_fault_to_find_takes_at_least_the_calls_that_are_given():
+def calls_of(result):
+    return game(result).parts[-1].calls
+
+
+def test_a_fault_to_find_takes_at_least_the_given_calls():
     few = check(noisy, PureDP(1.0), BITS, find="level:3")
-    assert game(few).parts[-1].calls < 3_000
     many = check(noisy, PureDP(1.0), BITS, find="level:3", calls=3_000)
-    assert game(many).parts[-1].calls >= 3_000
+    assert calls_of(few) < 3_000 <= calls_of(many)
 
 
-def test_a_run_that_is_to_find_a_fault_finds_that_and_not_an_audits_own():
+def test_the_fault_of_a_run_replaces_that_of_an_audit():
     built = Audit(noisy, PureDP(1.0), BITS, find="level:3")
-    own = game(run_audit(built, SETTINGS))
-    runs = game(
-        run_audit(built, Settings(0.05, Budget(900, fault=Fault("level", 2.0)), 0))
-    )
-    assert "--find level:3" in own.calls_to_find
-    assert "--find level:2" in runs.calls_to_find
-    assert own.parts[-1].calls < runs.parts[-1].calls
+    own = run_audit(built, settings())
+    run = run_audit(built, settings(fault=Fault("level", 2.0)))
+    assert "--find level:3" in game(own).calls_to_find
+    assert "--find level:2" in game(run).calls_to_find
+    assert calls_of(own) < calls_of(run)
 
 
-def test_a_brief_budget_limits_what_an_audit_is_to_find_and_says_by_how_much():
+def test_a_brief_budget_limits_the_calls_of_a_fault_and_states_how_many_are_lacking():
     built = Audit(noisy, PureDP(1.0), BITS, find="level:1.3")
-    whole, brief = (
-        run_audit(built, Settings(0.05, Budget(2_000, is_limit=brief), 0))
-        for brief in (False, True)
-    )
-    needed = game(whole).parts[-1].calls
-    assert game(brief).parts[-1].calls <= 2_000 < needed
+    whole = run_audit(built, settings(2_000, is_limit=False))
+    brief = run_audit(built, settings(2_000, is_limit=True))
+    assert calls_of(brief) <= 2_000 < calls_of(whole)
     assert whole.lacking == 0
-    assert brief.lacking == pytest.approx(needed - 2_000, rel=0.1)
+    assert brief.lacking == pytest.approx(calls_of(whole) - 2_000, rel=0.1)
     assert game(brief).calls_to_find is None
 
 
@@ -180,12 +166,11 @@ def test_an_audit_by_canaries_plays_no_game_that_finds_a_fault():
         audit_training(noisy, PureDP(1.0), canaries=4, attack=abs, find="level:2")
 
 
-@pytest.mark.parametrize("asked", [assert_private, asserted_in_pytest])
-def test_an_assertion_fails_where_a_control_survives(asked):
-    with pytest.raises(
-        ControlSurvived, match="does not refute noisy, which should break the claim"
-    ) as caught:
-        asked(noisy, PureDP(1.0), BITS, calls=400, controls=[broken, noisy])
+@pytest.mark.parametrize("entry", [assert_private, asserted_in_pytest])
+def test_an_assertion_fails_where_a_control_survives(entry):
+    surviving = "does not refute noisy, which should break the claim"
+    with pytest.raises(ControlSurvived, match=surviving) as caught:
+        entry(noisy, PureDP(1.0), BITS, calls=400, controls=[broken, noisy])
     assert "remedy: give calls= or find=" in str(caught.value)
     assert "reproduce: assert_private(…, seed=" in str(caught.value)
     assert caught.value.result.surviving_controls == ["noisy"]

@@ -14,7 +14,6 @@ from auditdp.record.details import (
     Details,
     ExactDetails,
     GameDetails,
-    details_of,
 )
 from auditdp.record.results import Evidence, Verdict, details, with_figure
 
@@ -29,7 +28,7 @@ def written(evidence):
     return json.loads(ADAPTER.dump_json(evidence))["details"]
 
 
-def test_what_each_kind_may_conclude_is_on_the_page_of_verdicts():
+def test_each_kind_of_evidence_is_on_the_page_of_verdicts():
     page = (Path(__file__).parents[3] / "docs/pages/verdicts.md").read_text(
         encoding="utf-8"
     )
@@ -44,7 +43,7 @@ def test_a_mapping_becomes_the_record_of_its_kind():
     assert found == ADAPTER.validate_json(ADAPTER.dump_json(found))
 
 
-def test_what_is_none_is_left_out_of_json_unless_it_says_something():
+def test_none_is_left_out_of_json_except_in_fields_where_it_has_a_meaning():
     assert written(of("exact", {})) == {"claim_curve": []}
     game = written(of("game", {}))
     assert (game["refuted_at"], game["confirmation"]) == (None, None)
@@ -56,7 +55,7 @@ def test_what_is_none_is_left_out_of_json_unless_it_says_something():
     )
 
 
-def test_names_that_python_keeps_for_itself_are_written_as_they_are_called():
+def test_fields_that_are_keywords_of_python_have_their_own_names_in_json():
     row = {"class": "a", "n": 30} | dict.fromkeys(["truth", "mean", "low", "high"], 0.0)
     row |= dict.fromkeys(["variance", "variance_low", "variance_high"], 1.0)
     found = of("estimation", {"classes": [row]})
@@ -69,7 +68,7 @@ def test_names_that_python_keeps_for_itself_are_written_as_they_are_called():
     }
 
 
-def test_what_is_not_known_is_kept_and_written_as_it_was():
+def test_unknown_fields_are_stored_unchanged():
     found = of("game", {"threshold": 3, "new": [1.5, math.inf], "text": "é"})
     assert found.details.more == {"new": [1.5, math.inf], "text": "é"}
     assert written(found)["new"] == [1.5, "inf"]
@@ -94,12 +93,12 @@ def test_what_is_not_known_is_kept_and_written_as_it_was():
         ("counting", {"scatter": {"series": None}}),
     ],
 )
-def test_what_is_of_another_type_is_refused(kind, given):
+def test_fields_of_another_type_are_refused(kind, given):
     with pytest.raises(ValidationError, match="details"):
         of(kind, given)
 
 
-def test_a_figure_joins_what_is_there():
+def test_a_figure_is_added_to_existing_details():
     kept = with_figure(
         of("exact", {"scope": "2 pairs", "new": 1}),
         {"scatter": {"log": True}, "points": [1]},
@@ -114,8 +113,3 @@ def test_details_of_one_kind_are_found_among_others():
     evidence = [of("game", games[0]), of("exact", {}), of("support", games[1])]
     assert list(details(evidence, GameDetails)) == games
     assert list(details(evidence, CountingDetails)) == []
-
-
-def test_details_of_the_right_kind_are_taken_as_they_are():
-    given = ExactDetails(scope="all")
-    assert details_of("exact", given) is given

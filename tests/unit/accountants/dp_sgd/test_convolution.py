@@ -95,7 +95,7 @@ def test_the_bound_is_of_use():
     assert repeated(masses / masses.sum(), 16_000, Tilt()).each < 20 * found.each
 
 
-def test_a_window_that_is_too_narrow_would_be_seen():
+def test_a_window_that_is_too_narrow_is_detected():
     """Were what lies outside taken to be e^-48 for a window of e^-2, the balls would say so."""
     masses = np.full(50, 0.02)
     found, exact = repeated(masses, 100, Tilt(0.0, -2.0)), in_balls(masses, 100)

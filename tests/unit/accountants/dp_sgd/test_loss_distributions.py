@@ -56,27 +56,26 @@ def brute_delta(first, second, epsilon, count):
     )
 
 
-@given(
-    weights=WEIGHTS,
-    count=st.integers(1, 3),
-    interval=st.sampled_from([1e-3, 0.01, 0.1]),
-    at=st.floats(0, 1),
-)
-def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
-    first, second = (
-        np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True)
-    )
-    epsilon = at * count * float(np.max(np.log(first / second), initial=0))
-    lower = Lower(from_below(first, second, interval), count).delta_at(epsilon)
-    exact = brute_delta(first, second, epsilon, count)
-    assert lower <= exact + 1e-15
-    # every loss is put down by less than two steps of the grid
-    assert (
-        lower
-        >= brute_delta(first, second, epsilon + 2 * count * interval, count)
-        * (1 - 1e-2)
-        - 1e-12
-    )
+def laws(weights):
+    first, second = np.array(weights, dtype=float).T
+    return first / first.sum(), second / second.sum()
+
+
+COUNTS = st.integers(1, 3)
+INTERVALS = st.sampled_from([1e-3, 0.01, 0.1])
+
+
+@given(WEIGHTS, COUNTS, INTERVALS, st.floats(0, 1))
+def test_from_below_is_a_lower_bound_and_near(weights, count, interval, share):
+    first, second = laws(weights)
+    largest = count * float(np.max(np.log(first / second), initial=0))
+    epsilon = share * largest
+    bound = Lower(from_below(first, second, interval), count).delta_at(epsilon)
+    assert bound <= brute_delta(first, second, epsilon, count) + 1e-15
+    # Every loss is put down by less than two steps of the grid.
+    further = epsilon + 2 * count * interval
+    least = brute_delta(first, second, further, count)
+    assert bound >= least * (1 - 1e-2) - 1e-12
 
 
 def test_no_cell_gives_away_more_than_it_has():
@@ -110,46 +109,30 @@ def test_from_below_keeps_losses_that_lie_near_the_grid():
     assert exact.delta_at(epsilon + 0.02 * count * interval) < 1e-5
 
 
-@given(
-    weights=WEIGHTS,
-    count=st.integers(1, 3),
-    interval=st.sampled_from([1e-3, 0.01, 0.1]),
-    at=st.floats(-1, 1),
-)
-def test_from_above_is_an_upper_bound_and_near(weights, count, interval, at):
-    first, second = (
-        np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True)
-    )
+@given(WEIGHTS, COUNTS, INTERVALS, st.floats(-1, 1))
+def test_from_above_is_an_upper_bound_and_near(weights, count, interval, share):
+    first, second = laws(weights)
     losses = np.log(first / second)
-    lowest, highest = (
-        math.floor(np.min(losses) / interval) - 1,
-        math.ceil(np.max(losses) / interval) + 1,
-    )
-    cell = np.ceil(losses / interval).astype(int) - lowest
-    found = from_above(
-        *(np.bincount(cell, m, highest - lowest + 2) for m in (first, second)),
-        lowest,
-        interval,
-    )
-    bound = Upper(found, count)
-    epsilon = max(0.0, at * count * float(np.max(losses)))
+    lowest = math.floor(np.min(losses) / interval) - 1
+    cells = np.ceil(losses / interval).astype(int) - lowest
+    length = math.ceil(np.max(losses) / interval) - lowest + 3
+    masses = (np.bincount(cells, law, length) for law in (first, second))
+    bound = Upper(from_above(*masses, lowest, interval), count)
+    epsilon = max(0.0, share * count * float(np.max(losses)))
     exact = brute_delta(first, second, epsilon, count)
-    # the polygon is between the values of the curve at the points on either side
+    # The polygon lies between the values of the curve at the points on either side.
     most = brute_delta(first, second, epsilon - 2 * count * interval, count)
     assert exact <= bound.delta_at(epsilon) <= most * (1 + 1e-2) + 1e-12
 
 
 def test_losses_outside_the_grid_are_put_to_its_first_point_or_lost():
+    """The points are .5 and .6, so that the second cell has the loss .545."""
     first, second = np.array([0.2, 0.5, 0.3]), np.array([0.7, 0.29, 0.01])
-    bound = Upper(
-        from_above(first, second, 5, 0.1), 1
-    )  # points .5 and .6, so the second cell has loss .545
-    assert bound.delta_at(10.0) == pytest.approx(0.3, abs=1e-11)
-    assert bound.delta_at(0.5) == pytest.approx(
-        0.3 + 0.5 - 0.29 * math.exp(0.5), abs=1e-11
-    )
-    expected = 0.3 + 0.2 * (1 - math.exp(-0.5)) + 0.5 - 0.29
-    assert bound.delta_at(0.0) == pytest.approx(expected, abs=1e-11)
+    bound = Upper(from_above(first, second, 5, 0.1), 1)
+    at_half = 0.3 + 0.5 - 0.29 * math.exp(0.5)
+    at_zero = 0.3 + 0.2 * (1 - math.exp(-0.5)) + 0.5 - 0.29
+    for epsilon, delta in ((10.0, 0.3), (0.5, at_half), (0.0, at_zero)):
+        assert bound.delta_at(epsilon) == pytest.approx(delta, abs=1e-11)
 
 
 def gaussian_from_above(mu, points):
@@ -171,20 +154,15 @@ def gaussian_from_above(mu, points):
 )
 def test_fine_grids_stay_exact(mu, uses, points):
     """The points are as near as 1e-8, where δ of one use differs from point to point by less than it is rounded by."""
-    bound, exact = (
-        Upper(gaussian_from_above(mu / math.sqrt(uses), points), uses),
-        GaussianDP(mu),
-    )
+    one_use = gaussian_from_above(mu / math.sqrt(uses), points)
+    bound, law = Upper(one_use, uses), GaussianDP(mu)
     for deviations in (0.0, 1.0, 3.0):
         epsilon = mu**2 / 2 + deviations * mu
-        assert (
-            exact.delta_at(epsilon)
-            <= bound.delta_at(epsilon)
-            <= 1.001 * exact.delta_at(epsilon) + 1e-12 * uses
-        )
+        exact = law.delta_at(epsilon)
+        assert exact <= bound.delta_at(epsilon) <= 1.001 * exact + 1e-12 * uses
 
 
-def test_beyond_its_error_a_grid_says_nothing():
+def test_a_grid_has_no_answer_beyond_its_error():
     one = np.array([0.75, 0.25])
     loss = from_below(one, one[::-1].copy(), 0.01)
     lower, upper = Lower(loss, 5), Upper(loss, 5)
@@ -203,13 +181,10 @@ def test_beyond_its_error_a_grid_says_nothing():
 
 def test_losses_beyond_the_range_of_the_exponential_function():
     """dp-accounting's own inverse is infinite there."""
-    exact, bound = (
-        GaussianDP(14 * math.sqrt(8)),
-        Lower(from_below(*gaussian_pair(14.0), 0.1), 8),
-    )
+    bound = Lower(from_below(*gaussian_pair(14.0), 0.1), 8)
     epsilon = bound.epsilon_at(1e-6)
     assert 950 < epsilon < 1000
-    assert exact.delta_at(epsilon) >= 1e-6
+    assert GaussianDP(14 * math.sqrt(8)).delta_at(epsilon) >= 1e-6
 
 
 def gaussian_pair(mu):

@@ -20,16 +20,17 @@ from auditdp.testing import Response
 
 pytestmark = pytest.mark.dear
 
-SETTINGS = Settings(alpha=1e-6, budget=Budget(3_000), root_seed=5, key="mutation")
+SETTINGS = Settings(alpha=1e-6, budget=Budget(2_000), root_seed=5, key="mutation")
+BIT = AnyValues((0, 1))
+NUMBERS = AnyValues((0.0, 1.0), finite=True)
 
 
 def judged(audit, *, exact=False, settings=SETTINGS):
-    """Fates by name, after checking that every mutant has one and says why."""
-    law = (
-        exact_evidence(audit.mechanism, audit.claim, as_adjacency(audit.pairs))
-        if exact
-        else None
-    )
+    """The mutants by name, and the score."""
+    law = None
+    if exact:
+        pairs = as_adjacency(audit.pairs)
+        law = exact_evidence(audit.mechanism, audit.claim, pairs)
     result = mutation(audit, settings, exact=law)
     assert all(mutant.statement and mutant.description for mutant in result.mutants)
     return {mutant.name: mutant for mutant in result.mutants}, result
@@ -40,43 +41,35 @@ def one(mutants, part):
     return found
 
 
-def test_an_audit_that_can_fail_kills_all_that_count():
-    mutants, result = judged(Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1))))
+def test_an_audit_that_can_fail_kills_all_mutants_that_count():
+    mutants, result = judged(Audit(Response(1.0), PureDP(1.0), BIT))
     assert (result.killed, result.counted, result.of(Fate.SURVIVED)) == (3, 3, [])
-    assert one(mutants, "noise halved").statement.startswith("game: ")
-    assert one(mutants, "noise halved").calls > 0
+    halved = one(mutants, "noise halved")
+    assert halved.statement.startswith("game: ")
+    assert halved.calls > 0
 
 
-def with_an_unused_draw(data, size, *, rng):
-    rng.laplace(size=size)
-    return data + rng.laplace(size=size)
-
-
-def dividing(data, size, *, rng):
-    noise = rng.laplace(size=size)
+def two_draws(data, size, *, rng):
+    """Noise after an unused draw; it raises without noise, and is shared if it repeats the first draw."""
+    first, noise = rng.laplace(size=size), rng.laplace(size=size)
     if not noise.all():
         raise ZeroDivisionError
+    if (first == noise).all():
+        noise = np.full(size, noise[0])
     return data + noise
 
 
-def test_a_draw_that_is_not_used_is_equivalent():
-    mutants, _ = judged(
-        Audit(with_an_unused_draw, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
-    )
+def test_mutants_that_are_equivalent_invalid_or_rejected():
+    mutants, result = judged(Audit(two_draws, PureDP(1.0), NUMBERS))
     unused = [mutant for name, mutant in mutants.items() if "draw 1," in name]
-    assert [(mutant.fate, mutant.calls) for mutant in unused] == [
-        (Fate.EQUIVALENT, 0)
-    ] * 2
+    assert {(mutant.fate, mutant.calls) for mutant in unused} == {(Fate.EQUIVALENT, 0)}
     assert "in all 256 runs with the same randomness" in unused[0].statement
-
-
-def test_a_mutant_that_crashes_is_invalid_and_does_not_count():
-    mutants, result = judged(
-        Audit(dividing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
-    )
-    crashing = one(mutants, "noise left out")
+    crashing = one(mutants, "noise left out: draw 2")
     assert (crashing.fate, crashing.calls) == (Fate.INVALID, 0)
-    assert result.killed == result.counted == len(mutants) - 1
+    rejected = one(mutants, "noise reused: draw 2")
+    assert (rejected.fate, rejected.calls) == (Fate.REJECTED, 0)
+    assert "must return independent runs" in rejected.statement
+    assert result.killed == len(result.of(Fate.KILLED, Fate.REJECTED))
 
 
 @dataclass(frozen=True)
@@ -97,17 +90,16 @@ BOTH = [Pair((1, 0), (0, 0)), Pair((0, 1), (0, 0))]
 
 
 @pytest.mark.full
-def test_a_blind_audit_does_not_kill_what_it_does_not_play():
+def test_a_blind_audit_does_not_kill_mutants_of_inputs_that_it_does_not_play():
     seeing = Audit(TwoBits(1.0), PureDP(1.0), Neighbours(BOTH))
     assert mutation(seeing, SETTINGS).of(Fate.SURVIVED) == []
     mutants, _ = judged(replace(seeing, play=BOTH[:1]))
     assert one(mutants, "noise left out: draw 1,").fate is Fate.KILLED
-    survivor = one(mutants, "noise left out: draw 2,")
-    assert survivor.fate is Fate.SURVIVED
+    assert one(mutants, "noise left out: draw 2,").fate is Fate.SURVIVED
 
 
 @pytest.mark.full
-def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
+def test_an_audit_of_inputs_with_equal_effects_kills_nothing():
     """The mechanism looks at the second bit alone, and only the first one is played."""
 
     def second(data, size, *, rng):
@@ -144,7 +136,7 @@ class Generous:
 
 @pytest.mark.full
 def test_a_mutant_that_keeps_the_claim_is_killed_where_it_loses_more_than_its_stated_law():
-    audit = Audit(Generous(1.0), PureDP(1.0), AnyValues((0, 1)))
+    audit = Audit(Generous(1.0), PureDP(1.0), BIT)
     mutants, _ = judged(audit, exact=True)
     assert one(mutants, "noise halved").fate is Fate.KILLED
     assert one(mutants, "noise halved").statement.endswith(
@@ -158,7 +150,7 @@ def test_a_mutant_that_keeps_the_claim_is_killed_where_it_loses_more_than_its_st
 
 def test_an_audit_that_gathers_no_evidence_from_runs_kills_nothing():
     _, result = judged(
-        Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)), evidence=("exact",)),
+        Audit(Response(1.0), PureDP(1.0), BIT, evidence=("exact",)),
         exact=True,
     )
     assert (result.killed, result.counted) == (0, 3)
@@ -168,31 +160,9 @@ def test_an_audit_that_gathers_no_evidence_from_runs_kills_nothing():
     )
 
 
-def sharing(data, size, *, rng):
-    first, noise = rng.laplace(size=size), rng.laplace(size=size)
-    return data + (np.full(size, noise[0]) if (first == noise).all() else noise)
-
-
-def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
-    mutants, result = judged(
-        Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
-    )
-    rejected = one(mutants, "noise reused: draw 2,")
-    assert (rejected.fate, rejected.calls) == (Fate.REJECTED, 0)
-    assert "must return independent runs" in rejected.statement
-    assert rejected in result.of(Fate.REJECTED)
-    assert result.killed == len(result.of(Fate.KILLED, Fate.REJECTED))
-
-
 def arguing(arguments):
-    pairs = AnyValues((0, 1))
-    return Audit(
-        Generous(1.0),
-        PureDP(1.0),
-        pairs,
-        evidence=("game",),
-        equivalent_mutants=arguments,
-    )
+    options = {"evidence": ("game",), "equivalent_mutants": arguments}
+    return Audit(Generous(1.0), PureDP(1.0), BIT, **options)
 
 
 def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
@@ -200,9 +170,8 @@ def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
     mutants, _ = judged(arguing({"noise halved: *": argument}))
     mutant = one(mutants, "noise halved")
     assert (mutant.fate, mutant.statement) == (Fate.EQUIVALENT, argument)
-    assert (
-        SETTINGS.budget.calls / 2 < mutant.calls <= SETTINGS.budget.calls
-    )  # it was played all the same
+    # It was played all the same.
+    assert SETTINGS.budget.calls / 2 < mutant.calls <= SETTINGS.budget.calls
 
 
 @pytest.mark.full
@@ -249,21 +218,14 @@ def test_promises_about_estimates_are_held_against_a_fixed_seed_alone():
 
 @pytest.mark.full
 def test_the_outcome_depends_on_the_audit_and_its_seed_alone():
-    audit = Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)))
+    audit = Audit(Response(1.0), PureDP(1.0), BIT)
     assert mutation(audit, SETTINGS) == mutation(audit, SETTINGS)
 
 
-def test_the_score_counts_what_is_neither_equivalent_nor_invalid():
-    fates = [
-        Fate.KILLED,
-        Fate.KILLED,
-        Fate.REJECTED,
-        Fate.SURVIVED,
-        Fate.EQUIVALENT,
-        Fate.INVALID,
-    ]
-    result = Mutation(
-        [MutantResult(f"m{k}", "kind", "what", fate) for k, fate in enumerate(fates)]
-    )
+def test_the_score_counts_mutants_that_are_neither_equivalent_nor_invalid():
+    fates = [Fate.KILLED, Fate.KILLED, Fate.REJECTED, Fate.SURVIVED]
+    fates += [Fate.EQUIVALENT, Fate.INVALID]
+    mutants = [MutantResult(f"m{k}", "kind", "", fate) for k, fate in enumerate(fates)]
+    result = Mutation(mutants)
     assert (result.killed, result.counted) == (3, 4)
-    assert [mutant.name for mutant in result.of(Fate.SURVIVED)] == ["m3"]
+    assert result.of(Fate.SURVIVED) == mutants[3:4]
