@@ -71,7 +71,8 @@ def program(steps):
     def run(data, rng):
         values = [data, rng.laplace(scale=1.0)]
         for name, i, j in steps:
-            first, second = values[i % len(values)], values[j % len(values)]
+            first = values[i % len(values)]
+            second = values[j % len(values)]
             if name in DRAWS:
                 values.append(DRAWS[name](rng))
             elif name in ONE:

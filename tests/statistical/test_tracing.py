@@ -73,7 +73,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_likelihood_ratio_has_mean_one(name, repeats):
     function, data, neighbour, epsilon = CASES[name]
-    runs, rng = repeats(4_000, least=400), np.random.default_rng(20240229)
+    runs = repeats(4_000, least=400)
+    rng = np.random.default_rng(20240229)
     ratios = []
     with Trace(function) as trace:
         for _ in range(runs):

@@ -89,7 +89,8 @@ def test_versions_of_one_law_are_seldom_told_apart(repeats):
         (dictionary, reworded_dictionary),
         (order, order_of_draws),
     ]
-    number, false = repeats(500, least=24), 0
+    number = repeats(500, least=24)
+    false = 0
     for seed in range(number):
         false += is_changed(*same[seed % len(same)], seed, calls=400)
     limit = repeats.most(number, ALPHA)
@@ -106,7 +107,7 @@ def test_versions_of_one_law_are_seldom_told_apart(repeats):
     ids=["half the noise", "another coin", "another family"],
 )
 def test_versions_of_other_laws_are_told_apart_by_two_thousand_calls(old, new, repeats):
-    number = repeats(200, least=10)
+    number = repeats(200, least=8)
     found = sum(is_changed(old, new, seed, calls=2_000) for seed in range(number))
     limit = repeats.fewest(number, 0.9)
     assert found >= limit, f"{found} of {number}, expected nine in ten (1e-6)"

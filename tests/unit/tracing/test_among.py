@@ -84,7 +84,6 @@ ORDERS = {
     "torch.randperm": lambda n, rng: torch().randperm(n).tolist(),
     "torch's loader": from_a_loader,
     "choice": lambda n, rng: rng.choice(n, 3, replace=False),
-    "choice with replacement": lambda n, rng: rng.choice(n, size=3),
     "integers": lambda n, rng: rng.integers(0, n, size=3),
     "random.sample": lambda n, rng: random.sample(range(n), 3),
     "torch.randint": lambda n, rng: torch().randint(0, n, (3,)).tolist(),

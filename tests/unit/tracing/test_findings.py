@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from tests.unit.tracing.toys import pair_of, two_sided
 
@@ -47,17 +46,6 @@ def norm_of_one_coordinate(vector, rng):
     return np.clip(vector, -1, 1) + rng.normal(size=9)  # here
 
 
-@broken("loss", [1.0], [2.0], ApproxDP(1.0, 1e-6))
-def variance_for_deviation(values, rng):
-    sigma = math.sqrt(2 * math.log(1.25e6))
-    return sum(values) + rng.normal(0.0, math.sqrt(sigma))  # here
-
-
-@broken("loss", [0.2], [0.2, 1.0], ZeroConcentratedDP(0.1))
-def concentrated_sum(values, rng):
-    return float(np.sum(values) + rng.normal(scale=1.0))  # here
-
-
 @broken("scale", [1.0, 2.0], [1.0, 2.0, 3.0])
 def scale_from_the_data(values, rng):
     return len(values) + rng.laplace(scale=1 / len(values))  # here
@@ -78,11 +66,6 @@ def noisy_winner(scores, rng):
 @broken("loss", 0, 1, PureDP(math.log(2)))
 def coin_by_the_data(bit, rng):
     return bool(rng.random() < (0.9 if bit else 0.1))  # here
-
-
-@broken("loss", 10, 12)
-def uniform_noise(count, rng):
-    return count + rng.uniform(-5, 5)  # here
 
 
 @broken("loss", 3, 4)
@@ -148,13 +131,6 @@ def domain_from_the_data(rows, rng):
     return {key: n + rng.laplace(scale=1.0) for key, n in Counter(rows).items()}
 
 
-@broken("round", ["b", "b", "a"], ["b", "a", "a"], PureDP(2.0))
-def order_of_exact_counts(rows, rng):
-    counts = {name: rows.count(name) for name in ("a", "b")}
-    noisy = {name: counts[name] + rng.laplace(scale=1.0) for name in counts}
-    return [(name, noisy[name]) for name in sorted(counts, key=counts.get)]
-
-
 @broken("round", 0.0, 1.0)
 def exact_once_in_a_thousand(value, rng):
     return value if rng.random() < 0.001 else value + rng.laplace(scale=1.0)
@@ -209,11 +185,6 @@ def response_by_two_coins(answer, rng):
     if rng.random() < 0.5:
         return answer
     return "yes" if rng.random() < 0.5 else "no"
-
-
-@correct(3, 4)
-def clamped_count(count, rng):
-    return max(0, count + two_sided(1.0, rng))
 
 
 @correct({"a": 3, "b": 1}, {"a": 2, "b": 1})

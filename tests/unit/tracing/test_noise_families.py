@@ -19,25 +19,13 @@ def inverse_transform(v, rng):
     return v - 2.0 * np.sign(u) * np.log(1 - 2 * np.abs(u))
 
 
-def rows_of_an_array(v, rng):
-    noise = rng.laplace(scale=2.0, size=2)
-    return [v + noise[0], v + noise[1]]
-
-
 # Each code on a value, and the law of what it adds.
 NOISES = {
     "Laplace": (lambda v, rng: v + rng.laplace(scale=2.0), DOUBLE),
     "Laplace in the call": (lambda v, rng: rng.laplace(v, 2.0), DOUBLE),
-    "Laplace taken away": (lambda v, rng: v - rng.laplace(scale=2.0), DOUBLE),
-    "scaled before": (lambda v, rng: 2 * rng.laplace() + v, DOUBLE),
     "scaled after": (
         lambda v, rng: (v + rng.laplace(scale=4.0)) / 2,
         stats.laplace(scale=4.0),
-    ),
-    "rows of an array": (rows_of_an_array, DOUBLE),
-    "list of draws": (
-        lambda v, rng: np.array([v, v]) + np.array([2 * rng.laplace() for _ in "ab"]),
-        DOUBLE,
     ),
     "two exponentials": (
         lambda v, rng: v + rng.exponential(2.0) - rng.exponential(2.0),
@@ -80,13 +68,8 @@ NOISES = {
     "exponential": (lambda v, rng: v + rng.exponential(2.0), stats.expon(scale=2.0)),
     "uniform": (lambda v, rng: v + rng.uniform(-3, 3), stats.uniform(-3, 6)),
     "Poisson": (lambda v, rng: v + rng.poisson(4.0, size=2), stats.poisson(4.0)),
-    "binomial": (lambda v, rng: v + rng.binomial(20, 0.3), stats.binom(20, 0.3)),
     "two geometrics": (
         lambda v, rng: v + rng.geometric(0.4) - rng.geometric(0.4),
-        TWO_SIDED,
-    ),
-    "geometrics as integers": (
-        lambda v, rng: v + int(rng.geometric(0.4) - rng.geometric(0.4)),
         TWO_SIDED,
     ),
 }

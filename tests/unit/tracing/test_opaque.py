@@ -40,10 +40,6 @@ def single_precision(v, rng):
     return v + float(np.float32(rng.laplace()))
 
 
-def product_of_draws(v, rng):
-    return v + rng.normal() * rng.normal()
-
-
 def mixed_sum(v, rng):
     return v + (rng.normal() + rng.laplace())
 
@@ -65,7 +61,6 @@ def several_names_by_a_table(v, rng):
         one_sided_after_a_comparison,
         student_noise,
         single_precision,
-        product_of_draws,
         mixed_sum,
         noise_in_a_matrix,
         several_names_by_a_table,

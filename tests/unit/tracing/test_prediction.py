@@ -85,17 +85,6 @@ def with_its_seed(x, rng):
     return x + np.random.default_rng(seed).laplace(), seed
 
 
-@loses_more(([0, 10, 20, 30, 40], [0, 10, 21, 30, 40]))
-def noisy_quantile(values, rng):
-    return sorted(values)[int(np.clip(rng.laplace(2, 2), 0, 4))]
-
-
-@loses_more()
-def until_apart(x, rng):
-    noisy = [x + rng.laplace(), rng.laplace()]
-    return noisy if abs(noisy[0] - noisy[1]) > 0.5 else [x]
-
-
 @loses_more()
 def by_two_generators_of_a_seed(x, rng):
     seed = int(rng.integers(2**62))
@@ -114,11 +103,6 @@ def by_an_error(x, rng):
     if noisy < 2:
         raise ValueError(f"{noisy} of {x}")
     return noisy
-
-
-@loses_more()
-def with_another_sign_of_zero(x, rng):
-    return x + rng.laplace(), math.copysign(0.0, x - 0.5)
 
 
 @loses_more()
@@ -216,12 +200,6 @@ def control_variate(x, rng):
     return (x + z) - z + rng.laplace()
 
 
-@correct(claim=GaussianDP(3 / math.sqrt(16.01)))
-def noise_of_two_sizes(x, rng):
-    hidden = x + rng.normal(scale=4.0)
-    return hidden + 2 * x + rng.normal(scale=0.1)
-
-
 # The law of the sorted values is the same on both inputs.
 @correct(([3.0, 4.0], [4.0, 3.0]), PureDP(1.9))
 def in_order(values, rng):
@@ -244,19 +222,6 @@ def by_public_noise(x, rng):
 @correct((np.ones(20), np.ones(20) - np.eye(20)[0]), PureDP(0.967))
 def without_one(rows, rng):
     return np.delete(rows, int(rng.integers(len(rows)))).sum() + rng.laplace()
-
-
-@correct(([1.0, 2.0, 3.0], [1.0, 3.0, 3.0]))
-def put_back_in_order(values, rng):
-    values = np.asarray(values, float)
-    noisy, order = np.empty(len(values)), np.argsort(values)
-    noisy[order] = values[order] + rng.laplace(size=len(values))
-    return noisy
-
-
-@correct(BITS, PureDP(0.62))
-def two_rows(rows, rng):
-    return sum(rng.choice(rows, size=2, replace=False)) + rng.laplace()
 
 
 @correct((0, 1), PureDP(math.log(3)))

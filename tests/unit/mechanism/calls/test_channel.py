@@ -78,8 +78,6 @@ def test_errors_of_the_harness_are_raised_here_and_others_by_name():
     "sent",
     [
         b"",
-        b"[]",
-        b'{"ticket": 1}',
         b'{"ticket": "0", "cpu": 0}',
         b"\x80\x04N.",
         b"[" * 100_000,

