@@ -24,7 +24,8 @@ DRAWS = {
 @pytest.mark.parametrize("family", DRAWS)
 @pytest.mark.parametrize("more", [False, True])
 def test_uniform_draws_stay_uniform_and_other_records_stay(family, more):
-    before, after = 4, 5 if more else 3
+    before = 4
+    after = 5 if more else 3
     # The names of the records after the change; None is the new one.
     names = [0, 1, 2, 3]
     if more:
@@ -40,7 +41,8 @@ def test_uniform_draws_stay_uniform_and_other_records_stay(family, more):
         made = among(family, recorded, fresh, PLACE, more)
         # A replay calls it for the draw and for the release.
         assert np.array_equal(among(family, recorded, made, PLACE, more), made)
-        was, now = np.atleast_1d(recorded), [names[k] for k in np.atleast_1d(made)]
+        was = np.atleast_1d(recorded)
+        now = [names[k] for k in np.atleast_1d(made)]
         if family == "permutation":
             kept = [k for k in was if more or k != PLACE]
             assert [k for k in now if k is not None] == kept
@@ -100,7 +102,8 @@ def test_the_other_records_are_drawn_alike_on_both_inputs(name, more):
     def train(data, rng):
         return [data[int(k)] + rng.normal() for k in ORDERS[name](len(data), rng)]
 
-    first, second = RECORDS, np.delete(RECORDS, PLACE)
+    first = RECORDS
+    second = np.delete(RECORDS, PLACE)
     if more:
         first, second = second, first
     for seed in range(3):

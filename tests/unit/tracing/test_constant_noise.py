@@ -31,9 +31,11 @@ def test_only_noise_that_is_overwritten_hides_nothing(function, proposes):
 
 def test_later_pairs_need_fewer_runs():
     """The first pair needs a run with another constant on either input, and one more."""
-    trace, counts = Trace(overwritten), []
+    trace = Trace(overwritten)
+    counts = []
     for other in ([1.0, 3.0], [4.0, 5.0]):
-        before, rng = trace.runs, np.random.default_rng(0)
+        before = trace.runs
+        rng = np.random.default_rng(0)
         quick = compare(trace, ROWS, np.array(other), rng, claim=GAUSSIAN, outcomes=0)
         assert in_full(trace, quick, 1).proposes
         counts.append(trace.runs - before)

@@ -72,7 +72,8 @@ def test_a_number_is_one_release_with_the_scale_of_the_primitive(name):
 
     pair = pair_of(noisy, 3.0, 5.0, ApproxDP(9.0, 0.5))
     (release,) = pair.first.releases
-    assert (pair.extent, pair.differ) == ("full", None)
+    assert pair.extent == "full"
+    assert pair.differ is None
     assert release.law.family == family
     assert release.site.line == noisy.__code__.co_firstlineno + 1
     if scale is not None:
@@ -100,7 +101,8 @@ def test_whole_noise_is_a_release(name, options, family):
         return primitive(name, epsilon=0.5, **options).randomise(v)
 
     pair = pair_of(noisy, 3, 5, PURE)
-    assert (families(pair.first), pair.extent) == ([family], "full")
+    assert families(pair.first) == [family]
+    assert pair.extent == "full"
     assert pair.first.output == noisy(3, None)
     if family == "two-sided geometric":
         assert pair.level == pytest.approx(1.0)
@@ -116,7 +118,8 @@ def test_a_choice_has_its_probabilities():
             "Exponential", epsilon=1.0, sensitivity=1, **options
         ).randomise()
 
-    counts, others = [1, 5, 2], [1, 4, 2]
+    counts = [1, 5, 2]
+    others = [1, 4, 2]
     pair = pair_of(choose, counts, others, PURE)
     first, second = (np.exp(np.array(utility) / 2) for utility in (counts, others))
     ratios = np.log(first / first.sum()) - np.log(second / second.sum())
@@ -148,7 +151,8 @@ def test_tools_are_traced_to_the_line_that_calls_them():
     def mean(ages, rng):
         return tools.mean(ages, epsilon=1.0, bounds=(0, 50), random_state=1)
 
-    first, second = np.array([20.0, 30.0, 50.0]), np.array([20.0, 30.0, 0.0])
+    first = np.array([20.0, 30.0, 50.0])
+    second = np.array([20.0, 30.0, 0.0])
     pair = pair_of(mean, first, second, PURE)
     assert pair.extent == "full"
     assert [release.site.function for release in pair.first.releases] == ["mean"]

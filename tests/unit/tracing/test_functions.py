@@ -16,7 +16,9 @@ from auditdp.claims.statements import GaussianDP
 from tests.unit.tracing.toys import kinds, pair_of
 
 torch = pytest.importorskip("torch")
-ALL, BOTH, TORCH = "numpy torch cuda", "numpy torch", "torch cuda"
+ALL = "numpy torch cuda"
+BOTH = "numpy torch"
+TORCH = "torch cuda"
 WHOLE = 0.75
 MATRIX = np.array([[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
 MIXED = 1.5 * math.sqrt(np.linalg.inv(4 * MATRIX @ MATRIX.T)[2, 2])
@@ -160,7 +162,8 @@ def filled_with_numbers(x, v, n):
 
 
 def several_tensors(x, v, n):
-    values, noise = [v.double()], [torch.randn(3, dtype=torch.double)]
+    values = [v.double()]
+    noise = [torch.randn(3, dtype=torch.double)]
     torch._foreach_mul_(noise, 2.0)
     torch._foreach_add_(values, noise)
     return values[0]
@@ -179,7 +182,8 @@ def filled(x, v, n):
 
 
 def filled_by_copies(x, v, n):
-    noise, other = torch.empty(3), torch.empty(3)
+    noise = torch.empty(3)
+    other = torch.empty(3)
     noise.data.normal_(0, 2.0)
     other.copy_(noise)
     noise.zero_()
@@ -387,7 +391,8 @@ NOT_FOLLOWED = [
 )
 def test_functions_of_noise(function, library, expected):
     """The output is that of a plain run, and the comparison is the expected one."""
-    code, first = code_of(function, library), [1.0, 2.0, 3.0]
+    code = code_of(function, library)
+    first = [1.0, 2.0, 3.0]
 
     def seeded(run):
         np.random.seed(0)  # noqa: NPY002
@@ -399,22 +404,25 @@ def test_functions_of_noise(function, library, expected):
         claim = GaussianDP(9.0)
         pair = seeded(lambda: pair_of(code, first, [1.0, 2.0, 4.5], claim))
         plain = seeded(lambda: code(first, np.random.default_rng(0)))
-    assert (type(plain), str(plain)) == (
-        type(pair.first.output),
-        str(pair.first.output),
-    )
+    assert type(plain) is type(pair.first.output)
+    assert str(plain) == str(pair.first.output)
     if expected == "bare":
         assert pair.extent == "full"
-        assert (pair.level, pair.proposes) == (math.inf, True)
+        assert pair.level == math.inf
+        assert pair.proposes
     elif expected == "reuse":
-        assert (pair.extent, kinds(pair)) == ("full", ["reuse"])
+        assert pair.extent == "full"
+        assert kinds(pair) == ["reuse"]
     elif isinstance(expected, str):
         assert pair.extent != "full"
         assert any(expected in why for _, why in pair.opaque)
         assert not pair.proposes
     else:
-        assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
-        assert (pair.is_bound, pair.proposes) == (True, False)
+        assert pair.extent == "full"
+        assert not pair.opaque
+        assert pair.differ is None
+        assert pair.is_bound
+        assert not pair.proposes
         assert pair.level == (
             pytest.approx(expected, rel=1e-5)
             if isinstance(expected, float)

@@ -64,7 +64,8 @@ def stopped(data, rng):
 
 
 def origin_of(function, first, second):
-    trace, rng = Trace(function), np.random.default_rng(0)
+    trace = Trace(function)
+    rng = np.random.default_rng(0)
     return made_at(trace, compare(trace, first, second, rng, claim=PureDP(1.0)))
 
 
@@ -79,7 +80,8 @@ def test_the_origin_is_the_line_that_makes_the_value(function):
     before = sys.gettrace()
     found = origin_of(code, [0.75, 0.3], [0.25, 0.3])
     assert sys.gettrace() is before
-    assert (found.file, found.function) == (__file__, function.__name__)
+    assert found.file == __file__
+    assert found.function == function.__name__
     with open(__file__) as file:
         assert "# here" in file.readlines()[found.line - 1]
 

@@ -11,7 +11,8 @@ ROWS = [("abc"[k % 3], k % 17) for k in range(60)]
 
 
 def report(rows, rng):
-    counts, spent = {}, 0
+    counts = {}
+    spent = 0
     for name, amount in rows:
         counts[name] = counts.get(name, 0) + min(amount, 10)
     for k in range(900):

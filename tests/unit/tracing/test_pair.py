@@ -54,7 +54,8 @@ def test_outputs_of_any_form_differ_by_their_noisy_values_alone(form, noise):
         return FORMS[form](v + noise(rng))
 
     pair = pair_of(released, 3, 5, PureDP(1.0))
-    assert (pair.extent, pair.differ) == ("full", None)
+    assert pair.extent == "full"
+    assert pair.differ is None
     assert kinds(pair) == ["loss"]
     plain = released(3, np.random.default_rng(0))
     assert where_differ(pair.first.output, plain) is None
@@ -69,7 +70,8 @@ def test_tables_of_pandas_are_traced():
 
     rows = pd.DataFrame({"city": ["Oslo", "Rome", "Rome"]})
     pair = pair_of(counts, rows, rows.iloc[:2], PureDP(1.0))
-    assert (pair.extent, kinds(pair)) == ("full", [])
+    assert pair.extent == "full"
+    assert not kinds(pair)
     assert pair.level == pytest.approx(1.0)
     plain = counts(rows, np.random.default_rng(0))
     pd.testing.assert_frame_equal(pair.first.output, plain)
@@ -103,7 +105,8 @@ def test_a_finding_names_the_line_the_move_and_the_scale_that_is_needed():
         f"line {line} adds Laplace noise of scale 1 to a value that moves by 3; "
         "1-DP needs scale 3"
     )
-    assert (finding.site.file, finding.site.line) == (__file__, line)
+    assert finding.site.file == __file__
+    assert finding.site.line == line
 
 
 @pytest.mark.parametrize(
@@ -163,13 +166,15 @@ def test_a_curve_is_compared_at_each_of_its_points():
     quoted = GaussianCurve(1.0).delta_at(4.0)
     claim = AccountedDP([(0.0, 0.04), (1.0, 0.01), (4.0, quoted)], quoted=quoted)
     pair = pair_of(gaussian, claim=claim)
-    assert (pair.is_single, pair.proposes) == (True, True)
+    assert pair.is_single
+    assert pair.proposes
     assert pair.share == pytest.approx(1.0)
 
 
 def test_without_a_claim_there_is_no_level():
     pair = pair_of(total, [1], [2])
-    assert (pair.satisfies, pair.findings) == (None, [])
+    assert pair.satisfies is None
+    assert not pair.findings
     with pytest.raises(ValueError, match="give compare"):
         _ = pair.level
     assert "no claim" in str(pair)
@@ -202,9 +207,11 @@ def test_vectorised_mechanisms_are_traced_for_one_run():
     def histogram(data, size, *, rng):
         return data + rng.laplace(scale=1.0, size=(size, len(data)))
 
-    first, second = np.array([1.0, 2.0]), np.array([1.0, 4.0])
+    first = np.array([1.0, 2.0])
+    second = np.array([1.0, 4.0])
     pair = pair_of(histogram, first, second, PureDP(1.0))
-    assert (pair.extent, pair.level) == ("full", pytest.approx(2.0))
+    assert pair.extent == "full"
+    assert pair.level == pytest.approx(2.0)
     plain = histogram(first, 1, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(pair.first.output, plain)
 
@@ -214,7 +221,8 @@ def test_a_search_has_one_number_for_every_pair():
     assert [pair.share for pair in pairs] == [pytest.approx(k / 2) for k in range(4)]
     assert [pair.is_notable for pair in pairs] == [False, False, False, True]
     beside = pair_of(lambda v, rng: [v, laplace(v, rng)], claim=PureDP(1), outcomes=0)
-    assert (beside.share, beside.is_notable) == (math.inf, True)
+    assert beside.share == math.inf
+    assert beside.is_notable
     assert pair_of(largest_of, 2, 3, outcomes=0).is_notable
 
 
@@ -241,7 +249,8 @@ def test_a_sum_in_another_order_differs_by_rounding_alone():
             weight = weight - 0.3 * (value + rng.normal())
         return weight
 
-    first, second = [0.1, 20.2, 3.3, 40.1, 1.0], [20.3, 3.4, 40.2, 0.2]
+    first = [0.1, 20.2, 3.3, 40.1, 1.0]
+    second = [20.3, 3.4, 40.2, 0.2]
     pair = pair_of(descent, first, second, GaussianDP(0.1), seed=4)
     assert pair.second.parted
     assert pair.differ is None

@@ -130,7 +130,8 @@ def test_a_closure_and_an_object_get_their_generators_back():
     def by_default(v, rng=source):
         return v + rng.normal()
 
-    noisy, inner = Noisy(), closed_over(source)
+    noisy = Noisy()
+    inner = closed_over(source)
     for function in (noisy, inner, by_default):
         assert record(function, 1.0).releases[0].location == 1.0
     assert type(noisy.source) is np.random.Generator

@@ -58,9 +58,11 @@ def test_releases_that_share_draws_through_a_third_are_counted_together():
 
 def by_tree(data, rng):
     """Return prefix sums with the noise of a tree, which is added to zeros."""
-    nodes, released = {}, []
+    nodes = {}
+    released = []
     for t in range(1, 5):
-        noise, start = np.zeros(2), 0
+        noise = np.zeros(2)
+        start = 0
         for level in (4, 2, 1):
             if t & level:
                 if (level, start) not in nodes:
@@ -109,7 +111,8 @@ def test_entries_that_share_draws_lose_by_their_covariance(function, matrix):
 
     moved = np.array([1.0, -0.5, 2.0])
     pair = pair_of(code, 0 * moved, moved, GaussianDP(9.0))
-    assert (pair.extent, pair.is_bound) == ("full", True)
+    assert pair.extent == "full"
+    assert pair.is_bound
     squared = moved @ np.linalg.solve(4 * matrix @ matrix.T, moved)
     assert pair.level == pytest.approx(math.sqrt(squared))
 
@@ -121,7 +124,9 @@ def test_noise_of_too_many_entries_that_share_it_is_opaque():
         np.ones(2_000),
         GaussianDP(9.0),
     )
-    assert (pair.extent, pair.is_bound, pair.proposes) == ("part", False, False)
+    assert pair.extent == "part"
+    assert not pair.is_bound
+    assert not pair.proposes
 
 
 def twice_in_other_orders(v, rng):

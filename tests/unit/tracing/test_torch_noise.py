@@ -20,9 +20,11 @@ pytestmark = pytest.mark.usefixtures("made_on_device")
     ],
 )
 def test_coins_have_their_probabilities(draw):
-    first, second = [0.0, 1.0], [0.0, 2.0]
+    first = [0.0, 1.0]
+    second = [0.0, 2.0]
     pair = pair_of(lambda v, rng: draw(torch.tensor(v).sigmoid()), first, second)
-    p, q = 1 / (1 + np.exp(-1.0)), 1 / (1 + np.exp(-2.0))
+    p = 1 / (1 + np.exp(-1.0))
+    q = 1 / (1 + np.exp(-2.0))
     assert pair.outcomes.complete
     assert pair.outcomes.epsilon == pytest.approx(np.log((1 - p) / (1 - q)), rel=1e-5)
 
@@ -97,7 +99,9 @@ def test_random_weights_are_public_and_have_gradients(model):
     rows = np.random.default_rng(1).normal(size=(5, 3))
     data = torch.tensor(rows, dtype=torch.float32)
     pair = pair_of(train, data, data[1:] + 1, GaussianDP(2.0))
-    assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
+    assert pair.extent == "full"
+    assert not pair.opaque
+    assert pair.differ is None
     assert [moved.first.law.scale for moved in pair.noisy if moved.distance] == [2.0]
 
 
@@ -105,7 +109,8 @@ def test_plain_runs_of_a_trace_are_in_no_mode_of_torch():
     def modes(v=0.0, rng=None):
         return len(torch.overrides._get_current_function_mode_stack())
 
-    outside, rng = modes(), np.random.default_rng(0)
+    outside = modes()
+    rng = np.random.default_rng(0)
     with Trace(modes) as trace:
         assert trace.record(1.0, rng).output == outside + 1
         assert list(trace.outputs(1.0, 2, rng)) == [outside] * 2
@@ -119,3 +124,29 @@ def test_rounding_to_single_precision_breaks_no_claim():
     pair = pair_of(train, [0.0, 0.0], [1.000001, 0.0], GaussianDP(1.0))
     assert pair.share > 1
     assert not pair.proposes
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_step_of_opacus_is_a_release_at_its_line(secure):
+    optimizers = pytest.importorskip("opacus.optimizers")
+
+    def step(gradients, rng):
+        weights = torch.nn.Parameter(torch.zeros(2))
+        weights.grad_sample = torch.tensor(gradients)
+        optimizer = optimizers.DPOptimizer(
+            torch.optim.SGD([weights], lr=1.0),
+            noise_multiplier=2.0,
+            max_grad_norm=1.0,
+            expected_batch_size=1,
+            secure_mode=secure,
+        )
+        optimizer.step()
+        return weights.detach().cpu().numpy()
+
+    first = [[3.0, 4.0], [0.0, 0.5]]
+    second = [[3.0, 4.0], [0.0, -0.5]]
+    pair = pair_of(step, first, second, GaussianDP(9.0))
+    assert pair.extent == "full"
+    assert pair.level == pytest.approx(0.5, rel=1e-5)
+    (release,) = pair.first.releases
+    assert release.site.line == step.__code__.co_firstlineno + 10

@@ -126,7 +126,8 @@ def test_the_difference_from_the_accountant_is_named(train, claim, difference):
 def test_the_coins_of_other_records_are_the_same_on_both_inputs(batches, is_added):
     if batches is by_torch:
         pytest.importorskip("torch")
-    first, second = RECORDS, RECORDS[[0, 2, 3]]
+    first = RECORDS
+    second = RECORDS[[0, 2, 3]]
     if is_added:
         first, second = second, first
     code = Trace(trainer(batches))

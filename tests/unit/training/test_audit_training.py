@@ -30,15 +30,17 @@ def stepwise(data, rng):
         yield [np.clip(data, -1, 1).sum() + 2 * rng.normal()]
 
 
+def audited(train, claim=GAUSSIAN, pairs=WORLDS, **options):
+    return audit_training(train, claim, pairs=pairs, **options)
+
+
 def run(train, seed=0, data=None):
     return Training(train)(data, np.random.default_rng(seed))
 
 
 def test_a_true_claim_stands_and_a_broken_trainer_is_refuted():
     """The broken one is a control, and so is one that survives."""
-    result = audit_training(
-        trained, GAUSSIAN, pairs=WORLDS, controls=[broken, trained], calls=250
-    )
+    result = audited(trained, controls=[broken, trained], calls=250)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert [control.survived for control in result.controls] == [False, True]
     assert result.evidence[0].kind == "game"
@@ -62,8 +64,7 @@ def test_global_generators_are_seeded_in_a_training_and_put_back(draw):
         return data.sum() + draw()
 
     def log_e_value():
-        options = {"pairs": WORLDS, "calls": 40, "seed": 5}
-        return audit_training(train, GAUSSIAN, **options).log_e_value
+        return audited(train, calls=40, seed=5).log_e_value
 
     before = state()
     assert log_e_value() == log_e_value()
@@ -102,7 +103,7 @@ def test_worlds_that_are_tuples_themselves_are_one_pair():
     # A tuple of two tuples could be read as two pairs.
     worlds = ((np.ones(2), np.ones(2)), (np.ones(1), np.ones(1)))
     for pairs in (worlds, [Pair(*worlds)]):
-        result = audit_training(train, GAUSSIAN, pairs=pairs, calls=50)
+        result = audited(train, pairs=pairs, calls=50)
         assert result.verdict is Verdict.NOT_REFUTED
 
 
@@ -110,7 +111,7 @@ def test_an_attack_is_bet_on_in_place_of_the_released():
     def sign(released):
         return released > 0.6
 
-    result = audit_training(broken, PureDP(0.5), pairs=WORLDS, attack=sign)
+    result = audited(broken, PureDP(0.5), attack=sign, calls=400)
     assert result.verdict is Verdict.VIOLATED
     assert result.mechanism == "sign on broken"
 
@@ -128,11 +129,11 @@ def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood
         def log_prob(self, outputs, data):
             return -((np.asarray(outputs) - data.sum()) ** 2) / 2
 
-    result = audit_training(Batch(), GAUSSIAN, pairs=WORLDS, calls=1_000)
+    result = audited(Batch(), calls=1_000)
     assert result.epsilon_lower > 0.6
     assert Batch.calls < 500
     options = {"attack": lambda released: released > 0.7, "calls": 1_500}
-    attacked = audit_training(Batch(), GaussianDP(0.2), pairs=WORLDS, **options)
+    attacked = audited(Batch(), GaussianDP(0.2), **options)
     assert attacked.verdict is Verdict.VIOLATED
 
 
@@ -145,7 +146,8 @@ def test_canaries_are_guessed_from_one_training():
 
     result = audit_training(train, GAUSSIAN, canaries=500, attack=attack)
     assert result.verdict is Verdict.VIOLATED
-    assert (result.calls, result.history) == (1, [])
+    assert result.calls == 1
+    assert not result.history
     with pytest.raises(ConfigurationError, match="no history"):
         result.plot_history()
 
@@ -184,9 +186,10 @@ def test_plots_of_steps_and_of_the_history():
     axes = found.plot()
     assert axes.get_xlabel() == "steps released"
     assert "1-GDP" in axes.get_legend().get_texts()[0].get_text()
-    result = audit_training(trained, GAUSSIAN, pairs=WORLDS, calls=100)
+    result = audited(trained, calls=100)
     axes = result.plot_history()
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("calls", "μ at least")
+    assert axes.get_xlabel() == "calls"
+    assert axes.get_ylabel() == "μ at least"
 
 
 def steps_by_chance(data, rng):
@@ -230,11 +233,12 @@ PEOPLE = Pair((X, Y), (np.delete(X, 3), np.delete(Y, 3)))
 
 def test_the_worst_neighbours_are_found_from_an_ordinary_pair():
     train = clipped_to(4.0)
-    result = audit_training(train, GAUSSIAN, PEOPLE)
+    result = audited(train, pairs=PEOPLE)
     assert result.verdict is Verdict.VIOLATED
     (finding,) = result.evidence[0].details.trace.findings
-    assert (finding.kind, finding.read_off) == ("loss", True)
-    alone = audit_training(train, GAUSSIAN, PEOPLE, search=False, calls=300)
+    assert finding.kind == "loss"
+    assert finding.read_off
+    alone = audited(train, pairs=PEOPLE, search=False, calls=300)
     assert alone.verdict is Verdict.NOT_REFUTED
 
 
@@ -247,9 +251,9 @@ def test_a_text_that_alone_has_a_word_is_found_from_one_that_has_none():
 
     texts = ["good film", "bad film", "good plot", "rare gem", "bad plot", "good film"]
     pair = texts, texts[:-1]
-    result = audit_training(counted, PureDP(1.0), pair)
+    result = audited(counted, PureDP(1.0), pair)
     assert result.verdict is Verdict.VIOLATED
-    alone = audit_training(counted, PureDP(1.0), pair, search=False, calls=300)
+    alone = audited(counted, PureDP(1.0), pair, search=False, calls=300)
     assert alone.verdict is Verdict.NOT_REFUTED
 
 
@@ -260,7 +264,7 @@ def with_a_fixed_seed(data, rng):
 @pytest.mark.parametrize("train", [clipped_to(1.0, noise=0.1), with_a_fixed_seed])
 def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true(train):
     """The game is on one pair, and confirms itself."""
-    result = audit_training(train, GAUSSIAN, PEOPLE)
+    result = audited(train, pairs=PEOPLE)
     assert result.verdict is Verdict.VIOLATED
     assert result.calls <= 100
     details = result.evidence[0].details
@@ -278,14 +282,14 @@ def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true(train):
 
 def test_with_all_trainings_for_a_bound_a_confirmation_has_calls_of_its_own():
     def train(data, rng):
-        noise, weight = rng.normal(scale=3**0.5), 0.0
+        noise = rng.normal(scale=3**0.5)
+        weight = 0.0
         for _ in range(3):
             noised = np.clip(weight - data, -1, 1).sum() + noise
             weight -= 0.1 * noised
             yield noised
 
-    options = {"calls": 600, "stop_when_refuted": False}
-    result = audit_training(train, GAUSSIAN, ORDINARY, **options)
+    result = audited(train, pairs=ORDINARY, calls=600, stop_when_refuted=False)
     assert result.verdict is Verdict.VIOLATED
     assert result.evidence[0].details.confirmation.calls < 20
 
@@ -302,8 +306,7 @@ def test_without_a_finding_all_trainings_are_for_the_bound(is_sampled):
             weight -= 0.1 * (total + rng.normal(scale=2))
         return weight
 
-    options = {"calls": 400, "stop_when_refuted": False}
-    result = audit_training(train, GAUSSIAN, ORDINARY, **options)
+    result = audited(train, pairs=ORDINARY, calls=400, stop_when_refuted=False)
     details = result.evidence[0].details
     assert result.verdict is Verdict.NOT_REFUTED
     assert details.search_calls == 0
@@ -320,7 +323,7 @@ def test_neighbours_that_lose_the_whole_claim_are_found_within_the_calls(norm):
         made.append(data)
         return clipped_to(norm)(data, rng)
 
-    result = audit_training(train, GAUSSIAN, PEOPLE, calls=300)
+    result = audited(train, pairs=PEOPLE, calls=300)
     assert result.calls <= 300
     # Runs that observe the form of outputs are no calls.
     assert len(made) <= 300 + 64
@@ -328,7 +331,8 @@ def test_neighbours_that_lose_the_whole_claim_are_found_within_the_calls(norm):
         details = result.evidence[0].details
         assert result.verdict is Verdict.NOT_REFUTED
         assert details.trace.share == pytest.approx(1.0)
-        assert (details.search_calls, len(details.pairs)) == (0, 2)
+        assert details.search_calls == 0
+        assert len(details.pairs) == 2
         assert "one record added or removed" in result.claim.adjacency
 
 
@@ -337,6 +341,6 @@ def test_a_search_that_does_not_run_gives_the_reason():
         return len(data["a"]) + rng.normal()
 
     graphs = Pair({"a": ["b"]}, {"a": []})
-    result = audit_training(train, GAUSSIAN, graphs, calls=50)
+    result = audited(train, pairs=graphs, calls=50)
     notices = " ".join(result.evidence[0].details.notices)
     assert "expected records of numbers" in notices

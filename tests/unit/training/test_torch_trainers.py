@@ -37,7 +37,8 @@ def unclipped(rows):
 def by_its_own_generator(rows):
     seed = int(torch.randint(2**31, (), device="cpu"))
     generator = torch.Generator(rows.device).manual_seed(seed)
-    weights, noise = torch.zeros(2), torch.empty(2)
+    weights = torch.zeros(2)
+    noise = torch.empty(2)
     for _ in range(3):
         noise.normal_(0, 1.0, generator=generator)
         gradient = torch.nn.functional.normalize(rows).sum(dim=0)
@@ -68,7 +69,8 @@ def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed():
     ],
 )
 def test_tensors_of_any_kind_are_read(convert):
-    rows, rng = torch.tensor([[1.0, 2.0], [0.0, 2.0]]), np.random.default_rng(0)
+    rows = torch.tensor([[1.0, 2.0], [0.0, 2.0]])
+    rng = np.random.default_rng(0)
     found = Training(lambda rows: convert(rows.sum(0)))(rows, rng)
     assert np.array_equal(np.ravel(found).real, [1, 4])
 

@@ -17,8 +17,10 @@ def test_runs_count_for_every_phase_around():
         with allowing(30) as inner:
             inner.spend(20)
         outer.spend(5)
-        assert (inner.made, outer.made) == (20, 25)
-        assert (inner.left, outer.left) == (10, 75)
+        assert inner.made == 20
+        assert outer.made == 25
+        assert inner.left == 10
+        assert outer.left == 75
 
 
 def test_no_phase_has_more_runs_than_the_ones_around_it():
@@ -53,7 +55,8 @@ def test_affordable_runs_follow_from_the_time_of_those_so_far():
 
 
 def test_calls_and_traced_runs_are_counted():
-    calls, rng = calls_of(noisy), generator(1)
+    calls = calls_of(noisy)
+    rng = generator(1)
     with allowing(60) as allowed:
         calls(1.0, 10, rng)
         calls.singly()(1.0, 5, rng)

@@ -49,7 +49,8 @@ def test_values_and_arrays_arrive_unchanged():
         value, arrays = channel.ask("x", 1, "two")
     assert value == {"question": "x", "given": [1, "two"], "inf": np.inf}
     for found, sent in zip(arrays, rows, strict=True):
-        assert (found.dtype, found.shape) == (sent.dtype, sent.shape)
+        assert found.dtype == sent.dtype
+        assert found.shape == sent.shape
         assert found.tobytes() == sent.tobytes()
 
 
@@ -111,7 +112,8 @@ def test_anything_else_ends_the_conversation(sent, monkeypatch):
 
 def test_an_answer_after_a_time_limit_is_no_answer_to_the_next_question():
     here, there = Pipe()
-    channel, waits = Channel(here), []
+    channel = Channel(here)
+    waits = []
 
     class Late:
         def poll(self):

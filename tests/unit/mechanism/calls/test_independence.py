@@ -1,5 +1,6 @@
 """The assumption of independent calls: honest mechanisms pass, and others are named."""
 
+import gc
 import itertools
 import math
 import os
@@ -90,7 +91,8 @@ def half_shared(data, size, *, rng):
 
 def chain(data, size, *, rng):
     """Return states of an autoregressive chain that starts afresh in every call."""
-    state, states = rng.normal(), []
+    state = rng.normal()
+    states = []
     for _ in range(size):
         state = 0.9 * state + math.sqrt(0.19) * rng.normal()
         states.append(data + state)
@@ -178,7 +180,8 @@ def test_randomness_from_elsewhere_is_refused_unless_it_is_declared(mechanism):
 def test_independent_calls_are_refused_as_rarely_as_stated(draw, monkeypatch, repeats):
     """At a false alarm rate of .02 instead of 1e-6, in up to 2,000 checks."""
     monkeypatch.setattr("auditdp.mechanism.calls.independence.FALSE_ALARM", 0.02)
-    refused, samples = 0, repeats(2_000, least=200)
+    refused = 0
+    samples = repeats(2_000, least=200)
     for seed in range(samples):
         drawn = draw(generator(seed), 64)
         pairs = drawn.reshape(32, 2, *drawn.shape[1:])
@@ -353,7 +356,8 @@ def test_promises_are_not_judged_by_dependent_calls(promise):
 
 
 def test_an_untouched_process_makes_the_same_calls_and_ends():
-    honest, runs = Calls(noisy_rows), [Run(0.0, 3, 1), Run(1.0, 2, 2)]
+    honest = Calls(noisy_rows)
+    runs = [Run(0.0, 3, 1), Run(1.0, 2, 2)]
     with starting_untouched(honest.mechanism):
         process = untouched(honest.mechanism)
         process.start()
@@ -364,6 +368,32 @@ def test_an_untouched_process_makes_the_same_calls_and_ends():
         assert rows.tolist() == honest.runs(expected).tolist()
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+
+
+MODULE_RNG = generator(1)
+
+
+@unseeded
+def of_a_module(data, size):
+    return data + MODULE_RNG.laplace(size=size)
+
+
+# Objects are frozen after the import of an audit file.
+@pytest.mark.parametrize("frozen", [False, True])
+def test_generators_of_a_module_start_afresh_in_every_process(frozen):
+    calls = Calls(of_a_module)
+    runs = [Run(0.0, 4, 1)]
+    calls.runs(runs)
+    if frozen:
+        gc.freeze()
+    try:
+        with starting_untouched(of_a_module):
+            process = untouched(of_a_module)
+            process.start()
+            rows = process.rows(calls, [runs, runs], seconds=10)
+    finally:
+        gc.unfreeze()
+    assert rows[0].tobytes() != rows[1].tobytes()
 
 
 class Unsendable:
@@ -402,7 +432,8 @@ def test_without_another_process_independence_is_an_assumption(data, monkeypatch
 @pytest.mark.parametrize("shape", [(1, 3), (64, 5), (6, 0)])
 def test_ranks_are_those_of_scipy(shape):
     rng = generator(1)
-    continuous, tied = rng.normal(size=shape), rng.integers(0, 4, shape).astype(float)
+    continuous = rng.normal(size=shape)
+    tied = rng.integers(0, 4, shape).astype(float)
     for rows in (continuous, tied, np.zeros(shape)):
         rows[-1:] = np.inf
         expected = rankdata(rows, axis=0) if rows.size else rows

@@ -111,7 +111,8 @@ def test_opaque_objects_differ_as_the_caller_decides():
 
 
 def test_a_copy_is_lent_and_is_replaced_once_it_was_changed():
-    data, inputs = [1, 2], Inputs()
+    data = [1, 2]
+    inputs = Inputs()
     with inputs.lent("f", data) as (first,), inputs.lent("f", data) as (again,):
         assert first == data
         assert first is not data

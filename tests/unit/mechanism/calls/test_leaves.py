@@ -105,7 +105,8 @@ def test_numbers_of_one_kind(one, other):
     ],
 )
 def test_tables_differ_by_types_of_columns_and_labels_of_rows(attributes, is_labelled):
-    one, other = Table(a=[1, 2]), Table(a=[1, 2])
+    one = Table(a=[1, 2])
+    other = Table(a=[1, 2])
     vars(other).update(attributes)
     assert kind(one) != kind(other)
     labelled = ["with labels" in kind(table) for table in (one, other)]

@@ -68,11 +68,13 @@ def test_side_outputs_are_found_and_whether_they_depend_on_the_input(
     mechanism, shown, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    calls, rng = calls_of(mechanism), generator()
+    calls = calls_of(mechanism)
+    rng = generator()
     calls.look([1, 2], rng)
     assert calls.shown == shown
     # The search for side outputs draws nothing.
-    plain, again = calls_of(mechanism), generator()
+    plain = calls_of(mechanism)
+    again = generator()
     plain._represent([plain.outputs(x, 8, again) for x in (1, 2)])
     assert rng.random() == again.random()
 

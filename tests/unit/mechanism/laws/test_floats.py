@@ -44,7 +44,9 @@ from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 BIT = AnyValues((0, 1))
-VIOLATED, OPEN, PROVED = Verdict.VIOLATED, Verdict.NOT_REFUTED, Verdict.CERTIFIED
+VIOLATED = Verdict.VIOLATED
+OPEN = Verdict.NOT_REFUTED
+PROVED = Verdict.CERTIFIED
 PURE = PureDP(1.0)
 
 
@@ -143,7 +145,8 @@ def formula(request):
 @pytest.mark.dear
 def test_a_true_claim_is_not_violated_and_a_false_one_not_certified(formula):
     laws, truth = formula
-    loss, found = pair_loss(*truth), pair_loss(*laws)
+    loss = pair_loss(*truth)
+    found = pair_loss(*laws)
     for factor in (1.0, 1 + 1e-12, 1 + 1e-6, 1.5):
         assert evidence(laws, PureDP(loss.upper * factor)).verdict is not VIOLATED
     for factor in (1 - 1e-12, 1 - 1e-6, 0.9):
@@ -194,7 +197,8 @@ def mixture(weight, other):
 
 def window(true):
     """Return geometric noise, listed as far as 40 from the true count."""
-    outputs, a = true + np.arange(-40, 41), math.exp(-1.0)
+    outputs = true + np.arange(-40, 41)
+    a = math.exp(-1.0)
     return FiniteLaw(
         outputs, [(1 - a) / (1 + a) * a ** abs(int(k) - true) for k in outputs]
     )
@@ -287,7 +291,8 @@ def test_bounds_are_those_of_the_largest_float_error():
     assert found.epsilon_upper == math.inf
     assert evidence(LAPLACE).epsilon_lower < 1.0
     loss = pair_loss(*located(GaussianLaw, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1))
-    assert (loss.lower, loss.upper) == (0.0, math.inf)
+    assert loss.lower == 0.0
+    assert loss.upper == math.inf
 
 
 def test_a_difference_may_be_below_zero():
@@ -313,7 +318,8 @@ def test_an_envelope_of_floats_is_treated_alike(least, most, claim, verdict, eps
         name = "enveloped"
 
         def envelope(self):
-            high, low = np.ones(1), -np.ones(1)
+            high = np.ones(1)
+            low = -np.ones(1)
             inputs = [(high, low), (low, high)]
             return Envelope(["low", "high"], [least] * 2, [most] * 2, inputs)
 
@@ -325,7 +331,8 @@ def test_an_envelope_of_floats_is_treated_alike(least, most, claim, verdict, eps
 
 
 def test_floats_of_either_law_are_named():
-    exact, floats = listed(Fraction(1, 2), Fraction(1, 2)), listed(0.6, 0.4)
+    exact = listed(Fraction(1, 2), Fraction(1, 2))
+    floats = listed(0.6, 0.4)
     for laws, number in (
         ([exact, floats], 1),
         ([floats, exact], 1),
@@ -382,7 +389,8 @@ def test_a_law_that_depends_on_the_order_of_nodes_by_rounding_alone_is_certified
         def distribution(self, data):
             ends = [0.1 * k + 0.7 for k in np.asarray(data).sum(axis=0)]
             # A sum over nodes in their order is off by some 1e-16.
-            p, error = 0.4 + sum(ends) / 100, abs(sum(ends) - math.fsum(ends))
+            p = 0.4 + sum(ends) / 100
+            error = abs(sum(ends) - math.fsum(ends))
             return listed(p, 1 - p - error - 1e-8, 1e-8 + error)
 
     found = exact_evidence(Degrees(), PURE, Edges(4, unlabelled=True))
