@@ -9,30 +9,31 @@ from hypothesis import strategies as st
 
 from auditdp.tracing import Trace
 
-DRAWS = {
-    "laplace": lambda rng: rng.laplace(size=3),
-    "located": lambda rng: rng.normal(5, 2),
-    "normal": lambda rng: rng.normal(0.0, [1.0, 2.0, 3.0]),
-    "standard": lambda rng: rng.standard_normal((3,)),
-    "gumbel": lambda rng: rng.gumbel(size=3),
-    "logistic": lambda rng: rng.logistic(),
-    "exponential": lambda rng: rng.exponential(2.0),
-    "uniform": lambda rng: rng.uniform(-0.5, 0.5),
-    "random": lambda rng: rng.random(),
-    "randoms": lambda rng: rng.random(3),
-    "geometric": lambda rng: rng.geometric(0.4),
-    "geometrics": lambda rng: rng.geometric(0.4, size=3),
-    "integers": lambda rng: rng.integers(1, 7),
-    "binomial": lambda rng: rng.binomial(10, 0.5),
-    "event": lambda rng: rng.binomial(1, 0.3),
-    "poisson": lambda rng: rng.poisson(4.0, 3),
-    "choice": lambda rng: rng.choice(["a", "b", "c"], p=[0.2, 0.3, 0.5]),
-    "places": lambda rng: rng.choice(5, size=3, replace=False),
-    "permutation": lambda rng: rng.permutation([4, 5, 6]),
-    "python": lambda rng: random.Random(7).gauss(0, 1),
-    "legacy": lambda rng: np.random.RandomState(3).laplace(size=3),
-}
+# Methods of a generator with arguments.
+DRAWS = [
+    ("laplace", 0.0, 2.0, 3),
+    ("normal", 5, 2),
+    ("normal", 0.0, [1.0, 2.0, 3.0]),
+    ("standard_normal", (3,)),
+    ("gumbel", 0.0, 1.0, 3),
+    ("logistic",),
+    ("exponential", 2.0),
+    ("uniform", -0.5, 0.5),
+    ("random",),
+    ("random", 3),
+    ("geometric", 0.4),
+    ("geometric", 0.4, 3),
+    ("integers", 1, 7),
+    ("binomial", 10, 0.5),
+    ("binomial", 1, 0.3),
+    ("poisson", 4.0, 3),
+    ("choice", ["a", "b", "c"], None, True, [0.2, 0.3, 0.5]),
+    ("choice", 5, 3, False),
+    ("permutation", [4, 5, 6]),
+]
 ONE = {
+    "python": lambda x: random.Random(7).gauss(0, 1),
+    "legacy": lambda x: np.random.RandomState(3).laplace(size=3),
     "negative": lambda x: -x,
     "half": lambda x: x / 2,
     "arrays": lambda x: np.array([1.0, 2.0, 3.0]) * x,
@@ -74,7 +75,8 @@ def program(steps):
             first = values[i % len(values)]
             second = values[j % len(values)]
             if name in DRAWS:
-                values.append(DRAWS[name](rng))
+                method, *arguments = name
+                values.append(getattr(rng, method)(*arguments))
             elif name in ONE:
                 values.append(ONE[name](first))
             else:
@@ -116,7 +118,8 @@ def outcome(function, seed):
 @given(programs, st.integers(0, 2**32 - 1))
 @settings(max_examples=200)
 def test_watched_runs_and_replays_return_the_output_of_a_plain_run(program, seed):
-    with np.errstate(all="ignore"), Trace(program) as trace:
+    with np.errstate(all="ignore"):
+        trace = Trace(program)
         recorded = trace.record(3.0, np.random.default_rng(seed))
         again = trace.replay(3.0, recorded)
         plain = outcome(program, seed)

@@ -82,7 +82,7 @@ def is_changed(old, new, seed, calls):
 
 
 @pytest.mark.full
-def test_versions_of_one_law_are_seldom_told_apart(repeats):
+def test_versions_of_one_law_seldom_differ(repeats):
     same = [
         (laplace, two_exponentials),
         (coin, reversed_coin),
@@ -106,7 +106,7 @@ def test_versions_of_one_law_are_seldom_told_apart(repeats):
     ],
     ids=["half the noise", "another coin", "another family"],
 )
-def test_versions_of_other_laws_are_told_apart_by_two_thousand_calls(old, new, repeats):
+def test_two_thousand_calls_distinguish_versions_of_other_laws(old, new, repeats):
     number = repeats(200, least=8)
     found = sum(is_changed(old, new, seed, calls=2_000) for seed in range(number))
     limit = repeats.fewest(number, 0.9)

@@ -109,7 +109,7 @@ def test_other_norms_are_refused(norm):
         _ = able(norm=norm).norm
 
 
-def test_an_attribute_is_read_only_when_it_is_needed():
+def test_an_attribute_is_computed_only_when_it_is_needed():
     class Lazy(Response):
         @property
         def score(self):

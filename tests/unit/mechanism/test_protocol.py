@@ -89,7 +89,7 @@ def test_an_adapted_mechanism_keeps_its_optional_methods():
         assert name_of(adapted) == "one output"
 
 
-def test_seeded_and_unseeded_functions_are_told_apart():
+def test_functions_are_seeded_unless_they_are_declared():
     assert is_seeded(noisy)
     for function in (Library(), lambda data, rng: data, noisy_rows):
         assert not is_seeded(unseeded(function))

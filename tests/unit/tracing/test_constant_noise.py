@@ -1,4 +1,4 @@
-"""Noise that is added to a constant: it hides what is added later, or nothing."""
+"""Noise that is added to a constant: it hides later values, or nothing."""
 
 import numpy as np
 import pytest

@@ -73,16 +73,6 @@ def whole_noise_on_a_mean(values, rng):
     return sum(values) / 3 + two_sided(1.0, rng)  # here
 
 
-@broken("loss", [(0, 0), (2, 1)], [(9, 0), (0, 0), (2, 1)])
-def even_table_before_the_shuffle(rows, rng):
-    rows = rows[: len(rows) // 2 * 2]
-    shuffled = [rows[k] for k in rng.permutation(len(rows))]
-    pairs = list(zip(shuffled[::2], shuffled[1::2], strict=True))
-    up = sum(b[1] > a[1] for a, b in pairs)
-    near = sum(abs(b[0] - a[0]) < 5 for a, b in pairs)
-    return up + rng.laplace(scale=2.0), near + near + rng.laplace(scale=1.0)  # here
-
-
 # -- broken: noise that is used twice or known -------------------------------------------
 
 

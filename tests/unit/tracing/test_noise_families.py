@@ -190,7 +190,6 @@ def test_an_unknown_law_has_no_loss_and_no_likelihood():
     [
         (lambda p, rng: bool(rng.random() < p), (0.3, 0.6), (0.3, 0.6)),
         (lambda p, rng: bool(rng.random() >= p), (0.3, 0.6), (0.7, 0.4)),
-        (lambda p, rng: rng.binomial(1, p), (0.3, 0.6), (0.3, 0.6)),
         (
             lambda v, rng: bool(rng.laplace() > v),
             (0.4, -0.2),
@@ -198,7 +197,7 @@ def test_an_unknown_law_has_no_loss_and_no_likelihood():
         ),
         (lambda n, rng: int(rng.integers(10)) < n, (3, 6), (0.3, 0.6)),
     ],
-    ids=["coin", "reversed coin", "binomial coin", "Laplace noise", "ticket"],
+    ids=["coin", "reversed coin", "Laplace noise", "ticket"],
 )
 def test_an_event_has_its_probability_and_loses_by_it(function, values, probabilities):
     pair = pair_of(function, *values)

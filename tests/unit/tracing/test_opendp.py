@@ -1,4 +1,4 @@
-"""The contract with OpenDP: a measurement is one release, and loses what its map gives."""
+"""The contract with OpenDP: a measurement is one release, with the loss of its map."""
 
 import pytest
 

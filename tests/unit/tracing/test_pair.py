@@ -131,7 +131,7 @@ def test_the_level_is_that_of_the_accountants(code, claim, level, needs):
 
 
 def test_many_releases_compose_by_the_optimal_theorem():
-    """Of Kairouz, Oh & Viswanath (2015), for thirty .1-DP mechanisms at δ = 1e-5."""
+    """The theorem is of Kairouz, Oh & Viswanath (2015); δ = 1e-5."""
 
     def satisfies(claim):
         def noisy(values, rng):

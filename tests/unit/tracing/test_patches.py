@@ -1,4 +1,4 @@
-"""After a run everything that was replaced is as before, whatever happened in it."""
+"""Everything that a run replaced is as before after it, whatever happened."""
 
 import builtins
 import math

@@ -253,19 +253,12 @@ def test_nothing_is_confirmed_against_correct_code(function, pair, claim):
     ("function", "pair", "claim", "kind"),
     [
         (
-            lambda x, rng: [x + rng.normal(), 3 * x + rng.normal()],
-            NUMBERS,
-            GaussianDP(1.0),
-            "loss",
-        ),
-        (
             lambda x, rng: x + rng.laplace(scale=0.9),
             NUMBERS,
             ZeroConcentratedDP(math.exp(-1)),
             "loss",
         ),
         (lambda x, rng: [x, x + rng.laplace()], NUMBERS, PURE, "round"),
-        (lambda x, rng: x if rng.random() < 0.75 else 1 - x, (0, 1), PURE, "loss"),
         (
             lambda v, rng: v + rng.laplace(scale=len(v)),
             (np.zeros(2), np.zeros(1)),
@@ -274,7 +267,7 @@ def test_nothing_is_confirmed_against_correct_code(function, pair, claim):
         ),
         (lambda x, rng: x + np.random.default_rng(7).laplace(), NUMBERS, PURE, "seed"),
     ],
-    ids=["Gaussian", "Laplace by ρ", "exact", "coin", "scale", "seed"],
+    ids=["Laplace by ρ", "exact", "scale", "seed"],
 )
 def test_planted_leaks_are_confirmed(function, pair, claim, kind):
     found = pair_of(function, *pair, claim, seed=1)

@@ -1,4 +1,4 @@
-"""Gaussian noise that releases or entries share in part loses what its matrix says."""
+"""Gaussian noise that releases or entries share loses by its matrix."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Draws of torch: coins, weights that are initialised, and what a run leaves behind."""
+"""Draws of torch: coins, weights that are initialised, and steps of Opacus."""
 
 import numpy as np
 import pytest

@@ -46,7 +46,7 @@ def by_its_own_generator(rows):
     return weights
 
 
-def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed():
+def test_a_model_releases_its_weights_with_the_noise_of_the_seed():
     rows, _ = worlds()
     first, again, other = (
         Training(clipped)(rows, np.random.default_rng(seed)) for seed in (0, 0, 1)
@@ -68,7 +68,7 @@ def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed():
         torch.nn.Parameter,
     ],
 )
-def test_tensors_of_any_kind_are_read(convert):
+def test_tensors_of_any_kind_become_arrays(convert):
     rows = torch.tensor([[1.0, 2.0], [0.0, 2.0]])
     rng = np.random.default_rng(0)
     found = Training(lambda rows: convert(rows.sum(0)))(rows, rng)

@@ -178,7 +178,7 @@ def test_randomness_from_elsewhere_is_refused_unless_it_is_declared(mechanism):
     ids=["normal", "cauchy", "bits", "vectors", "skewed"],
 )
 def test_independent_calls_are_refused_as_rarely_as_stated(draw, monkeypatch, repeats):
-    """At a false alarm rate of .02 instead of 1e-6, in up to 2,000 checks."""
+    """The false alarm rate is .02 here instead of 1e-6."""
     monkeypatch.setattr("auditdp.mechanism.calls.independence.FALSE_ALARM", 0.02)
     refused = 0
     samples = repeats(2_000, least=200)
@@ -315,7 +315,7 @@ ONE_OUTPUT = {
 
 
 @pytest.mark.parametrize("mechanism", ONE_OUTPUT.values(), ids=ONE_OUTPUT)
-def test_a_mechanism_of_one_output_is_refuted_and_said_to_be_one(mechanism):
+def test_a_mechanism_of_one_output_is_refuted_and_named(mechanism):
     found = check(mechanism, PURE, [(0.0, 1.0)], calls=800)
     assert found.verdict is Verdict.VIOLATED
     assert "cannot be told from one without noise" in found.summary

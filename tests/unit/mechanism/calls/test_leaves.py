@@ -183,11 +183,11 @@ def test_different_outputs_have_different_leaves(outputs):
         assert len(list(paths(output))) == len(numbers)
 
 
-def test_dictionaries_are_read_in_the_order_of_their_keys():
+def test_dictionaries_have_the_order_of_their_keys():
     assert list(leaves({"b": 1, "a": 2})) == list(leaves(OrderedDict(a=2, b=1)))
 
 
-def test_long_texts_and_bytes_are_read_up_to_a_limit():
+def test_the_leaves_of_long_texts_and_bytes_are_limited():
     assert len(list(leaves(" ".join(map(str, range(99)))))) == 3 + 16
     assert len(list(leaves(bytearray(10**6)))) == len(list(paths(bytes(10**6)))) < 100
 

@@ -136,7 +136,7 @@ def test_the_laplace_epsilon_is_exact():
 
 @pytest.mark.parametrize("other", [2.0, 1.0 + 1e-9])
 def test_a_scale_that_depends_on_the_data_loses_everything(other):
-    """With σ = 2 against 1, P(ln P/Q > ε) is about e^(-ε/3), and no δ_μ(ε) is."""
+    """P(ln P/Q > ε) is about e^(-ε/3) for σ = 2 against 1, above every δ_μ(ε)."""
     first = GaussianLaw(np.zeros(1), 1.0)
     second = GaussianLaw(np.zeros(1), other)
     loss = pair_loss(first, second, epsilon=1.0, delta=0.1)

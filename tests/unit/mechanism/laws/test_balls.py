@@ -36,7 +36,7 @@ def test_numbers_beyond_the_doubles():
 
 @pytest.mark.parametrize("number", [2.0, 0.1, 0.0])
 def test_a_float_may_be_off_by_its_rounding(number):
-    """By 1e-9 of itself and 1e-12; the precision outside of a block does not matter."""
+    """The error is up to 1e-9 of it and 1e-12, at any precision."""
     wide = ball(number)
     radius = number * 1e-9 + 1e-12
     assert below(wide) <= number - radius < number + radius <= above(wide)
