@@ -1,4 +1,4 @@
-"""Adapting people's functions to the Mechanism protocol, and rendering inputs."""
+"""People's functions as mechanisms, and inputs as text."""
 
 import functools
 import random
@@ -19,27 +19,7 @@ from auditdp.mechanism.protocol import (
     unseeded,
 )
 from auditdp.testing import LaplaceMechanism, Response
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def vectorised(data, size, *, rng):
-    return data + rng.laplace(size=size)
-
-
-def vectorised_positionally(data, size, rng):
-    return data + rng.laplace(size=size)
-
-
-def one_output(data, rng):
-    return data + rng.laplace()
-
-
-class Vectorised:
-    def __call__(self, data, size, *, rng):
-        return data + rng.laplace(size=size)
+from tests.unit.mechanism.toys import generator, noisy, noisy_rows
 
 
 class OneOutput:
@@ -52,36 +32,42 @@ class OneOutput:
         return FiniteLaw(np.array([data, 1 - data]), [0.75, 0.25])
 
 
-ADAPTABLE = {
-    "vectorised": vectorised,
-    "vectorised positionally": vectorised_positionally,
-    "one output": one_output,
-    "one output by keyword": lambda data, *, rng: data + rng.laplace(),
-    "lambda": lambda data, size, *, rng: data + rng.laplace(size=size),
-    "extra options": lambda data, size, *, rng, scale=1.0: (
-        data + rng.laplace(scale=scale, size=size)
-    ),
-    "partial": functools.partial(
-        lambda data, size, *, rng, scale: data + rng.laplace(scale=scale, size=size),
-        scale=2,
-    ),
-    "instance": Vectorised(),
-    "instance, one output": OneOutput(),
-    "bound method": LaplaceMechanism(1.0).__call__,
-}
+class Library(OneOutput):
+    """A mechanism with a law and its own randomness."""
+
+    source = random.Random(0)
+
+    def __call__(self, data):
+        return data + self.source.gauss(0, 1)
 
 
-@pytest.mark.parametrize("function", ADAPTABLE.values(), ids=ADAPTABLE)
-def test_every_offered_form_runs_as_a_mechanism(function):
+def with_options(data, size, *, rng, scale=1.0):
+    return data + rng.laplace(scale=scale, size=size)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        noisy_rows,
+        lambda data, size, rng: noisy_rows(data, size, rng=rng),
+        noisy,
+        functools.partial(with_options, scale=2),
+        OneOutput(),
+        LaplaceMechanism(1.0).__call__,
+        unseeded(Library()),
+        unseeded(lambda data, size: np.arange(size)),
+    ],
+)
+def test_every_form_runs_as_a_mechanism(function):
     adapted = as_mechanism(function)
     assert isinstance(adapted, Mechanism)
-    outputs = Calls(adapted)(1.0, 50, rng())
+    outputs = Calls(adapted)(1.0, 50, generator())
     assert outputs.shape == (50,)
     assert len(np.unique(outputs)) > 1
 
 
 def test_a_vectorised_mechanism_is_used_as_it_is():
-    for function in (vectorised, vectorised_positionally, ADAPTABLE["instance"]):
+    for function in (noisy_rows, with_options, unseeded(Library()), max):
         assert as_mechanism(function) is function
 
 
@@ -92,16 +78,23 @@ def test_a_function_of_one_output_is_called_size_times_in_order():
         calls.append(data)
         return [len(calls), 0]
 
-    outputs = as_mechanism(counting)("x", 4, rng=rng())
-    assert calls == ["x"] * 4
-    assert outputs == [[1, 0], [2, 0], [3, 0], [4, 0]]
+    outputs = as_mechanism(counting)("x", 3, rng=generator())
+    assert calls == ["x"] * 3
+    assert outputs == [[1, 0], [2, 0], [3, 0]]
 
 
 def test_an_adapted_mechanism_keeps_its_optional_methods():
-    """Without them a mechanism of one output a call would be audited as a black box."""
-    adapted = as_mechanism(OneOutput())
-    assert adapted.distribution(1).floats.tolist() == [0.75, 0.25]
-    assert name_of(adapted) == "one output"
+    for adapted in (as_mechanism(OneOutput()), unseeded(Library())):
+        assert adapted.distribution(1).floats.tolist() == [0.75, 0.25]
+        assert name_of(adapted) == "one output"
+
+
+def test_functions_are_seeded_unless_they_are_declared():
+    assert is_seeded(noisy)
+    for function in (Library(), lambda data, rng: data, noisy_rows):
+        assert not is_seeded(unseeded(function))
+    assert not unseeded(lambda data, rows=1, size=3: [0] * size).takes_size
+    assert unseeded(lambda data, *, size: [0] * size).takes_size
 
 
 def rows_of(data, rng, epsilon=1.0, size=3):
@@ -113,111 +106,77 @@ def named_rows(data, *, rng, size=3):
 
 
 @pytest.mark.parametrize(
-    "function", [rows_of, named_rows, functools.partial(rows_of, size=2)]
+    ("function", "width"),
+    [(rows_of, 3), (named_rows, 3), (functools.partial(rows_of, size=2), 2)],
 )
-def test_a_size_of_its_own_is_an_argument_like_any_other(function):
-    outputs = as_mechanism(function)(0.0, 5, rng=np.random.default_rng(1))
-    assert len(outputs) == 5
-    assert {len(output) for output in outputs} == {
-        2 if isinstance(function, functools.partial) else 3
-    }
-    assert not unseeded(lambda data, rows=1, size=3: [0] * size).takes_size
-    assert unseeded(lambda data, *, size: [0] * size).takes_size
-
-
-def test_builtins_without_a_signature_are_taken_at_their_word():
-    assert as_mechanism(max) is max
-    with pytest.raises(MechanismError, match="max raised TypeError"):
-        Calls(max)(0, 3, rng())
+def test_a_size_with_a_default_is_an_option_of_the_function(function, width):
+    outputs = as_mechanism(function)(0.0, 5, rng=generator(1))
+    assert [len(output) for output in outputs] == [width] * 5
 
 
 @pytest.mark.parametrize(
-    ("function", "shown"),
+    ("call", "fragment"),
     [
-        (3, "got 3"),
-        (None, "got None"),
-        ("laplace", "'laplace'"),
-        (lambda data: data, "takes data"),
-        (lambda: 0, "takes nothing"),
-        (lambda data, size: data, "takes data, size"),
-        (lambda data, **options: data, "takes data"),
-        (lambda data, generator: data, "data, generator"),
-        (Response, "takes epsilon"),
+        (lambda: as_mechanism(3), "got 3"),
+        (lambda: as_mechanism(lambda data: data), r"takes data.*auditdp\.unseeded"),
+        (lambda: as_mechanism(lambda: 0), "takes nothing"),
+        (lambda: as_mechanism(lambda data, **options: data), "takes data"),
+        (lambda: as_mechanism(Response), "takes epsilon"),
+        (lambda: unseeded(3), "got 3"),
+        (lambda: Calls(max)(0, 3, generator()), "max raised TypeError"),
     ],
 )
-def test_what_takes_no_randomness_is_refused(function, shown):
-    with pytest.raises(MechanismError, match=shown):
-        as_mechanism(function)
-
-
-class Library:
-    """What a library offers: its own randomness, and a law."""
-
-    def __init__(self):
-        self.random = random.Random(0)
-
-    def __call__(self, data):
-        return data + self.random.gauss(0, 1)
-
-    def distribution(self, data):
-        return FiniteLaw(np.array([data, 1 - data]), [0.75, 0.25])
-
-
-def test_what_draws_from_elsewhere_is_declared():
-    functions = [
-        Library(),
-        lambda data, size: np.full(size, data),
-        lambda data, rng: data,
-        lambda data, size, rng: [data] * size,
-    ]
-    for function in functions:
-        declared = unseeded(function)
-        assert as_mechanism(declared) is declared
-        assert not is_seeded(declared)
-        assert Calls(declared)(1.0, 5, rng()).shape == (5,)
-    assert unseeded(Library()).distribution(1).floats.tolist() == [0.75, 0.25]
-    assert name_of(unseeded(one_output)) == "one_output"
-    assert is_seeded(one_output)
-    with pytest.raises(MechanismError, match="got 3"):
-        unseeded(3)
-
-
-def test_who_takes_no_randomness_is_told_of_unseeded():
-    with pytest.raises(MechanismError, match=r"auditdp\.unseeded"):
-        as_mechanism(lambda data: data)
+def test_other_callables_are_refused(call, fragment):
+    with pytest.raises(MechanismError, match=fragment):
+        call()
 
 
 def test_names():
-    assert name_of(vectorised) == "vectorised"
-    assert name_of(as_mechanism(one_output)) == "one_output"
+    adapted = as_mechanism(noisy), PerCall(noisy), unseeded(noisy), noisy
+    assert {name_of(each) for each in adapted} == {"noisy"}
     assert name_of(Response(1.0)) == "Response(1)"
-    assert name_of(PerCall(one_output)) == "one_output"
-    given = functools.partial(one_output, np.ones(30), epsilon=2.0, of=object())
-    assert (
-        name_of(given) == "one_output([1.,1.,1.,...,1.,1.…, epsilon=2.0, of=<object>)"
-    )
+    given = functools.partial(noisy, np.ones(30), epsilon=2.0, of=object())
+    assert name_of(given) == "noisy([1.,1.,1.,...,1.,1.…, epsilon=2.0, of=<object>)"
 
 
-def test_graphs_are_rendered_by_their_edges():
-    matrix = np.zeros((4, 4), np.int8)
-    assert brief(matrix) == "4 nodes, no edges"
-    matrix[0, 1] = matrix[1, 0] = matrix[1, 3] = matrix[3, 1] = 1
-    assert brief(matrix) == "4 nodes, edges 01 13"
-    assert "edges" not in brief(matrix.astype(float))
-    large = np.zeros((12, 12), np.int8)
-    large[1, 11] = large[11, 1] = 1
-    assert brief(large) == "12 nodes, edges 1-11"
-    cycle = np.roll(np.eye(90, dtype=np.int8), 1, axis=0)
-    cycle += cycle.T
-    assert brief(cycle) == "90 nodes, 90 edges"  # too many to be listed
-    for i, j, value in (
-        (0, 2, 1),
-        (2, 2, 1),
-        (0, 1, 2),
-    ):  # one direction only, a loop, not a bit
-        other = matrix.copy()
-        other[i, j] = value
-        assert "edges" not in brief(other)
+def graph(nodes, *edges):
+    matrix = np.zeros((nodes, nodes), np.int8)
+    for i, j in edges:
+        matrix[i, j] = matrix[j, i] = 1
+    return matrix
+
+
+def changed(place, value):
+    matrix = graph(4, (0, 1))
+    matrix[place] = value
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "text"),
+    [
+        (graph(4), "4 nodes, no edges"),
+        (graph(4, (0, 1), (1, 3)), "4 nodes, edges 01 13"),
+        (graph(12, (1, 11)), "12 nodes, edges 1-11"),
+        (graph(90, *((k, k + 1) for k in range(89))), "90 nodes, 89 edges"),
+    ],
+)
+def test_graphs_are_rendered_by_their_edges(matrix, text):
+    assert brief(matrix) == text
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        graph(4, (0, 1)).astype(float),
+        changed((0, 2), 1),
+        changed((2, 2), 1),
+        changed((0, 1), 2),
+    ],
+    ids=["floats", "one direction", "a loop", "no bit"],
+)
+def test_other_matrices_are_no_graphs(matrix):
+    assert "edges" not in brief(matrix)
 
 
 class Plain:
@@ -225,16 +184,21 @@ class Plain:
         self.value = value
 
 
-def test_no_rendering_holds_an_address():
-    assert brief(Plain(3)) == "Plain(value=3)"
-    assert "0x" not in brief([Plain(3), Plain])
-    assert "0x" not in brief({"a": object()})
-    assert brief(np.array([object()], dtype=object)) == "[<object>]"
-    assert brief("look at 0x12") == "'look at 0x12'"
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Plain(3), "Plain(value=3)"),
+        (np.array([object()], dtype=object), "[<object>]"),
+        ("look at 0x12", "'look at 0x12'"),
+        (np.array([1, 0, 1]), "[1,0,1]"),
+    ],
+)
+def test_values_are_rendered_without_addresses(value, text):
+    assert brief(value) == text
+    assert "0x" not in brief([Plain(3), Plain, {"a": object()}])
 
 
 def test_long_inputs_are_rendered_briefly_in_one_line():
-    assert brief(np.array([1, 0, 1])) == "[1,0,1]"
     text = brief(np.arange(1000).reshape(10, 100))
     assert "\n" not in text
     assert len(text) <= 60

@@ -1,4 +1,4 @@
-"""Orders and samples of records in a replay on an input with one record fewer or more."""
+"""Orders and samples of records on an input with one record fewer or more."""
 
 import itertools
 import random
@@ -8,56 +8,50 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from auditdp.tracing import Trace, compare
+from auditdp.tracing import Trace
 from auditdp.tracing.among import among
+from tests.unit.tracing.toys import pair_of
 
 PLACE = 1
 DRAWS = {
     "permutation": lambda n: itertools.permutations(range(n)),
     "sample of items": lambda n: itertools.permutations(range(n), 2),
     "choice of items": lambda n: itertools.product(range(n), repeat=2),
-    "integer": range,
+    "integer": lambda n: itertools.product(range(n)),
 }
 
 
 @pytest.mark.parametrize("family", DRAWS)
 @pytest.mark.parametrize("more", [False, True])
-def test_what_is_drawn_uniformly_on_one_input_is_uniform_on_the_other_and_the_others_stay(
-    family, more
-):
-    before, after = 4, 5 if more else 3
+def test_uniform_draws_stay_uniform_and_other_records_stay(family, more):
+    before = 4
+    after = 5 if more else 3
+    # The names of the records after the change; None is the new one.
+    names = [0, 1, 2, 3]
+    if more:
+        names.insert(PLACE, None)
+    else:
+        names.remove(PLACE)
     seen = Counter()
-    for recorded, fresh in itertools.product(
-        DRAWS[family](before), DRAWS[family](after)
-    ):
-        recorded, fresh = (np.array(each)[()] for each in (recorded, fresh))
+    draws = itertools.product(DRAWS[family](before), DRAWS[family](after))
+    for recorded, fresh in draws:
+        single = family == "integer"
+        recorded = np.array(recorded[0] if single else recorded)[()]
+        fresh = np.array(fresh[0] if single else fresh)[()]
         made = among(family, recorded, fresh, PLACE, more)
-        assert np.array_equal(
-            among(family, recorded, made, PLACE, more), made
-        )  # a replay asks twice: draw and release
-        names = (
-            np.arange(after) - (np.arange(after) > PLACE)
-            if more
-            else np.delete(np.arange(before), PLACE)
-        )
-        was, now = (
-            np.atleast_1d(recorded),
-            [None if more and k == PLACE else names[k] for k in np.atleast_1d(made)],
-        )
+        # A replay calls it for the draw and for the release.
+        assert np.array_equal(among(family, recorded, made, PLACE, more), made)
+        was = np.atleast_1d(recorded)
+        now = [names[k] for k in np.atleast_1d(made)]
         if family == "permutation":
-            assert [k for k in now if k is not None] == [
-                k for k in was if more or k != PLACE
-            ]
+            kept = [k for k in was if more or k != PLACE]
+            assert [k for k in now if k is not None] == kept
         else:
-            assert all(
-                k in (old, None) or (old == PLACE and not more)
-                for k, old in zip(now, was, strict=True)
-            )
+            for new, old in zip(now, was, strict=True):
+                assert new in (old, None) or (old == PLACE and not more)
         seen[tuple(np.atleast_1d(made).tolist())] += 1
     assert len(set(seen.values())) == 1
-    assert sorted(seen) == sorted(
-        tuple(np.atleast_1d(each).tolist()) for each in DRAWS[family](after)
-    )
+    assert sorted(seen) == sorted(DRAWS[family](after))
 
 
 def test_a_draw_of_another_shape_is_left_as_it_is():
@@ -66,109 +60,94 @@ def test_a_draw_of_another_shape_is_left_as_it_is():
     assert among("sample of items", np.array([3, 1, 0]), fresh, PLACE, False) is fresh
 
 
-def shuffled_in_place(data, rng):
-    order = np.arange(len(data))
-    rng.shuffle(order)
+def torch():
+    return sys.modules["torch"]
+
+
+def shuffled_by(shuffle):
+    def order(n, rng):
+        places = np.arange(n)
+        shuffle(places, rng)
+        return places
+
     return order
 
 
-def of_the_standard_library(data, rng):
-    order = [*range(len(data))]
-    random.shuffle(order)
-    return order
-
-
-def from_a_loader(data, rng):
-    torch = sys.modules["torch"]
-    data = torch.utils.data.TensorDataset(torch.arange(len(data)))
-    return [
-        int(k)
-        for (batch,) in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True)
-        for k in batch
-    ]
+def from_a_loader(n, rng):
+    data = torch().utils.data.TensorDataset(torch().arange(n))
+    loader = torch().utils.data.DataLoader(data, batch_size=2, shuffle=True)
+    return [int(k) for (batch,) in loader for k in batch]
 
 
 ORDERS = {
-    "permutation": lambda data, rng: rng.permutation(len(data)),
-    "shuffle": shuffled_in_place,
-    "random.shuffle": of_the_standard_library,
-    "torch.randperm": lambda data, rng: (
-        sys.modules["torch"].randperm(len(data)).tolist()
-    ),
-    "a loader": from_a_loader,
-    "choice": lambda data, rng: rng.choice(len(data), 3, replace=False),
-    "choice with replacement": lambda data, rng: rng.choice(len(data), size=3),
-    "integers": lambda data, rng: rng.integers(0, len(data), size=3),
-    "random.sample": lambda data, rng: random.sample(range(len(data)), 3),
-    "torch.randint": lambda data, rng: (
-        sys.modules["torch"].randint(0, len(data), (3,)).tolist()
-    ),
+    "permutation": lambda n, rng: rng.permutation(n),
+    "shuffle": shuffled_by(lambda places, rng: rng.shuffle(places)),
+    "random.shuffle": shuffled_by(lambda places, rng: random.shuffle(places)),
+    "torch.randperm": lambda n, rng: torch().randperm(n).tolist(),
+    "torch's loader": from_a_loader,
+    "choice": lambda n, rng: rng.choice(n, 3, replace=False),
+    "integers": lambda n, rng: rng.integers(0, n, size=3),
+    "random.sample": lambda n, rng: random.sample(range(n), 3),
+    "torch.randint": lambda n, rng: torch().randint(0, n, (3,)).tolist(),
 }
 RECORDS = np.array([1.0, 10.0, 100.0, 1000.0, 10000.0])
 
 
 @pytest.mark.parametrize("name", ORDERS)
-@pytest.mark.parametrize("way", [0, 1])
-def test_the_other_records_are_drawn_as_they_were_where_one_is_missing(name, way):
-    if name in ("torch.randperm", "a loader", "torch.randint"):
+@pytest.mark.parametrize("more", [False, True])
+def test_the_other_records_are_drawn_alike_on_both_inputs(name, more):
+    if "torch" in name:
         pytest.importorskip("torch")
 
     def train(data, rng):
-        return [data[int(k)] + rng.normal() for k in ORDERS[name](data, rng)]
+        return [data[int(k)] + rng.normal() for k in ORDERS[name](len(data), rng)]
 
-    for seed in range(4):
-        pair = [RECORDS, np.delete(RECORDS, PLACE)]
+    first = RECORDS
+    second = np.delete(RECORDS, PLACE)
+    if more:
+        first, second = second, first
+    for seed in range(3):
         random.seed(seed)
-        trace = compare(
-            Trace(train), *pair[:: 1 - 2 * way], np.random.default_rng(seed), outcomes=0
-        )
-        both = [
+        pair = pair_of(train, first, second, seed=seed, outcomes=0)
+        locations = [
             [r.location for r in run.releases if r.location is not None]
-            for run in (trace.first, trace.second)
+            for run in (pair.first, pair.second)
         ]
-        longer, shorter = both[:: 1 - 2 * way]
+        shorter, longer = locations if more else locations[::-1]
         if len(longer) == len(shorter):
-            assert trace.second.parted == []
-            assert all(
-                a in (b, RECORDS[PLACE]) for a, b in zip(longer, shorter, strict=True)
-            )
+            assert pair.second.parted == []
+            for one, other in zip(longer, shorter, strict=True):
+                assert one in (other, RECORDS[PLACE])
         else:
             assert [value for value in longer if value != RECORDS[PLACE]] == shorter
 
 
-def test_numbers_that_are_drawn_below_several_bounds_are_no_places_of_records():
+def test_numbers_below_several_bounds_are_no_places_of_records():
     def train(data, rng):
         return rng.integers(0, np.full(2, len(data))) + rng.normal(size=2)
 
-    trace = compare(
-        Trace(train), RECORDS, RECORDS[1:], np.random.default_rng(0), outcomes=0
-    )
-    assert trace.first.untraceable == trace.second.untraceable == ""
-    assert trace.differ is None
+    pair = pair_of(train, RECORDS, RECORDS[1:], outcomes=0)
+    assert pair.first.untraceable == pair.second.untraceable == ""
+    assert pair.differ is None
 
 
 @pytest.mark.parametrize(
     "draw", [lambda rng, n: rng.random(n) < 0.5, lambda rng, n: rng.permutation(n)[:2]]
 )
 @pytest.mark.parametrize("added", [False, True])
-def test_both_inputs_run_with_the_same_draws_where_one_has_a_record_more(draw, added):
-    """What is left of their difference is the record that one of them lacks; the sum is forced to nothing."""
-
+def test_both_runs_differ_by_the_missing_record_alone(draw, added):
     def train(data, rng):
         return [data[draw(rng, len(data))].sum() + rng.normal() for _ in range(8)]
 
-    data = np.array([0.0, 1.0, 0.0, 0.0])
-    inputs = (np.delete(data, 1), data) if added else (data, np.delete(data, 1))
-    one, other = (
-        np.array(run.output)
-        for run in Trace(train).both(*inputs, np.random.default_rng(1))
-    )
-    moved = np.round((other - one) * (1 if added else -1), 9)
-    assert set(moved.tolist()) == {0.0, 1.0}
+    inputs = [np.array([0.0, 1.0, 0.0, 0.0]), np.zeros(3)]
+    if added:
+        inputs.reverse()
+    one, other = Trace(train).both(*inputs, np.random.default_rng(1))
+    moves = np.abs(np.subtract(one.output, other.output))
+    assert set(np.round(moves, 9).tolist()) == {0.0, 1.0}
 
 
-def test_both_inputs_run_with_the_same_generator_where_no_records_are_drawn():
-    first, second = Trace(lambda x, rng: x + rng.normal()).both(
-        1.0, 3.0, np.random.default_rng(1)
-    )
+def test_both_runs_have_the_same_generator_if_no_records_are_drawn():
+    trace = Trace(lambda x, rng: x + rng.normal())
+    first, second = trace.both(1.0, 3.0, np.random.default_rng(1))
     assert second.output - first.output == pytest.approx(2.0)

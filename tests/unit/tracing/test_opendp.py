@@ -1,20 +1,16 @@
-"""The contract with OpenDP: a measurement is one release that loses what its map says of the pair."""
+"""The contract with OpenDP: a measurement is one release, with the loss of its map."""
 
-import numpy as np
 import pytest
 
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, PureDP
-from auditdp.tracing import Trace, compare
+from tests.unit.tracing.toys import kinds, pair_of
 
 pytest.importorskip("opendp", reason="OpenDP is in the environment of `make libraries`")
 import opendp.prelude as dp
 
 dp.enable_features("contrib")
-FLOAT, FLOATS = (
-    dp.atom_domain(T=float, nan=False),
-    dp.vector_domain(dp.atom_domain(T=float, nan=False)),
-)
+FLOAT = dp.atom_domain(T=float, nan=False)
 INTS = dp.vector_domain(dp.atom_domain(T=int))
 
 
@@ -23,21 +19,18 @@ def laplace(v, rng):
 
 
 def counted(rows, rng):
-    made = (
-        (INTS, dp.symmetric_distance()) >> dp.t.then_count() >> dp.m.then_laplace(0.5)
-    )
-    return made(rows)
+    space = INTS, dp.symmetric_distance()
+    return (space >> dp.t.then_count() >> dp.m.then_laplace(0.5))(rows)
 
 
 def vector(v, rng):
-    return dp.m.make_gaussian(FLOATS, dp.l2_distance(T=float), 2.0)(v)
+    floats = dp.vector_domain(FLOAT)
+    return dp.m.make_gaussian(floats, dp.l2_distance(T=float), 2.0)(v)
 
 
-def approximate(v, rng):
-    made = dp.c.make_zCDP_to_approxDP(
-        dp.m.make_gaussian(FLOAT, dp.absolute_distance(T=float), 4.0)
-    )
-    return dp.c.make_fix_delta(made, 1e-6).invoke(v)
+def curve():
+    gaussian = dp.m.make_gaussian(FLOAT, dp.absolute_distance(T=float), 4.0)
+    return dp.c.make_zCDP_to_approxDP(gaussian)
 
 
 @pytest.mark.parametrize(
@@ -48,54 +41,35 @@ def approximate(v, rng):
         (vector, ([0.0, 0.0], [3.0, 4.0]), ZeroConcentratedDP(1.0), 25 / 8),
     ],
 )
-def test_it_loses_what_its_map_says(function, pair, claim, level):
-    found = compare(Trace(function), *pair, np.random.default_rng(0), claim=claim)
+def test_a_measurement_loses_what_its_map_gives(function, pair, claim, level):
+    found = pair_of(function, *pair, claim)
     assert found.extent == "full"
     assert found.differ is None
     assert found.level == pytest.approx(level)
-    assert [release.site.function for release in found.first.releases] == [
-        function.__name__
-    ]
+    (release,) = found.first.releases
+    assert release.site.function == function.__name__
     assert found.proposes == (level > claim.level)
     assert "trusted" in str(found)
 
 
 def test_statements_with_a_delta_are_taken_as_they_are():
-    found = compare(
-        Trace(approximate),
-        0.0,
-        1.0,
-        np.random.default_rng(0),
-        claim=ApproxDP(9.0, 1e-6),
-    )
-    made = dp.c.make_zCDP_to_approxDP(
-        dp.m.make_gaussian(FLOAT, dp.absolute_distance(T=float), 4.0)
-    )
-    epsilon, _ = dp.c.make_fix_delta(made, 1e-6).map(1.0)
-    assert (found.composed.statements, found.composed.delta) == (
-        pytest.approx(epsilon),
-        pytest.approx(1e-6),
-    )
+    made = dp.c.make_fix_delta(curve(), 1e-6)
+    epsilon, _ = made.map(1.0)
+
+    def approximate(v, rng):
+        return dp.c.make_fix_delta(curve(), 1e-6).invoke(v)
+
+    composed = pair_of(approximate, claim=ApproxDP(9.0, 1e-6)).composed
+    assert composed.statements == pytest.approx(epsilon)
+    assert composed.delta == pytest.approx(1e-6)
 
 
-def test_what_follows_a_measurement_is_followed():
-    def shown_twice(v, rng):
-        return laplace(v, rng) + v
-
-    found = compare(
-        Trace(shown_twice), 3.0, 4.0, np.random.default_rng(0), claim=PureDP(1.0)
-    )
-    assert [finding.kind for finding in found.findings] == ["round"]
+def test_code_after_a_measurement_is_followed():
+    pair = pair_of(lambda v, rng: laplace(v, rng) + v, 3.0, 4.0, PureDP(1.0))
+    assert kinds(pair) == ["round"]
 
 
 def test_a_curve_is_opaque():
-    def profile(v, rng):
-        return dp.c.make_zCDP_to_approxDP(
-            dp.m.make_gaussian(FLOAT, dp.absolute_distance(T=float), 4.0)
-        )(v)
-
-    found = compare(
-        Trace(profile), 3.0, 4.0, np.random.default_rng(0), claim=PureDP(1.0)
-    )
-    assert found.extent == "none"
-    assert not found.proposes
+    pair = pair_of(lambda v, rng: curve()(v), 3.0, 4.0, PureDP(1.0))
+    assert pair.extent == "none"
+    assert not pair.proposes

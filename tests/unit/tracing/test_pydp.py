@@ -1,10 +1,9 @@
-"""The contract with PyDP: mechanisms tell their scale, and algorithms what a row loses."""
+"""The contract with PyDP: mechanisms have their scale, and a row of an algorithm loses ε."""
 
-import numpy as np
 import pytest
 
 from auditdp.claims.statements import GaussianDP, PureDP
-from auditdp.tracing import Trace, compare
+from tests.unit.tracing.toys import pair_of, record
 
 pytest.importorskip("pydp", reason="PyDP is in the environment of `make libraries`")
 from pydp.algorithms import laplacian
@@ -30,32 +29,29 @@ def one_by_one(rows, rng):
     return algorithm.result()
 
 
+MU = 1 / GaussianMechanism(1.0, 1e-5, 1.0).std
+
+
 @pytest.mark.parametrize(
     ("function", "pair", "claim", "level"),
     [
         (laplace, (3.0, 5.0), PureDP(1.0), 0.5),
-        (
-            gaussian,
-            (3.0, 4.0),
-            GaussianDP(1.0),
-            1 / GaussianMechanism(1.0, 1e-5, 1.0).std,
-        ),
+        (gaussian, (3.0, 4.0), GaussianDP(1.0), MU),
         (counted, ([1, 2], [1, 2, 3]), PureDP(1.0), 0.5),
         (one_by_one, ([1, 2], [1, 2, 3, 3]), PureDP(0.9), 1.0),
     ],
 )
 def test_a_call_is_one_release(function, pair, claim, level):
-    found = compare(Trace(function), *pair, np.random.default_rng(0), claim=claim)
+    found = pair_of(function, *pair, claim)
     assert found.extent == "full"
     assert found.differ is None
     assert found.level == pytest.approx(level)
-    assert [release.site.function for release in found.first.releases] == [
-        function.__name__
-    ]
+    (release,) = found.first.releases
+    assert release.site.function == function.__name__
     assert found.proposes == (level > claim.level)
 
 
 def test_after_a_run_the_library_is_as_before():
     before = LaplaceMechanism.add_noise
-    Trace(laplace).record(3.0, np.random.default_rng(0))
+    record(laplace, 3.0)
     assert LaplaceMechanism.add_noise is before
