@@ -1,0 +1,418 @@
+"""Covers of exact evidence: envelopes, searches, domains, orders of nodes; and what contradicts each."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+
+from auditdp import AnyValues, ApproxDP, Box, Edges, Pair, PureDP, QueryAnswers, Records
+from auditdp.adjacency import NeighbourList, NeighbourLists, Neighbours
+from auditdp.errors import AdjacencyError
+from auditdp.evidence.exact import has_exact_law
+from auditdp.evidence.exact_coverage import additive, enclosed, enumerated, searched
+from auditdp.evidence.exact_losses import PairLoss
+from auditdp.evidence.exact_noise import declared_noise
+from auditdp.evidence.loss_of_laws import stated_by
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.laws import Envelope, FiniteLaw, LaplaceLaw
+from tests.unit.evidence.toys import (
+    BIT,
+    CERTIFIED,
+    NOT_REFUTED,
+    VIOLATED,
+    exact,
+)
+
+LOG3 = math.log(3)
+HALF = Fraction(1, 2)
+QUARTER = Fraction(1, 4)
+
+# Envelopes.
+
+
+class Coins:
+    """Answers each of d bits with probability 3/4 for x = 1 and 1/4 for x = -1, which loses d ln 3.
+
+    The envelope states ``uses`` coordinates and the probability ``least``.
+    """
+
+    name = "coins"
+
+    def __init__(self, dimension=1, uses=1, least=QUARTER):
+        self.dimension, self.uses, self.least = dimension, uses, least
+
+    def probability(self, x):
+        return HALF + Fraction(float(x)) / 4
+
+    def distribution(self, data):
+        ps = [self.probability(x) for x in data]
+        outputs = list(itertools.product((0, 1), repeat=len(ps)))
+        chances = [
+            math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True))
+            for ys in outputs
+        ]
+        return FiniteLaw(np.array(outputs), chances)
+
+    def envelope(self):
+        high = np.ones(self.dimension)
+        ends = [(-high, high), (high, -high)]
+        probabilities = [self.least] * 2, [Fraction(3, 4)] * 2
+        return Envelope([0, 1], *probabilities, ends, self.uses)
+
+
+class Alone(Coins):
+    """An envelope without a law."""
+
+    distribution = None
+
+
+class Bulge(Coins):
+    """Exceeds its envelope between the ends."""
+
+    def probability(self, x):
+        return Fraction(9, 10) if abs(x) < 0.3 else super().probability(x)
+
+
+def boxed(mechanism, claim):
+    return exact(mechanism, claim, Box(-1, 1, mechanism.dimension))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "verdict", "bounds"),
+    [
+        (Coins(), PureDP(LOG3 * (1 + 1e-15)), CERTIFIED, (LOG3, LOG3)),
+        (Coins(2, 2), PureDP(1.0), VIOLATED, (2 * LOG3, 2 * LOG3)),
+        (Coins(5, 5), PureDP(5.5), CERTIFIED, (5 * LOG3, 5 * LOG3)),
+        # The law loses more than the envelope states.
+        (Coins(5, 1), PureDP(1.2), VIOLATED, (5 * LOG3, None)),
+        (Coins(5, 1), PureDP(6.0), NOT_REFUTED, (5 * LOG3, None)),
+        (Bulge(), PureDP(1.2), VIOLATED, None),
+        # No pair attains the envelope.
+        (Coins(1, 2), PureDP(1.2), NOT_REFUTED, (LOG3, 2 * LOG3)),
+        (Coins(1, 2), PureDP(2.5), CERTIFIED, (LOG3, 2 * LOG3)),
+        (
+            Coins(least=Fraction(1, 5)),
+            PureDP(1.2),
+            NOT_REFUTED,
+            (LOG3, math.log(15 / 4)),
+        ),
+        # No law contradicts the envelope.
+        (Alone(2, 2), PureDP(1.0), VIOLATED, (2 * LOG3, 2 * LOG3)),
+        (Alone(2, 2), PureDP(2.5), CERTIFIED, (2 * LOG3, 2 * LOG3)),
+        (Alone(2, 2), ApproxDP(2.5, 1e-9), CERTIFIED, None),
+        (Alone(2, 2), ApproxDP(2.0, 1e-9), NOT_REFUTED, None),
+    ],
+)
+def test_envelopes(mechanism, claim, verdict, bounds):
+    found = boxed(mechanism, claim)
+    assert found.verdict is verdict
+    if bounds is not None:
+        lower, upper = bounds
+        assert found.epsilon_lower == pytest.approx(lower, rel=1e-14)
+        assert found.epsilon_upper == (upper and pytest.approx(upper, rel=1e-14))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "text"),
+    [
+        (Coins(), PureDP(1.1), "all pairs of value LDP"),
+        (Coins(5, 1), PureDP(6.0), "allows, 1.09861228867: correct the envelope"),
+        (Coins(1, 2), PureDP(1.2), "no pair that was looked at attains"),
+        (Coins(1, 2), PureDP(2.5), "At most ε = "),
+    ],
+)
+def test_statements_about_envelopes(mechanism, claim, text):
+    assert text in boxed(mechanism, claim).statement
+
+
+def test_an_envelope_refutes_by_its_two_inputs():
+    law = boxed(Coins(2, 2), PureDP(1.0)).counterexample
+    envelope = boxed(Alone(2, 2), PureDP(1.0)).counterexample
+    assert law.pair == envelope.pair == "[-1.,-1.] | [1.,1.]"
+    assert "a factor of 9 = e^2.197" in law.explanation
+    assert "2 coordinates lose as much each" in envelope.explanation
+
+
+def test_an_envelope_is_of_one_domain():
+    with pytest.raises(AdjacencyError, match="outside the box"):
+        exact(Coins(), PureDP(1.0), Box(-0.5, 0.5))
+    assert has_exact_law(Alone(), Box(-1, 1))
+    assert not has_exact_law(Alone(), BIT)
+    assert has_exact_law(Coins(), BIT)
+
+
+# Searches and domains.
+
+
+def knee(data):
+    p = HALF + Fraction(min(float(data[0]), 0.0)) / 3
+    return [1 - p, p]
+
+
+def test_a_continuum_without_an_envelope_is_searched():
+    clean = exact(knee, PureDP(2.0), Box(-1, 1))
+    assert clean.verdict is NOT_REFUTED
+    assert "that a search came across" in clean.statement
+    assert clean.epsilon_lower == pytest.approx(math.log(3))
+    assert clean.epsilon_upper is None
+    broken = exact(knee, PureDP(0.1), Box(-1, 1))
+    assert broken.verdict is VIOLATED
+    assert broken.epsilon_lower == pytest.approx(math.log(3))
+
+
+def corner(data):
+    """Only records whose second coordinate is in (0.75, 1) differ from the others."""
+    inside = len(data) > 1 and 0.75 < data[1] < 1
+    p = Fraction(9, 10) if inside else HALF
+    return [1 - p, p]
+
+
+def test_a_search_finds_a_pair_that_is_not_listed_and_simplifies_it():
+    found = exact(corner, PureDP(1.0), Box(0, 1, 3, shortest=1), seed=3)
+    assert found.verdict is VIOLATED
+    assert found.epsilon_lower == pytest.approx(math.log(5))
+    assert len(found.counterexample.pair.split("|")[0].split(",")) == 2
+
+
+def eighths(data):
+    p = HALF + Fraction(float(np.ravel(data)[0])) / 8
+    return [1 - p, p]
+
+
+def test_floating_point_values_are_a_domain_if_they_are_declared_to_be():
+    grid = (0.0, 0.5, 1.0)
+    found = exact(eighths, PureDP(1.0), AnyValues(grid))
+    assert found.verdict is NOT_REFUTED
+    assert "give AnyValues(..., finite=True)" in found.statement
+    assert "at 3 values" in found.statement
+    whole = exact(eighths, PureDP(1.0), AnyValues(grid, finite=True))
+    assert whole.verdict is CERTIFIED
+    assert "scope: these values are the whole domain" in whole.assumptions
+
+
+@pytest.mark.parametrize(
+    ("values", "listed"),
+    [
+        ([np.zeros(1), np.ones(1)], False),
+        (((0, 0.5), (0, 1.0)), False),
+        ((np.float32(0), np.float32(1)), False),
+        ((0, 1), True),
+    ],
+)
+def test_which_values_are_a_domain(values, listed):
+    assert (AnyValues(values).exhaustive() is not None) is listed
+    assert AnyValues(values, finite=False).exhaustive() is None
+
+
+# Orders of nodes.
+
+
+def edge(a):
+    return Fraction(int(a[1, 3]))
+
+
+def degree(a):
+    return Fraction(1 + int(a[2].sum()), 2 + len(a))
+
+
+def weighted_edges(a):
+    weights = np.arange(1, len(a) + 1) @ np.triu(a)
+    return Fraction(10 + int(weights.sum()), 1000)
+
+
+def edges(a):
+    return Fraction(1 + int(a.sum()) // 2, 2 + len(a) ** 2)
+
+
+def of_nodes(probability):
+    """A bit with a probability that depends on a graph."""
+
+    def law(data):
+        p = probability(np.asarray(data))
+        return [1 - p, p]
+
+    return law
+
+
+@pytest.mark.parametrize("probability", [edge, degree, weighted_edges])
+@pytest.mark.parametrize("among", [None, (1, 2, 3)])
+def test_a_law_of_the_names_of_nodes_is_not_certified_up_to_their_order(
+    probability, among
+):
+    law = of_nodes(probability)
+    labelled = exact(law, PureDP(20.0), Edges(4, among=among))
+    found = exact(law, PureDP(20.0), Edges(4, unlabelled=True, among=among))
+    assert found.epsilon_lower == pytest.approx(labelled.epsilon_upper, rel=1e-9)
+    if math.isinf(found.epsilon_lower):
+        assert found.verdict is VIOLATED
+    else:
+        assert found.verdict is NOT_REFUTED
+        assert "the law depends on the order of the nodes" in found.statement
+        assert found.epsilon_upper is None
+
+
+def test_a_law_of_the_number_of_edges_is_certified_with_its_assumption():
+    unlabelled = Edges(5, unlabelled=True)
+    found = exact(of_nodes(edges), PureDP(1.0), unlabelled)
+    assert found.verdict is CERTIFIED
+    assert any("treats nodes alike" in assumed for assumed in found.assumptions)
+    assert found.details.pairs_enumerated == len(unlabelled.exhaustive())
+
+
+@pytest.mark.parametrize("among", [None, (0, 2, 3)])
+def test_reordered_pairs_are_neighbours_and_change_every_edge(among):
+    adjacency = Edges(5, among=among, unlabelled=True)
+    rng = np.random.default_rng(0)
+    changing = list(itertools.combinations(range(5) if among is None else among, 2))
+    for pair in adjacency.exhaustive()[::7]:
+        for number, changed in enumerate(changing):
+            other = adjacency.reordered(pair, number, rng)
+            adjacency.check(other)
+            difference = np.argwhere(np.triu(other.data != other.neighbour))
+            assert tuple(difference[0]) == changed
+            assert sorted(other.data.sum(axis=0)) == sorted(pair.data.sum(axis=0))
+
+
+def bit_lists(length):
+    return [np.array(x, np.int8) for x in itertools.product((0, 1), repeat=length)]
+
+
+def matrices(size, *, symmetric):
+    """All 0/1 matrices with a diagonal of 0."""
+    places = list(itertools.permutations(range(size), 2))
+    if symmetric:
+        places = list(itertools.combinations(range(size), 2))
+    found = []
+    for ones in bit_lists(len(places)):
+        matrix = np.zeros((size, size), np.int8)
+        for place, one in zip(places, ones, strict=True):
+            matrix[place] = one
+        found.append(matrix + matrix.T if symmetric else matrix)
+    return found
+
+
+def answers(length, step):
+    levels = itertools.product(range(3), repeat=length)
+    return [step * np.array(x, float) for x in levels]
+
+
+def records(values, dimension):
+    rows = itertools.product(values, repeat=2 * dimension)
+    return [np.array(x).reshape(2, dimension) for x in rows]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "inputs"),
+    [
+        (NeighbourList(4), bit_lists(3)),
+        (NeighbourLists(3), matrices(3, symmetric=False)),
+        (NeighbourLists(3, (1,)), matrices(3, symmetric=False)),
+        (Edges(3), matrices(3, symmetric=True)),
+        (Edges(4, among=(0, 2, 3)), matrices(4, symmetric=True)),
+        (QueryAnswers(2, largest=2), answers(2, 1.0)),
+        (QueryAnswers(2, "all", 0.5, largest=2), answers(2, 0.5)),
+        (Records(2, (0.0, 1.0, 2.0)), records((0.0, 1.0, 2.0), 1)),
+        (Records(2, (0.0, 1.0), 2), records((0.0, 1.0), 2)),
+        (AnyValues((0, 1, "a")), [0, 1, "a"]),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_all_pairs_that_the_adjacency_accepts_are_enumerated_once(adjacency, inputs):
+    """Its own check is the oracle, on every pair of inputs."""
+
+    def key(pair):
+        sides = pair.data, pair.neighbour
+        return frozenset(str(np.asarray(side).astype(str).tolist()) for side in sides)
+
+    def accepted(pair):
+        try:
+            adjacency.check(pair)
+        except AdjacencyError:
+            return False
+        return True
+
+    pairs = itertools.starmap(Pair, itertools.combinations(inputs, 2))
+    expected = [key(pair) for pair in pairs if accepted(pair)]
+    listed = [key(pair) for pair in adjacency.exhaustive()]
+    assert sorted(map(sorted, listed)) == sorted(map(sorted, expected))
+
+
+# The covers themselves.
+
+LISTED = Neighbours([(0, 1)])
+LOSS = PairLoss(arb(1), arb(1), "a statement")
+
+
+class Sum:
+    name, sensitivity, norm = "sum", 2.0, "l1"
+
+    def distribution(self, data):
+        return LaplaceLaw(np.array([float(data)]), np.array([4.0]))
+
+
+class SumOfQuery(Sum):
+    def query(self, data, rng):
+        return data
+
+
+def noise(mechanism):
+    able = capabilities(mechanism)
+    return declared_noise(able, stated_by(able, PureDP(1.0)), 0)
+
+
+@pytest.mark.parametrize(
+    ("cover", "bound", "texts"),
+    [
+        (enumerated(LISTED, 12), None, ["all 12 pairs"]),
+        (enumerated(BIT, 1), None, ["the only pair of", "the whole domain"]),
+        (enumerated(LISTED, 12, 200), None, ["nodes alike: true on 200 pairs"]),
+        (enclosed(LISTED, LOSS), LOSS, ["all pairs", "no law was there to compare"]),
+        (
+            enclosed(LISTED, LOSS, 1),
+            LOSS,
+            ["lost no more on 1 pair, and that is searched, not proved"],
+        ),
+        (
+            additive(LISTED, noise(Sum()), LOSS, "3 pairs"),
+            LOSS,
+            ["true on 3 pairs", "at most 2 apart in l1"],
+        ),
+        (
+            additive(LISTED, noise(SumOfQuery()), LOSS, "3 pairs"),
+            LOSS,
+            ["around its query"],
+        ),
+    ],
+)
+def test_a_cover_without_a_contradiction(cover, bound, texts):
+    assert cover.unchecked == ""
+    assert cover.bound is bound
+    stated = " ".join([cover.scope, *cover.assumptions])
+    for text in texts:
+        assert text in stated
+
+
+@pytest.mark.parametrize(
+    ("cover", "unchecked"),
+    [
+        (enumerated(LISTED, 12, 200, unlike="it loses more"), "it loses more"),
+        (enclosed(LISTED, LOSS, 7, beyond="it loses more"), "it loses more"),
+        (
+            additive(LISTED, noise(Sum()), LOSS, "3", departure="it loses more"),
+            "it loses more",
+        ),
+        (searched(LISTED, "3 pairs", "list fewer nodes"), "; list fewer nodes"),
+        (searched(LISTED, "3 pairs"), "were covered"),
+    ],
+)
+def test_a_contradicted_cover_has_no_bound_and_no_assumption(cover, unchecked):
+    assert cover.unchecked.endswith(unchecked)
+    assert cover.bound is None
+    assert not cover.assumptions
+
+
+def test_the_bound_of_declared_noise_is_sensitivity_over_scale():
+    assert noise(Sum()).bound({}).upper == pytest.approx(0.5)
