@@ -455,10 +455,10 @@ def test_the_game_plays_on_beside_a_law_before_post_processing():
     louder = Sign()
     louder.scale = 0.05
     assert not has_exact_law(louder, NUMBERS, refuting=True)
-    true = audited(Sign(), PureDP(1.6), NUMBERS, calls=3_000)
+    true = audited(Sign(), PureDP(1.6), NUMBERS, budget=3_000)
     assert true.verdict is NOT_REFUTED
     assert true.epsilon_lower <= math.log(2 * math.e - 1)
-    controlled = audited(Sign(), PureDP(2.0), NUMBERS, calls=3_000, controls=[louder])
+    controlled = audited(Sign(), PureDP(2.0), NUMBERS, budget=3_000, controls=[louder])
     assert controlled.verdict is CERTIFIED
     assert controlled.surviving_controls == []
 

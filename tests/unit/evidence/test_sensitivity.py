@@ -404,7 +404,7 @@ class CountingLaw(Counting):
 
 
 def result(mechanism, **options):
-    return audited(mechanism, PureDP(1.0), NeighbourList(4), calls=1_000, **options)
+    return audited(mechanism, PureDP(1.0), NeighbourList(4), budget=1_000, **options)
 
 
 def kinds(judged):

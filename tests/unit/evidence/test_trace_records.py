@@ -89,7 +89,7 @@ class NoisyMax(Declared):
 
 def evidence(mechanism, claim, pair):
     options = {"evidence": ["sensitivity"], "exhaustive": False}
-    return audited(mechanism, claim, [pair], calls=200, **options).evidence
+    return audited(mechanism, claim, [pair], budget=200, **options).evidence
 
 
 def test_a_planted_sensitivity_is_refuted_with_its_line():

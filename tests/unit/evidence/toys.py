@@ -1,13 +1,20 @@
 """What the tests of evidence share: verdicts, a bit, laws without code, one audit."""
 
+from functools import partial
+
 import numpy as np
 
 from auditdp import AnyValues, Audit, Verdict
+from auditdp.adjacency import as_adjacency
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.game_evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.record.budget import Budget
+from auditdp.mechanism.protocol import as_mechanism
+from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget, Budget
 
 CERTIFIED = Verdict.CERTIFIED
 EQUIVALENT = Verdict.EQUIVALENT
@@ -52,7 +59,30 @@ def exact(laws, claim, adjacency=BIT, **options):
     return exact_evidence(mechanism, claim, adjacency, **options)
 
 
-def audited(mechanism, claim, pairs, *, calls=4_000, alpha=0.01, seed=1, **options):
+def audited(mechanism, claim, pairs, *, budget=4_000, alpha=0.01, seed=1, **options):
     """The result of one audit."""
     audit = Audit(mechanism, claim, pairs, **options)
-    return run_audit(audit, Settings(alpha, Budget(calls), seed))
+    return run_audit(audit, Settings(alpha, Budget(budget), seed))
+
+
+def played(
+    mechanism,
+    claim,
+    pairs,
+    calls,
+    *,
+    further=(),
+    stop_when_refuted=False,
+    alpha=0.05,
+    streams=partial(stream, 1),  # noqa: B008
+    **options,
+):
+    """The evidence of one game of ``calls`` calls, and of ``further`` ones."""
+    budget = AuditBudget.of(calls, later=further, stop_when_refuted=stop_when_refuted)
+    return play_game(
+        as_mechanism(mechanism),
+        claim,
+        as_adjacency(pairs),
+        GameOptions(alpha=alpha, budget=budget, **options),
+        streams=streams,
+    )
