@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp import AnyValues, ApproxDP, Box, Edges, Pair, PureDP, QueryAnswers, Records
-from auditdp.adjacency import NeighbourList, NeighbourLists, Neighbours
+from auditdp import AnyValues, ApproxDP, Box, Edges, PureDP
+from auditdp.adjacency import Neighbours
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.exact_coverage import additive, enclosed, enumerated, searched
@@ -274,70 +274,6 @@ def test_reordered_pairs_are_neighbours_and_change_every_edge(among):
             difference = np.argwhere(np.triu(other.data != other.neighbour))
             assert tuple(difference[0]) == changed
             assert sorted(other.data.sum(axis=0)) == sorted(pair.data.sum(axis=0))
-
-
-def bit_lists(length):
-    return [np.array(x, np.int8) for x in itertools.product((0, 1), repeat=length)]
-
-
-def matrices(size, *, symmetric):
-    """All 0/1 matrices with a diagonal of 0."""
-    places = list(itertools.permutations(range(size), 2))
-    if symmetric:
-        places = list(itertools.combinations(range(size), 2))
-    found = []
-    for ones in bit_lists(len(places)):
-        matrix = np.zeros((size, size), np.int8)
-        for place, one in zip(places, ones, strict=True):
-            matrix[place] = one
-        found.append(matrix + matrix.T if symmetric else matrix)
-    return found
-
-
-def answers(length, step):
-    levels = itertools.product(range(3), repeat=length)
-    return [step * np.array(x, float) for x in levels]
-
-
-def records(values, dimension):
-    rows = itertools.product(values, repeat=2 * dimension)
-    return [np.array(x).reshape(2, dimension) for x in rows]
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "inputs"),
-    [
-        (NeighbourList(4), bit_lists(3)),
-        (NeighbourLists(3), matrices(3, symmetric=False)),
-        (NeighbourLists(3, (1,)), matrices(3, symmetric=False)),
-        (Edges(3), matrices(3, symmetric=True)),
-        (Edges(4, among=(0, 2, 3)), matrices(4, symmetric=True)),
-        (QueryAnswers(2, largest=2), answers(2, 1.0)),
-        (QueryAnswers(2, "all", 0.5, largest=2), answers(2, 0.5)),
-        (Records(2, (0.0, 1.0, 2.0)), records((0.0, 1.0, 2.0), 1)),
-        (Records(2, (0.0, 1.0), 2), records((0.0, 1.0), 2)),
-        (AnyValues((0, 1, "a")), [0, 1, "a"]),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_all_pairs_that_the_adjacency_accepts_are_enumerated_once(adjacency, inputs):
-    """Its own check is the oracle, on every pair of inputs."""
-
-    def key(pair):
-        sides = pair.data, pair.neighbour
-        return frozenset(str(np.asarray(side).astype(str).tolist()) for side in sides)
-
-    def accepted(pair):
-        try:
-            adjacency.check(pair)
-        except AdjacencyError:
-            return False
-        return True
-
-    pairs = itertools.starmap(Pair, itertools.combinations(inputs, 2))
-    expected = [key(pair) for pair in pairs if accepted(pair)]
-    listed = [key(pair) for pair in adjacency.exhaustive()]
-    assert sorted(map(sorted, listed)) == sorted(map(sorted, expected))
 
 
 # The covers themselves.
