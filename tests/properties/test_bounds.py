@@ -1,4 +1,7 @@
-"""Properties of every record: bounds grow with the evidence and with alpha, and depend on nothing else."""
+"""Properties of every record.
+
+Bounds grow with the evidence and with alpha, and depend on nothing else.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""A certificate is never wrong and a violation is never false: random laws, exact and wrapped in wide balls."""
+"""A certificate is never wrong and a violation is never false.
+
+Random laws, exact and wrapped in wide balls.
+"""
 
 import math
 from fractions import Fraction
@@ -93,7 +96,10 @@ def test_a_claim_is_decided_wherever_it_is_not_tight(p, q, level, delta):
 
 @st.composite
 def wrapped(draw):
-    """An exact law, and balls that contain its probabilities off their centres; the centres sum to one as well."""
+    """An exact law, and balls that contain its probabilities off their centres.
+
+    The centres sum to one as well.
+    """
     law, centre = draw(laws), draw(laws)
     share = Fraction(draw(st.sampled_from([0.0, 1e-9, 0.01, 0.1, 0.5, 1.0])))
     balls = []
@@ -177,7 +183,10 @@ NEAR_1 = [1.0, 1 + 1e-13, 1 - 1e-13, 1 + 1e-9, 1 - 1e-9, 1.001, 0.999, 0.5]
 def test_floats_never_certify_what_is_false_nor_violate_what_is_true(
     p, q, formula, near, dropped, level, factor, delta
 ):
-    """At the true ε, beside it, and anywhere; the laws are near to each other or not, zeros are listed or dropped."""
+    """At the true ε, beside it, and anywhere.
+
+    The laws are near to each other or not, zeros are listed or dropped.
+    """
     if near:
         both = [a * b for a, b in zip(p, q, strict=True)]
         assume(any(both))

@@ -1,4 +1,7 @@
-"""The benchmark sees wrong verdicts of exact evidence; ``tests/statistical/test_false_alarms.py`` counts them."""
+"""The benchmark sees wrong verdicts of exact evidence.
+
+``tests/statistical/test_false_alarms.py`` counts them.
+"""
 
 from decimal import Decimal
 from fractions import Fraction

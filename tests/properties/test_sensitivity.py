@@ -1,4 +1,4 @@
-"""Evidence of sensitivity agrees with the sensitivity that a linear query has on paper."""
+"""Evidence of sensitivity agrees with the known sensitivity of a linear query."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ from auditdp.record.results import Verdict
 
 
 class Linear:
-    """The matrix times the bits: one bit changes it by one column, so its sensitivity is the largest column norm."""
+    """The matrix times the bits: its sensitivity is the largest norm of a column."""
 
     name = "Linear"
 
@@ -54,7 +54,10 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
 @settings(max_examples=5)
 @given(matrices(12), st.integers(1, 30), st.integers(0, 2**32))
 def test_a_search_finds_only_differences_that_exist(matrix, sensitivity, root):
-    """The 24,576 pairs are too many to compare; each difference that a search finds is one of the columns."""
+    """The 24,576 pairs are too many to compare.
+
+    Each difference that a search finds is one of the columns.
+    """
     columns = np.abs(matrix).sum(axis=0)
     found = evidence(matrix, sensitivity, "l1", examples=30, root=root)
     assert not found.details.exhaustive

@@ -1,4 +1,4 @@
-"""Certified bounds: how often they refute claims that are true and tight, and what they find.
+"""Certified bounds: how often they refute true and tight claims, and their power.
 
 If the true size is alpha itself, more repetitions than are allowed refute with
 probability at most 1e-6.
@@ -48,7 +48,7 @@ def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time(name, repeats):
 
 
 def test_maximising_over_the_number_of_guesses_would_be_invalid(repeats):
-    """The same scores, each set tested as if it were the only one, are refuted far too often."""
+    """If each set is tested as if it were the only one, true claims are refuted often."""
     rng, refuted = stream(2, "bounds"), 0
     for _ in range(200):
         labels = rng.integers(0, 2, 200, dtype=np.int8)
@@ -60,7 +60,10 @@ def test_maximising_over_the_number_of_guesses_would_be_invalid(repeats):
 
 
 def test_ignoring_delta_would_be_invalid(repeats):
-    """All coins are revealed with probability .2: the pure test refutes that often, the others do not."""
+    """All coins are revealed with probability .2.
+
+    The pure test refutes that often, the others do not.
+    """
     rng, m, delta = stream(3, "bounds"), 100, 0.2
     right = np.where(rng.random(REPEATS) < delta, m, rng.binomial(m, 0.5, REPEATS))
     values, times = np.unique(right, return_counts=True)
@@ -83,7 +86,10 @@ def laplace(rng, n, epsilon):
 
 
 def test_the_power_of_the_scan(repeats):
-    """Laplace noise at 1.5 against a claim of 1, 300 calls: refuted in .68 of 200 runs before."""
+    """Laplace noise at 1.5 against a claim of 1, 300 calls.
+
+    Refuted in .68 of 200 runs before.
+    """
     rng, runs = stream(4, "bounds"), repeats(300, least=100)
     found = 0
     for _ in range(runs):
@@ -128,7 +134,10 @@ def test_a_gross_violation_is_found_in_outputs(options):
 
 
 def test_one_run_certifies_much_of_a_gaussian_curve():
-    """1,000 independent canaries at mu = 2: more than half of mu is certified, and at 1e-6 no more than mu."""
+    """1,000 independent canaries at mu = 2.
+
+    More than half of mu is certified, and at 1e-6 no more than mu.
+    """
     rng = stream(7, "bounds")
     labels = rng.integers(0, 2, 1000)
     scores = 2 * labels + rng.normal(size=1000)

@@ -1,4 +1,4 @@
-"""How often are estimates judged wrongly that just keep, or just miss, what is tested? At most alpha of the time.
+"""Estimates that just keep a promise are judged wrongly at most alpha of the time.
 
 Tests that rest on a declared range or kurtosis, and those that refute a variance, are
 valid for every law; the others are asymptotic and are held to alpha with the noises
@@ -86,7 +86,7 @@ for kind, kurtosis in KURTOSIS.items():
 
 
 def refuted(test, samples, alpha):
-    """The number of samples for which the evidence against what is tested exceeds 1/alpha."""
+    """The number of samples whose evidence against the tested promise exceeds 1/alpha."""
     return sum(test(sample, alpha) >= math.log(1 / alpha) for sample in samples)
 
 
@@ -114,7 +114,10 @@ def test_what_is_exactly_true_is_refuted_at_most_alpha_of_the_time(name, repeats
     ],
 )
 def test_true_promises_are_refuted_rarely_at_a_small_level(name, repeats):
-    """In full twice the level is seen in one run of five; Student's test has 15 times the level for the first case."""
+    """In full twice the level is seen in one run of five.
+
+    Student's test has 15 times the level for the first case.
+    """
     samples = repeats(20_000)
     found = alarms(name, SMALL, 100, samples)
     assert found <= repeats.most(samples, SMALL), f"{name}: {found} of {samples}"
@@ -122,7 +125,7 @@ def test_true_promises_are_refuted_rarely_at_a_small_level(name, repeats):
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_the_wealth_is_a_fair_bet(declared):
-    """Over all sequences of three values with mean 0 the expected wealth is 1, stakes of any size, up to rounding."""
+    """Over all sequences of three values with mean 0 the expected wealth is 1."""
     values, chances = np.array([-1.0, 0.5, 3.0]), np.array([0.6, 0.3, 0.15]) / 1.05
     values -= values @ chances
     low = values[0] if declared else np.full(6, values[0])
@@ -136,7 +139,10 @@ def test_the_wealth_is_a_fair_bet(declared):
 @pytest.mark.parametrize("scale", [1.0, 1.3, 3.0])
 @pytest.mark.parametrize("kurtosis", [1.0, 3.0, 15.0])
 def test_with_a_stated_kurtosis_no_factor_gains_on_average(scale, kurtosis):
-    """Over all groups of five coins, whose kurtosis is 1, of variance scale² against a bound of 1: exactly at most 1."""
+    """Over all groups of five coins, of kurtosis 1 and variance scale², against 1.
+
+    The expectation is exactly at most 1.
+    """
     groups = scale * np.array(list(product((-1.0, 1.0), repeat=5)))
     wealth = [estimation.kurtosis_bets(each, 1.0, 0.4, kurtosis)[-1] for each in groups]
     expected = np.exp(wealth).mean()
@@ -148,7 +154,10 @@ def test_with_a_stated_kurtosis_no_factor_gains_on_average(scale, kurtosis):
     ("kind", "declared"), [("coin", True), ("rare", True), ("exponential", False)]
 )
 def test_a_bias_of_two_standard_errors_beyond_the_bet_is_found(kind, declared, repeats):
-    """√(2 ln(2/alpha)) + 2 standard errors with 2,000 calls: at least nine runs of ten should find it."""
+    """√(2 ln(2/alpha)) + 2 standard errors with 2,000 calls.
+
+    At least nine runs of ten should find it.
+    """
     calls, samples, rng = 2_000, repeats(300, least=100), stream(4, kind)
     shift = (math.sqrt(2 * math.log(2 / SMALL)) + 2) / math.sqrt(calls)
     given = limits(kind, declared, shift)

@@ -1,4 +1,7 @@
-"""Bounds from counts, scores and outputs: known values with their source, and oracles that count everything."""
+"""Bounds from counts, scores and outputs.
+
+Known values with their source, and oracles that count everything.
+"""
 
 import itertools
 import math
@@ -70,7 +73,10 @@ def test_no_difference_gives_no_bound(method, counts):
 
 @every_curve
 def test_the_statistic_is_the_smallest_divergence_from_the_claim(curve):
-    """Against a grid of 200,001 boundary points; 0 if the estimate itself keeps the claim."""
+    """Against a grid of 200,001 boundary points.
+
+    0 if the estimate itself keeps the claim.
+    """
     q = np.linspace(1e-9, 1 - 1e-9, 200_001)
     p = np.clip(curve.largest_p(q, 0.8), 1e-300, 1 - 1e-15)
     for x, y in [(30, 9), (40, 5), (20, 0)]:
@@ -117,7 +123,10 @@ def test_cells_of_counts_only_raise_the_p_value(monkeypatch):
 
 @pytest.mark.full
 def test_large_counts_reach_the_asymptotic_bound():
-    """At 20,000 an arm the signed root is normal: the bound is ln(p/q) less 1.645 standard errors."""
+    """At 20,000 an arm the signed root is normal.
+
+    The bound is ln(p/q) less 1.645 standard errors.
+    """
     found = from_counts(12_000, 20_000, 5_000, 20_000).lower
     error = math.sqrt((0.4 / 0.6 + 0.75 / 0.25) / 20_000)
     asymptotic = math.log(0.6 / 0.25) - norm.isf(0.05) * error
@@ -141,7 +150,7 @@ def test_dkw_is_the_largest_over_all_thresholds():
 
 
 def largest_divergence(right, sizes, q):
-    """The largest k KL(V/k, q) of the sets of which more than q are right, by its definition."""
+    """The largest k KL(V/k, q) of the sets of which more than q are right."""
     a = right / sizes
     divergence = sizes * (xlogy(a, a / q) + xlogy(1 - a, (1 - a) / (1 - q)))
     return np.where(a > q, divergence, 0.0).max()
@@ -167,7 +176,7 @@ def test_the_law_of_the_scan_is_exact(sizes, epsilon):
 
 
 def test_a_scan_of_perfect_guesses_has_the_p_value_of_its_last_set():
-    """All of n right: S is n ln(1/q), which the largest set alone attains, so p = q^n."""
+    """All of n right: only the largest set attains S = n ln(1/q), so p = q^n."""
     sets = thresholds.Sets(np.arange(1, 201), np.arange(1, 201), 200)
     expected = float(expit(0.5)) ** 200
     assert thresholds.p_value(sets, 0.5) == pytest.approx(expected, rel=1e-8)
@@ -182,7 +191,10 @@ def test_a_scan_of_perfect_guesses_has_the_p_value_of_its_last_set():
     ],
 )
 def test_nested_sets_by_hand(guess, sizes, right):
-    """Scores 9 8 7 7 | 3 2 1 with labels 1 1 0 1 | 0 1 0: the cut nearest to the middle is after four."""
+    """Scores 9 8 7 7 | 3 2 1 with labels 1 1 0 1 | 0 1 0.
+
+    The cut nearest to the middle is after four.
+    """
     scores = np.array([7.0, 1, 9, 2, 7, 3, 8])
     labels = np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int8)
     found = thresholds.nested_sets(scores, labels, guess)
@@ -221,7 +233,10 @@ def test_the_number_of_sets_has_a_limit():
 
 
 def test_equal_scores_are_guessed_in_random_order():
-    """With the rows' own order every guess would be right; 50 are 7 standard deviations."""
+    """With the rows' own order every guess would be right.
+
+    50 are 7 standard deviations.
+    """
     labels = np.repeat([1, 0], 500).astype(np.int8)
     order = thresholds.descending(np.zeros(1000), np.random.default_rng(0))
     assert abs(thresholds.right_guesses(labels[order], 200, "both") - 100) < 50
@@ -250,7 +265,10 @@ def test_the_learning_part_is_a_share_of_either_label():
 
 
 def test_an_event_of_several_coordinates_is_learned():
-    """No single coordinate shows it: the product of two signs. The truth is at least ln 2."""
+    """No single coordinate shows it: the product of two signs.
+
+    The truth is at least ln 2.
+    """
     rng = np.random.default_rng(5)
     first, second = rng.normal(size=(2, 1000, 2))
     first[:, 1] = np.abs(first[:, 1]) * np.sign(first[:, 0])
@@ -356,7 +374,10 @@ def test_several_numbers_of_guesses_share_alpha():
 @pytest.mark.parametrize("design", ["coin", "one-run"])
 @pytest.mark.parametrize("rows", [40, 5_000])
 def test_labels_that_fair_coins_hardly_give_are_refused(design, rows):
-    """A two-sided p-value of 1e-6 or less; the guesses and scores have no information."""
+    """A two-sided p-value of 1e-6 or less.
+
+    The guesses and scores have no information.
+    """
     most = next(k for k in range(rows // 2, rows) if binomtest(k, rows).pvalue <= 1e-6)
     guesses, scores = np.arange(rows) % 3 == 0, np.sin(np.arange(rows))
     for inside in (most, rows - most):
@@ -377,7 +398,10 @@ def test_labels_that_fair_coins_hardly_give_are_refused(design, rows):
     [(0.5, "coin"), (0.5, "one-run"), (0.5, "arms"), (0.8, "arms"), (0.95, "arms")],
 )
 def test_guesses_without_information_bound_nothing(share, design):
-    """Always 'in', always 'out', or by chance: 200 rows, of which a share are members."""
+    """Always 'in', always 'out', or by chance.
+
+    200 rows, of which a share are members.
+    """
     labels = np.arange(200) < 200 * share
     chance = np.random.default_rng(3).integers(0, 2, 200)
     some = np.where(chance, 1.0, math.nan)

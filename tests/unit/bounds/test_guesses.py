@@ -1,4 +1,7 @@
-"""Bounds from guesses in one run: known values, the worst of all mechanisms, and rows with propensities."""
+"""Bounds from guesses in one run.
+
+Known values, the worst of all mechanisms, and rows with propensities.
+"""
 
 import itertools
 import math
@@ -34,7 +37,10 @@ def test_perfect_guessing(guesses, epsilon, method):
 
 
 def largest_probability(canaries, guesses, correct, statements):
-    """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta), by a linear programme over their outputs."""
+    """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta).
+
+    A linear programme over their outputs.
+    """
     outputs = [
         dict(zip(chosen, guess, strict=True))
         for chosen in itertools.combinations(range(canaries), guesses)
@@ -100,7 +106,7 @@ def test_the_one_run_p_value_is_that_of_the_worst_of_all_mechanisms(
 
 @pytest.mark.parametrize(("correct", "mu"), [(1, 1.0), (2, 0.3)])
 def test_the_recursion_allows_the_worst_of_all_mechanisms_under_a_curve(correct, mu):
-    """A programme of some statements of the curve allows a little more than all of them do."""
+    """A programme of some statements allows a little more than the whole curve."""
     worst = largest_probability(2, 2, correct, GaussianDP(mu).statements()[::4])
     assert one_run_curve_p_value(correct, 2, 2, Gaussian(), mu) >= worst - 1e-3
 
@@ -132,7 +138,7 @@ def test_the_one_run_p_value_grows_with_epsilon(delta, correct):
 
 
 def response_or_leak():
-    """All coins are revealed with probability 0.02, else there is randomised response."""
+    """All coins are revealed with probability 0.02; else randomised response."""
     law = 0.98 * binom.pmf(np.arange(41), 40, expit(1.0))
     law[40] += 0.02
     return law
@@ -171,7 +177,10 @@ def test_the_recursion_is_hardly_below_the_binomial_bound(correct, guesses):
 
 
 def recorded(seed, rows, epsilon):
-    """Randomised response on each membership, which is the worst: the score is the log odds after the release."""
+    """Randomised response on each membership, which is the worst.
+
+    The score is the log odds after the release.
+    """
     rng = np.random.default_rng(seed)
     propensities = rng.uniform(0.2, 0.8, rows)
     members = rng.random(rows) < propensities

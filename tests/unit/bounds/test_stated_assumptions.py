@@ -1,4 +1,7 @@
-"""The bound under the assumption of Gaussian scores: its law, its calibration, and the power of its tests."""
+"""The bound under the assumption of Gaussian scores.
+
+Its law, its calibration, and the power of its tests.
+"""
 
 import math
 
@@ -53,7 +56,10 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
 
 
 def test_the_bound_is_calibrated_and_certifies_most_of_the_truth(repeats):
-    """Above the truth at most 5 % of the time; the tests of the assumption stop 1 %. Limits at 1e-6."""
+    """Above the truth at most 5 % of the time; the tests of the assumption stop 1 %.
+
+    Limits at 1e-6.
+    """
     times = repeats(2_000, least=100)
     found = [bound(*drawn(seed, 100)).lower for seed in range(times)]
     passed = [lower for lower in found if lower is not None]
@@ -78,7 +84,10 @@ def test_scores_that_break_the_assumption_give_no_bound():
 
 
 def test_the_stated_power_is_that_of_the_test():
-    """Of 60 trainings with Student's t the stated share is refused, within limits of 1e-6."""
+    """Of 60 trainings with Student's t the stated share is refused.
+
+    The limits fail with probability 1e-6.
+    """
     power = bound(*drawn(5, 600)).power
     assert 0.2 < power < 0.95
     refused = 0
@@ -90,7 +99,10 @@ def test_the_stated_power_is_that_of_the_test():
 
 
 def test_nothing_is_assumed_if_nothing_follows():
-    """A Gaussian pair has no pure ε; 30 canaries have no moments, and equal scores no variance."""
+    """A Gaussian pair has no pure ε.
+
+    30 canaries have no moments, and equal scores no variance.
+    """
     scores, labels = drawn(6, 400)
     assert bound(scores, labels, EpsilonDelta()) is None
     assert bound(scores[:30], labels[:30]) is None

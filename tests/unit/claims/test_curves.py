@@ -110,7 +110,10 @@ def test_numbers_that_are_no_curve_are_refused(make, message):
 
 @pytest.mark.parametrize("rho", [0.01, 0.5, 4.0])
 def test_concentrated_dp_implies_hardly_less_than_the_gaussian_that_it_describes(rho):
-    """N(0, 1) against N(√(2ρ), 1) is ρ-zCDP, so its curve lies below the implied one; at δ = 1e-6 not far below."""
+    """N(0, 1) against N(√(2ρ), 1) is ρ-zCDP, so its curve lies below the implied one.
+
+    At δ = 1e-6 not far below.
+    """
     mu = math.sqrt(2 * rho)
     claim, exact = ZeroConcentratedDP(rho), GaussianDP(mu)
     for epsilon in np.linspace(0.0, rho + 6 * mu, 40):
@@ -150,7 +153,7 @@ def test_a_curve_is_refuted_or_bounded():
 
 @pytest.mark.full
 def test_a_curve_has_a_larger_bound_than_one_statement_of_it():
-    """The same calls against the curve of DP-SGD and against the epsilon that is quoted from it at delta = 1e-5."""
+    """The same calls against the curve of DP-SGD, and against its ε at δ = 1e-5."""
     upper = PLDUpper(1.0, 1.0, 1)
     statement = ApproxDP(upper.epsilon_at(1e-5), 1e-5)
     claim = AccountedDP(upper, family=lambda factor: PLDUpper(factor, 1.0, 1))
@@ -199,7 +202,10 @@ RENYI_LOSS = math.log((math.exp(2.0) + math.exp(-1.0)) / (1 + math.exp(1.0)))
     ids=str,
 )
 def test_no_number_called_epsilon_mu_or_rho_is_above_the_truth(claim, truth):
-    """The curve is exceeded near ε = 0, and far from it where its ε is quoted: its level says nothing there."""
+    """The curve is exceeded near ε = 0, and far from it where its ε is quoted.
+
+    Its level says nothing there.
+    """
     result = audited(response, claim, [(1, 0)], alpha=1e-4, budget=2_000)
     assert result.verdict is VIOLATED
     text = " ".join([result.summary, guessing(result), numbers.bounds(result)])

@@ -1,4 +1,4 @@
-"""Dominating pairs: known atoms, the envelope computed naively, and Gaussian curves that lose next to nothing."""
+"""Dominating pairs: known atoms, the naive envelope, and Gaussian curves."""
 
 import math
 
@@ -31,7 +31,10 @@ def envelope(statements, a):
 
 
 def roc(pair, a):
-    """The largest probability under q of an event of probability a under p: straight between sums of atoms."""
+    """The largest probability under q of an event of probability a under p.
+
+    It is linear between sums of atoms.
+    """
     p, q = (np.append(0.0, np.cumsum(atoms)) for atoms in (pair.p, pair.q))
     return np.interp(a, p, q)
 

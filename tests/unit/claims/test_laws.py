@@ -1,4 +1,7 @@
-"""The laws of privacy, which every kind of claim obeys: whatever is added to ``CLAIMS`` is tried here, too."""
+"""The laws of privacy, which every kind of claim obeys.
+
+Whatever is added to ``CLAIMS`` is tried here, too.
+"""
 
 import dataclasses
 import math
@@ -35,7 +38,10 @@ def test_every_kind_is_tried():
 def test_the_curve_is_a_probability_that_falls_and_is_convex_in_the_exponential_of_epsilon(
     claim,
 ):
-    """A hockey-stick divergence is a supremum of functions that are affine in e^ε, and 1 at most where e^ε = 0."""
+    """A hockey-stick divergence is a supremum of functions that are affine in e^ε.
+
+    It is 1 at most where e^ε = 0.
+    """
     deltas = [claim.delta_at(epsilon) for epsilon in EPSILONS]
     assert deltas[-1] >= 0
     assert deltas[0] <= 1 + SLACK
@@ -73,7 +79,10 @@ def test_another_level_changes_nothing_else(claim):
 
 @every
 def test_the_curve_is_that_of_its_statements_together(claim):
-    """None is exceeded, some are attained, and all are where no others imply them; between them, no more is promised."""
+    """None is exceeded, some are attained, and all are where no others imply them.
+
+    Between them, no more is promised.
+    """
     statements, tangents = claim.statements(), claim.tangents()
     places = {epsilon for epsilon, _ in tangents}
     assert places <= set(statements[:, 0]) or not claim.of_curve
@@ -98,7 +107,10 @@ def test_the_curve_is_that_of_its_statements_together(claim):
 
 @every
 def test_post_processing_loses_no_more(claim):
-    """Atoms of the pair that the claim allows are joined, or sent elsewhere at random: the claim still holds, both ways."""
+    """Atoms of the pair that the claim allows are joined, or sent elsewhere at random.
+
+    The claim still holds, both ways.
+    """
     pair, rng = DominatingPair.of(claim.statements()), np.random.default_rng(1)
     joined = np.eye(3)[rng.integers(3, size=len(pair.p))]
     random = rng.dirichlet(np.full(4, 0.3), len(pair.p))
@@ -111,7 +123,10 @@ def test_post_processing_loses_no_more(claim):
 
 @every
 def test_two_releases_lose_no_more_than_the_sum_and_no_less_than_one(claim):
-    """Theorem 3.16 of Dwork & Roth (2014): (ε₁, δ₁) and (ε₂, δ₂) make (ε₁ + ε₂, δ₁ + δ₂)."""
+    """Theorem 3.16 of Dwork & Roth (2014).
+
+    (ε₁, δ₁) and (ε₂, δ₂) make (ε₁ + ε₂, δ₁ + δ₂).
+    """
     pair = DominatingPair.of(claim.statements())
     for other in (claim, PureDP(0.5), ApproxDP(0.2, 0.01)):
         second = DominatingPair.of(other.statements())

@@ -1,4 +1,7 @@
-"""A claim that is not of auditdp: a class and a line in the table suffice. Those of auditdp are in every table."""
+"""A claim that is not of auditdp: a class and a line in the table suffice.
+
+Those of auditdp are in every table.
+"""
 
 import dataclasses
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Claims: the numbers that they refuse, and their curves against the extreme pairs that attain them."""
+"""Claims: refused numbers, and curves against the extreme pairs that attain them."""
 
 import math
 
@@ -47,7 +47,10 @@ def test_levels_of_total_variation_begin_at_0():
 
 
 def reveal_or_response(epsilon, delta):
-    """Both laws of the extreme (epsilon, delta) pair: reveal with probability delta, else randomised response."""
+    """Both laws of the extreme (epsilon, delta) pair.
+
+    Reveal with probability delta, else randomised response.
+    """
     keep = 1 / (1 + math.exp(-epsilon))
     first = [(1 - delta) * keep, (1 - delta) * (1 - keep), delta, 0.0]
     return first, [first[1], first[0], 0.0, delta]

@@ -1,4 +1,4 @@
-"""Claims of ε = 0: evidence about a bound on total variation, and about a mechanism that releases nothing."""
+"""Claims of ε = 0: evidence about a bound on total variation."""
 
 from dataclasses import dataclass
 from fractions import Fraction

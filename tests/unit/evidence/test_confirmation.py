@@ -1,4 +1,4 @@
-"""A refutation that fresh calls do not confirm is played in another way, and is never lost."""
+"""A refutation that fresh calls do not confirm is never lost."""
 
 import sys
 from functools import partial
@@ -44,7 +44,10 @@ def by_caller(data, size, *, rng):
 
 
 class Late:
-    """One output a call, with too little noise before call 300: there is no other way to call it."""
+    """One output a call, with too little noise before call 300.
+
+    There is no other way to call it.
+    """
 
     def __init__(self):
         self.calls = 0
@@ -88,7 +91,7 @@ def test_an_unconfirmed_refutation_is_inconclusive(mechanism, calls, together):
 
 @pytest.mark.dear
 def test_calls_of_one_output_that_differ_from_others_are_stated(repeats):
-    """The fresh game of several outputs has its own level, and the statement has both e-values."""
+    """The game of several outputs has its own level; the statement has both e-values."""
     for seed in range(repeats(5, least=1)):
         found = play(by_size, seed=seed)
         games = found.details.confirmation, found.details.together
@@ -111,7 +114,10 @@ def test_a_finding_that_single_calls_confirm_is_played_no_other_way():
 def test_outputs_that_depend_within_calls_are_no_violation(
     monkeypatch, repeats, mechanism
 ):
-    """Single runs keep the claim, and nothing tests independence: each confirmation errs with probability at most 0.025."""
+    """Single runs keep the claim, and nothing tests independence.
+
+    Each confirmation errs with probability at most 0.025.
+    """
     for check_name in ("check_seeded", "check_batch"):
         monkeypatch.setattr(
             f"auditdp.mechanism.calls.independence.{check_name}",

@@ -1,4 +1,7 @@
-"""Bounds over all events, distances from a stated law, and the counts of outputs: brute-force oracles and known values."""
+"""Bounds over all events, distances from a stated law, and the counts of outputs.
+
+Brute-force oracles and known values.
+"""
 
 import math
 from itertools import product
@@ -79,7 +82,10 @@ def test_the_rarest_of_too_many_outputs_count_as_hits(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_are_the_largest_over_all_subsets(seed):
-    """Every subset of the outputs, both orders, with limits from the definition of the region on a fine grid of angles."""
+    """Every subset of the outputs, in both orders.
+
+    The limits are those of the definition of the region, on a fine grid of angles.
+    """
     rng = np.random.default_rng(seed)
     outputs, runs = int(rng.integers(1, 6)), int(rng.integers(60, 3000))
     error = 10.0 ** rng.uniform(-6, -1)
@@ -156,7 +162,7 @@ def test_randomised_response_is_bounded_closely(runs, within):
 
 
 def test_two_limits_would_be_wider():
-    """The quotient of two Clopper-Pearson limits, each with half the error, for an output of equal probability."""
+    """The quotient of two Clopper-Pearson limits, each with half the error."""
     runs, x, error = 10_000, np.array([400]), 1e-3
     upper, lower = (limit(x, runs, error / 2) for limit in (upper_limit, lower_limit))
     p, q = RegionLimits(runs, error)(x, x, CountLimits.fine_grid)

@@ -1,4 +1,4 @@
-"""Counting as evidence: bounds on known losses, laws that code follows or not, and its place in an audit."""
+"""Counting as evidence: bounds on known losses, and laws that code follows or not."""
 
 import math
 from dataclasses import dataclass
@@ -225,7 +225,10 @@ def test_a_certificate_states_how_well_the_code_follows_its_law():
 
 
 def test_a_certified_law_that_the_code_does_not_follow_is_no_certificate():
-    """The code loses less than the claim and than its law, so no bet can show the fault; before, this was CERTIFIED."""
+    """The code loses less than the claim and than its law, so no bet shows the fault.
+
+    This was CERTIFIED once.
+    """
     result = audited(Biased(0.2), PURE, BIT)
     assert result.verdict is INCONCLUSIVE
     assert "does not draw from the law that it states" in result.summary

@@ -1,4 +1,4 @@
-"""Estimation evidence: promises that hold, that are broken, and that no sample decides."""
+"""Estimation evidence: promises that hold, are broken, or are not decided."""
 
 import math
 
@@ -32,7 +32,10 @@ def one(data):
 
 
 def estimator(bias=0.0, spread=1.0, noise=np.random.Generator.standard_normal):
-    """The input plus a bias plus noise; bias and spread are numbers or functions of it."""
+    """The input plus a bias plus noise.
+
+    Bias and spread are numbers or functions of it.
+    """
 
     def estimate(data, size, *, rng):
         shift = bias(data) if callable(bias) else bias
@@ -52,7 +55,10 @@ def rare(data, size, *, rng):
 
 
 def rarely_noisy(data, size, *, rng):
-    """One call in 10,000 differs a little; the large values that make it unbiased are rarer."""
+    """One call in 10,000 differs a little.
+
+    The large values that make it unbiased are rarer.
+    """
     u = rng.random(size)
     return np.select([u < 1e-7, u < 1e-4], [1e7, 1e-3], 0.0)
 
@@ -297,7 +303,10 @@ def test_statements_and_assumptions(mechanism, promise, texts):
 
 @pytest.mark.parametrize("group", [[1.0], [1.0, 5.0, 9.0]], ids=len)
 def test_the_variance_is_the_unbiased_one(group):
-    """The average over the inputs of the sample variance: no bias of 1/n towards a violation."""
+    """The average over the inputs of the sample variance.
+
+    No bias of 1/n towards a violation.
+    """
     samples = []
 
     def remembering(data, size, *, rng):
@@ -314,7 +323,10 @@ def test_the_variance_is_the_unbiased_one(group):
 
 @pytest.mark.full
 def test_many_classes_are_corrected_for():
-    """One of twenty unbiased classes has p < .05 by chance in most runs; Holm keeps the error of all of them at .05."""
+    """One of twenty unbiased classes has p < .05 by chance in most runs.
+
+    Holm keeps the error of all of them at .05.
+    """
     refuted = 0
     for seed in range(60):
         found = evidence(estimator(), unbiased(1.0), MANY, calls=600, seed=seed)

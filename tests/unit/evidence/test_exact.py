@@ -48,7 +48,10 @@ def response_row(data):
 
 
 def truncated_geometric(count):
-    """A count with geometric noise, clamped to 0..5 (Ghosh, Roughgarden & Sundararajan 2009)."""
+    """A count with geometric noise, clamped to 0..5.
+
+    Ghosh, Roughgarden & Sundararajan (2009).
+    """
     a = Fraction(1, 3)
     inner = [(1 - a) / (1 + a) * a ** abs(count - y) for y in range(1, 5)]
     return [a**count / (1 + a), *inner, a ** (5 - count) / (1 + a)]
@@ -282,7 +285,7 @@ def test_a_refutation_of_a_control_needs_one_pair():
 
 
 class OnePair:
-    """An adjacency of its own, over inputs that a short rendering does not tell apart."""
+    """An adjacency of its own, for one pair of any two inputs."""
 
     name = "own adjacency"
 
@@ -344,7 +347,10 @@ def test_the_counterexample_is_the_pair_with_the_largest_loss():
 
 
 def test_the_counterexample_is_the_violating_output_with_the_largest_probability():
-    """A ratio of 148 at probability 1e-6 is the largest; an output of .3 has a ratio of 4."""
+    """A ratio of 148 at probability 1e-6 is the largest.
+
+    An output of .3 has a ratio of 4.
+    """
     rare, common = Fraction(1, 10**6), Fraction(3, 10)
     p = [rare, common, 1 - rare - common]
     q = [rare / 148, common / 4, 1 - rare / 148 - common / 4]
@@ -378,7 +384,10 @@ def test_a_step_law_has_a_curve_and_a_counterexample_between_numbers():
 
 
 class Sign:
-    """The sign of x - 1/2 + Lap(1/2) for x in {0, 1}: ln((1 - e^-1/2)/(e^-1/2)) = 1.490, where the noise loses 2."""
+    """The sign of x - 1/2 + Lap(1/2) for x in {0, 1}.
+
+    Ln((1 - e^-1/2)/(e^-1/2)) = 1.490, where the noise loses 2.
+    """
 
     name = "sign"
     scale = 0.5
@@ -396,7 +405,10 @@ class OldName(Sign):
 
 
 class NoisyBit(Sign):
-    """The sign of x - 1/2 + N(0, 1): ln(Φ(1/2)/Φ(-1/2)) = .806, where the noise has no pure ε."""
+    """The sign of x - 1/2 + N(0, 1).
+
+    Ln(Φ(1/2)/Φ(-1/2)) = .806, where the noise has no pure ε.
+    """
 
     def before_processing(self, data):
         return GaussianLaw(np.array([data]), 1.0)

@@ -1,4 +1,7 @@
-"""Covers of exact evidence: envelopes, searches, domains, orders of nodes; and what contradicts each."""
+"""Covers of exact evidence: envelopes, searches, domains, orders of nodes.
+
+And what contradicts each.
+"""
 
 import itertools
 import math
@@ -34,7 +37,9 @@ QUARTER = Fraction(1, 4)
 
 
 class Coins:
-    """Answers each of d bits with probability 3/4 for x = 1 and 1/4 for x = -1, which loses d ln 3.
+    """Answers each of d bits with probability 3/4 for x = 1 and 1/4 for x = -1.
+
+    The loss is d ln 3.
 
     The envelope states ``uses`` coordinates and the probability ``least``.
     """

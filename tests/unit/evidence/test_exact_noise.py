@@ -1,4 +1,7 @@
-"""Certificates by a declared sensitivity are about a model: one scale, one shape, the query, and its sensitivity."""
+"""Certificates by a declared sensitivity are about a model.
+
+One scale, one shape, the query, and its sensitivity.
+"""
 
 import math
 from dataclasses import dataclass
@@ -201,7 +204,7 @@ ROWS = Records(8, tuple(map(float, range(10))))
     ],
 )
 def test_a_scale_that_depends_on_the_data_leaves_no_certificate(adjacency, smaller):
-    """The query has a sensitivity of at most 1, so that nothing but the scale is wrong."""
+    """The query has a sensitivity of at most 1: nothing but the scale is wrong."""
 
     def query(x):
         return np.tanh(np.sum(x)) / 2

@@ -1,4 +1,4 @@
-"""Games that continue: the recorded part is played again to the last bit, and all of it is one game."""
+"""Games that continue: the recorded part is played again to the last bit."""
 
 from dataclasses import replace
 from functools import cache, partial

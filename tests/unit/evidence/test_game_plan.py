@@ -1,4 +1,4 @@
-"""Decisions before a game: the form of outputs by all listed pairs, and the number of runs."""
+"""Decisions before a game: the form of outputs, and the number of runs."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Sentences about a game: every forecaster has some, and numbers are whole and on the right side."""
+"""Sentences about a game: its forecasters, and numbers on the right side."""
 
 import math
 import re

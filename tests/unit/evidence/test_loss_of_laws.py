@@ -50,7 +50,10 @@ def test_a_law_is_not_certified_below_the_probability_that_is_missing(claim, ver
 
 
 def test_an_output_that_is_not_listed_may_have_the_missing_probability():
-    """An output of 1e-6 against at most 5e-10 and the error of floats: a finite factor."""
+    """An output of 1e-6 against at most 5e-10 and the error of floats.
+
+    A finite factor.
+    """
     most = LACK + 1e-9 + 1e-12
     one = finite(1 - Fraction(1, 10**6), Fraction(1, 10**6))
     loss = pair_loss(one, finite(1 - LACK), epsilon=1.0, delta=1e-7)
@@ -62,7 +65,10 @@ def test_an_output_that_is_not_listed_may_have_the_missing_probability():
 
 @pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 1e-13)])
 def test_the_error_of_floats_counts_as_delta_unless_they_list_all_outputs(claim):
-    """Floats whose sum is 1 up to rounding list all outputs for a pure ε, which holds with any δ."""
+    """Floats whose sum is 1 up to rounding list all outputs for a pure ε.
+
+    A pure ε holds with any δ.
+    """
     found = exact(bit(0.6), claim)
     assert found.verdict is CERTIFIED
     assumed = " ".join(found.assumptions)

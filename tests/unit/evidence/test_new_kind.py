@@ -1,4 +1,7 @@
-"""A kind of evidence that is not of auditdp: a function and a line in the table are all that it takes."""
+"""A kind of evidence that is not of auditdp.
+
+A function and a line in the table are all that it takes.
+"""
 
 import pytest
 from pydantic.dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One-run evidence: canaries that are guessed from the release of one training, and curves of claims."""
+"""One-run evidence: canaries that are guessed from one training; curves of claims."""
 
 import math
 
@@ -27,7 +27,10 @@ from tests.unit.evidence.toys import INCONCLUSIVE, NOT_REFUTED, VIOLATED, audite
 
 
 def gaussian(mu):
-    """The noised sum of one-hot gradients: each canary is a Gaussian mechanism of its own."""
+    """The noised sum of one-hot gradients.
+
+    Each canary is a Gaussian mechanism of its own.
+    """
     return lambda included, rng: included + rng.standard_normal(len(included)) / mu
 
 

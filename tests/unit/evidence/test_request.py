@@ -1,4 +1,4 @@
-"""No finding counts about a mechanism that remembers its answers, however short the game and whatever the seed."""
+"""No finding counts about a mechanism that remembers its answers."""
 
 import contextlib
 import functools
@@ -50,7 +50,7 @@ def undeclared():
 
 
 def kept():
-    """Randomised response that draws anew each time, and returns the answer that it gave first."""
+    """Randomised response that draws anew each time and returns its first answer."""
     answers = {}
 
     def answer(bit, rng):
@@ -132,7 +132,7 @@ def test_independence_that_the_calls_do_not_show_makes_a_finding_inconclusive():
     "claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str
 )
 def test_the_processes_that_all_guess_right_with_a_small_probability(claim):
-    """A mechanism that keeps the claim is right in all of them with probability MEMORY_ERROR at most."""
+    """A mechanism that keeps the claim is hardly ever right in all of them."""
     right = (1 + claim.delta_at(0.0)) / 2
     number = processes_to_check_memory(claim)
     assert right**number <= MEMORY_ERROR < right ** (number - 1)

@@ -1,4 +1,4 @@
-"""Evidence of sensitivity: known sensitivities, planted mistakes, searches, and rounding."""
+"""Evidence of sensitivity: known ones, planted mistakes, searches, and rounding."""
 
 import math
 import re
@@ -131,7 +131,10 @@ def test_a_known_sensitivity_holds_and_less_is_refuted(query, norm, adjacency, k
 
 
 def test_the_first_violation_of_a_complete_list_is_the_counterexample():
-    """A count of bits that is off by one from the third bit on: 3 | 2 is the first pair that shows it."""
+    """A count of bits that is off by one from the third bit on.
+
+    3 | 2 is the first pair that shows it.
+    """
     broken = found(lambda bits: bits.sum() + (bits.sum() >= 3), BITS)
     assert broken.counterexample.pair.startswith("degree 3 | 2:")
     assert broken.counterexample.confirmed
@@ -167,7 +170,9 @@ def test_long_lists_of_pairs_are_searched():
 @pytest.mark.dear
 @pytest.mark.parametrize("root", range(10))
 def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
-    """A sum of records that should have been clipped at 900,000; one random pair in a hundred shows it.
+    """A sum of records that should have been clipped at 900,000.
+
+    One random pair in a hundred shows it.
 
     The listed pair differs by 1. Without the clip 900,001 is the smallest change that
     exceeds the sensitivity, in one record where all others are 0.
@@ -189,7 +194,9 @@ def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
 @pytest.mark.dear
 @pytest.mark.parametrize("root", range(10))
 def test_the_search_climbs_to_pairs_that_are_rare(root):
-    """The sum of six records of 0..100 times the first: one random pair in 10^6 is beyond 55,000.
+    """The sum of six records of 0..100 times the first.
+
+    One random pair in 10^6 is beyond 55,000.
 
     The largest difference is 600·100 - 500·0 = 60,000.
     """
@@ -250,13 +257,19 @@ def spawning(bits, rng):
 
 
 def first_two(bits, rng):
-    """The places of two ones, chosen after a draw for each one: the choices are not coupled."""
+    """The places of two ones, chosen after a draw for each one.
+
+    The choices are not coupled.
+    """
     rng.random(bits.sum())
     return np.sum(rng.permutation(np.flatnonzero(bits))[:2])
 
 
 def first_two_by_key(bits, rng):
-    """The same two ones, by one random key for every place: a new place comes in alone, or replaces one."""
+    """The same two ones, by one random key for every place.
+
+    A new place comes in alone, or replaces one.
+    """
     keys = np.where(bits, rng.random(bits.size), 2.0)
     return np.sum(np.argsort(keys)[: min(2, bits.sum())])
 
@@ -278,7 +291,7 @@ def coins_of_ones(bits, rng):
     ],
 )
 def test_equal_randomness_is_used_on_both_sides(query, sensitivity, verdict, text):
-    """One bit changes these queries by at most ``sensitivity``, if their draws are the same."""
+    """With the same draws one bit changes these queries by ``sensitivity`` at most."""
     compared = found(query, BITS, sensitivity, kind=RandomQuery)
     assert compared.verdict is verdict
     assert text in compared.statement
@@ -380,7 +393,10 @@ def test_pairs_that_are_not_neighbours_are_an_error(adjacency, options, message)
 
 @dataclass(frozen=True)
 class Counting:
-    """The sum of the bits times ``weight``, plus Lap(1/epsilon): exactly epsilon·weight-DP."""
+    """The sum of the bits times ``weight``, plus Lap(1/epsilon).
+
+    Exactly epsilon·weight-DP.
+    """
 
     epsilon: float = 1.0
     weight: float = 1.0

@@ -1,4 +1,7 @@
-"""Outcomes of a law and outputs of code are compared by one representation, whatever kinds of outputs there are."""
+"""Outcomes of a law and outputs of code are compared by one representation.
+
+There are outputs of all kinds.
+"""
 
 import enum
 import math
@@ -83,7 +86,10 @@ OUTPUTS = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Listed:
-    """Draws one of three outputs; ``moved`` is the share of the last one that its code moves to the first."""
+    """Draws one of three outputs.
+
+    ``moved`` is the share of the last one that its code moves to the first.
+    """
 
     drawn: Any
     stated: Any = SAME
@@ -201,7 +207,7 @@ def test_an_output_that_the_law_does_not_list_is_named_and_costs_power():
 
 
 class Clipped:
-    """A uniform number from -1 to 3, or to 30, and the integer 0 where that is below 0."""
+    """A uniform number from -1 to 3 or 30, and the integer 0 instead of less."""
 
     def top(self, data):
         return (3, 30)[data]

@@ -1,4 +1,4 @@
-"""A declared sensitivity against the moves in a trace, and outputs unlike those of traced runs."""
+"""A declared sensitivity against the moves in a trace; outputs unlike traced ones."""
 
 import math
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Means(Declared):
 
 
 class Adaptive(Declared):
-    """The second value depends on the noisy value before, which is the same on both inputs."""
+    """The second value depends on the noisy one before: the same on both inputs."""
 
     def __call__(self, x, rng):
         noisy = x + rng.laplace(scale=2.0)
@@ -55,7 +55,10 @@ class Adaptive(Declared):
 
 
 class LastIterate(Declared):
-    """Sixteen steps of descent, each with noise for the sensitivity of a step; only the last iterate is returned."""
+    """Sixteen steps of descent, each with noise for the sensitivity of a step.
+
+    Only the last iterate is returned.
+    """
 
     def __call__(self, x, rng):
         w = 0.0
@@ -80,7 +83,10 @@ class Antithetic(Declared):
 
 
 class NoisyMax(Declared):
-    """The name of the largest count, each of which moves by 1: in the l1 norm they move by 4."""
+    """The name of the largest count, each of which moves by 1.
+
+    In the l1 norm they move by 4.
+    """
 
     def __call__(self, counts, rng):
         noise = rng.laplace(scale=2.0, size=len(counts))
@@ -146,7 +152,10 @@ def twice_if_large(x, rng):
 
 @pytest.mark.parametrize(("mechanism", "unlike"), [(twice_if_large, 1), (once, 0)])
 def test_outputs_unlike_those_of_traced_runs_are_counted(mechanism, unlike):
-    """Of 400 outputs some 7 are above 4, with probability 1 - exp(-7) at least; no traced run's is, at this seed."""
+    """Of 400 outputs some 7 are above 4, with probability 1 - exp(-7) at least.
+
+    No traced run's is, at this seed.
+    """
     found = check(mechanism, PureDP(1.0), Pair(1.0, 0.0), calls=400, seed=3)
     (game,) = details(found.evidence, GameDetails)
     assert game.trace.played

@@ -1,4 +1,7 @@
-"""Clopper and Pearson's limits: against SciPy's, and how often they are wrong, exactly."""
+"""Clopper and Pearson's limits.
+
+Against SciPy's, and how often they are wrong, exactly.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +25,7 @@ def test_both_limits_are_those_of_scipy():
 
 @pytest.mark.parametrize("error", [1e-6, 0.05])
 def test_a_limit_is_wrong_no_more_often_than_stated(error):
-    """By summing the law: at the limits themselves, which are the worst probabilities, and between them."""
+    """By summing the law at the limits, which are the worst probabilities, and between."""
     low, high = (limit(COUNTS, TRIALS, error) for limit in (lower_limit, upper_limit))
     at_low = low[1:] * (1 - 1e-9)
     at_high = 1 - (1 - high[:-1]) * (1 - 1e-9)

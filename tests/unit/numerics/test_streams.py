@@ -1,4 +1,7 @@
-"""Streams: the same for the same key in any process, different for different keys; and one thread."""
+"""Streams: the same for the same key in any process, different for different keys.
+
+And one thread.
+"""
 
 import subprocess
 import sys
@@ -52,7 +55,10 @@ def test_nothing_global_changes():
 
 @pytest.mark.statistical
 def test_first_numbers_of_neighbouring_streams_are_independent():
-    """Uniform, and uniform after adding neighbours: each test fails by chance with probability 1e-6."""
+    """Uniform, and uniform after adding neighbours.
+
+    Each test fails by chance with probability 1e-6.
+    """
     firsts = np.array([stream(0, "batch", k).random() for k in range(2000)])
     assert kstest(firsts, "uniform").pvalue > 1e-6
     assert kstest((firsts[1:] + firsts[:-1]) % 1, "uniform").pvalue > 1e-6
@@ -65,7 +71,10 @@ LABELS = (ROWS[:, 0] > 0).astype(np.int8)
 
 
 def pools():
-    """The threads of every OpenMP that the trees may run on; torch brings one of its own, which they do not use."""
+    """The threads of every OpenMP that the trees may run on.
+
+    Torch brings one of its own, which they do not use.
+    """
     openmp = [pool for pool in threadpool_info() if pool["user_api"] == "openmp"]
     return [pool["num_threads"] for pool in openmp if "torch" not in pool["filepath"]]
 
