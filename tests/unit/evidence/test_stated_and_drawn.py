@@ -50,19 +50,14 @@ OUTPUTS = pytest.mark.parametrize(
     ("drawn", "stated"),
     [
         ([None, 0.5, 1.5], np.array([NAN, 0.5, 1.5])),
-        ([None, 0.5, 1.5], SAME),
         ([0.5, 0, 1], np.array([0.5, 0, 1])),
-        ([0.1, 1 / 3, 0], np.array([0.1, 1 / 3, 0.0])),
         ([True, 0, 2], [1, 0, 2]),
-        ([True, 1, 0], SAME),
         (["none", 1, 2.5], SAME),
-        ([(0, 1), (1, 0.5), (1, None)], SAME),
         (
             [np.array([0, 1]), np.array([1, 1]), np.array([1, 0])],
             [(0, 1), (1, 1), (1, 0)],
         ),
         ([[0, 1.5], [0.5, 1], [0, 1]], np.array([[0, 1.5], [0.5, 1], [0, 1]])),
-        ([[0.1, 1.5], [0.5, 1.1], [0, 1.5]], SAME),
         ([(1, (2, 3)), (1, (2, None)), ((), 5)], SAME),
         ([frozenset({1, 2}), frozenset({3}), frozenset()], SAME),
         ([np.float32(0.5), np.int8(2), np.bool_(True)], [0.5, 2, True]),
@@ -75,11 +70,9 @@ OUTPUTS = pytest.mark.parametrize(
         ([0.0, -0.0, 1.0], SAME),
         ([-0.0, 1.0, 2.0], np.array([0, 1, 2])),
         ([Colour.RED, Colour.GREEN, Colour.BLUE], SAME),
-        ([b"a", "a", b""], SAME),
         ([Point(1, 2), Point(2.5, 1), Point(None, 1)], SAME),
         ([2**60, 2**60 + 1, 0.5], SAME),
         ([ValueError("!"), 1.5, 2], [ValueError, 1.5, 2]),
-        ([[1] * 40, [2] * 40, []], SAME),
     ],
 )
 
