@@ -43,6 +43,7 @@ def test_claims_are_nested_and_curves_concave_and_symmetric(curve, level, more, 
     assert p <= q + 1e-12
     assert curve.largest_p(a, level) <= curve.largest_p(a, level + more) + 1e-12
     assert curve.largest_p((a + b) / 2, level) >= (p + q) / 2 - 1e-12
+
     # F(1 - F(q)) = 1 - q where F(q) < 1: inputs exchanged, complement of the event.
     most = curve.largest_p(a, level)
     if most < 1 - 1e-6 and a > curve.delta:
@@ -82,6 +83,7 @@ def test_bounds_from_guesses_grow_with_the_evidence(
     method = data.draw(st.sampled_from(methods("guesses", delta=delta)))
     options = {"method": method, "delta": delta, "canaries": guesses + unguessed}
     found = from_guesses(correct, guesses, **options).lower
+
     assert from_guesses(correct, guesses, alpha=0.2, **options).lower >= found
     if correct < guesses:
         assert from_guesses(correct + 1, guesses, **options).lower >= found - 1e-9
@@ -110,6 +112,7 @@ def test_only_the_order_of_the_scores_matters(seed, method):
     options = {"design": "coin", "method": method}
     found = from_scores(scores, labels, **options).lower
     again = from_scores(np.exp(scores[rows] / 2), labels[rows], **options).lower
+
     assert again == pytest.approx(found)
 
 
@@ -132,6 +135,7 @@ def test_a_chain_ends_below_the_first_level_that_stands(standing, claim):
 
     found = highest_chain(p_value, lambda level: 1.0, alpha=0.05, claim=claim, n=100)
     assert tested == sorted(tested)
+
     below = tested[: min(standing)] if standing else tested
     assert found == max(below, default=0.0)
     assert standing or claim in tested

@@ -80,6 +80,7 @@ def test_the_sorted_curve_is_the_hockey_stick_at_every_point(p, q, epsilons):
     curve = delta_curve(finite(*p), finite(*q), np.array(epsilons))
     found, deltas = zip(*curve, strict=True)
     assert list(found) == epsilons
+
     expected = [exact_delta(p, q, epsilon) for epsilon in epsilons]
     assert deltas == pytest.approx(expected, abs=1e-9)
 
@@ -90,6 +91,7 @@ def test_a_claim_is_decided_wherever_it_is_not_tight(p, q, level, delta):
     bound = delta or level
     assume(abs(truth - bound) > 1e-9)
     verdict = CERTIFIED if truth < bound else VIOLATED
+
     assert exact((p, q), ApproxDP(level, delta)).verdict is verdict
     assert delta or exact((p, q), PureDP(level)).verdict is verdict
 
@@ -117,10 +119,12 @@ def test_what_is_stated_about_balls_is_true_of_every_law_inside(
     (p, p_balls), (q, q_balls) = one, other
     loss, epsilon = pair_loss(finite(*p_balls), finite(*q_balls)), exact_epsilon(p, q)
     assert loss.lower - 1e-12 <= epsilon <= loss.upper + 1e-12
+
     truth, bound = epsilon, level
     if delta:
         truth, bound = exact_delta(p, q, level), delta
     verdict = exact((p_balls, q_balls), ApproxDP(level, delta)).verdict
+
     assert verdict is not CERTIFIED or truth <= bound + 1e-12
     assert verdict is not VIOLATED or truth > bound - 1e-9
 
@@ -206,5 +210,6 @@ def test_floats_never_certify_what_is_false_nor_violate_what_is_true(
     verdict = exact(stated, ApproxDP(level, delta)).verdict
     pure = truth <= level * (1 + 1e-12)
     holds = exact_delta(p, q, level) <= delta if delta else pure
+
     assert verdict is not VIOLATED or not holds
     assert verdict is not CERTIFIED or dropped or holds or pure

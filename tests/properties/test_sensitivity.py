@@ -45,8 +45,10 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     name, order = norm
     largest = np.linalg.norm(matrix, order, axis=0).max()
     found = evidence(matrix, sensitivity, name, examples=50)
+
     assert found.details.exhaustive
     assert found.details.largest_difference == largest
+
     refuted = found.verdict is Verdict.MISCALIBRATED
     assert refuted == (largest > sensitivity) == (found.counterexample is not None)
 
@@ -61,6 +63,7 @@ def test_a_search_finds_only_differences_that_exist(matrix, sensitivity, root):
     columns = np.abs(matrix).sum(axis=0)
     found = evidence(matrix, sensitivity, "l1", examples=30, root=root)
     assert not found.details.exhaustive
+
     largest = found.details.largest_difference
     assert largest in columns
     assert (found.verdict is Verdict.MISCALIBRATED) == (largest > sensitivity)

@@ -42,6 +42,7 @@ def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time(name, repeats):
     least = 500 if name in SIZES else 200
     claims = repeats(WHOLE_GAMES.get(name, REPEATS), least=least)
     refuted = FALSE_ALARMS[name](claims, stream(0, "bounds", name))
+
     assert refuted <= repeats.most(claims, ALPHA), f"{refuted} of {claims}"
     if name in SIZES:
         assert refuted >= repeats.fewest(claims, SIZES[name]), f"{refuted} of {claims}"
@@ -128,6 +129,7 @@ def test_a_gross_violation_is_found_in_outputs(options):
     first, second = stream(6, "bounds").normal(size=(2, 600, 3))
     first[:, 1] += 2
     found = from_outputs(first, second, claim=1.0, **options)
+
     assert found.refuted, found.statement
     if "parameter" in options:
         assert from_outputs(first, second, alpha=ERROR, **options).lower < 2.0
@@ -142,5 +144,6 @@ def test_one_run_certifies_much_of_a_gaussian_curve():
     labels = rng.integers(0, 2, 1000)
     scores = 2 * labels + rng.normal(size=1000)
     options = {"design": "one-run", "parameter": "mu", "guesses": [500]}
+
     assert from_scores(scores, labels, **options).lower > 1.0
     assert from_scores(scores, labels, alpha=ERROR, **options).lower < 2.0

@@ -133,6 +133,7 @@ def test_the_wealth_is_a_fair_bet(declared):
     for places in map(list, product(range(3), repeat=6)):
         wealth = estimation.mean_bets(values[places], 0.0, 1e-3, low, start=1)[-1]
         expected += chances[places].prod() * math.exp(wealth)
+
     assert expected == pytest.approx(1, abs=1e-12)
 
 
@@ -146,6 +147,7 @@ def test_with_a_stated_kurtosis_no_factor_gains_on_average(scale, kurtosis):
     groups = scale * np.array(list(product((-1.0, 1.0), repeat=5)))
     wealth = [estimation.kurtosis_bets(each, 1.0, 0.4, kurtosis)[-1] for each in groups]
     expected = np.exp(wealth).mean()
+
     assert expected <= 1
     assert expected > 0.9 or scale > 1 or kurtosis > 1
 

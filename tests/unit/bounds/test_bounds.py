@@ -53,10 +53,12 @@ def test_clopper_pearson_is_that_of_statsmodels():
     lower, low, high = clopper_pearson(110, 40)
     expected = max(math.log(low / high), math.log((1 - high) / (1 - low)))
     assert lower == pytest.approx(expected, rel=1e-6)
+
     # δ is subtracted from the event, and from its complement.
     lower, low, high = clopper_pearson(140, 100, delta=0.01)
     expected = math.log((1 - high - 0.01) / (1 - low))
     assert lower == pytest.approx(expected, rel=1e-6)
+
     lower, low, high = clopper_pearson(110, 40, parameter="mu")
     assert lower == pytest.approx(ndtri(low) - ndtri(high), rel=1e-6)
 
@@ -143,6 +145,7 @@ def test_dkw_is_the_largest_over_all_thresholds():
         ratios.append((p - a) / (q + b))
         ratios.append((1 - q - b) / (1 - max(0, p - a)))
     found = one_event.dkw(first, second, EpsilonDelta(), 0.05)
+
     assert found == pytest.approx(math.log(max(ratios)))
 
 
@@ -198,6 +201,7 @@ def test_nested_sets_by_hand(guess, sizes, right):
     scores = np.array([7.0, 1, 9, 2, 7, 3, 8])
     labels = np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int8)
     found = thresholds.nested_sets(scores, labels, guess)
+
     assert sizes is None or found.sizes.tolist() == sizes
     assert found.right.tolist() == right
 
@@ -228,6 +232,7 @@ def test_the_number_of_sets_has_a_limit():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, 50_000).astype(np.int8)
     sets = thresholds.nested_sets(rng.random(50_000), labels, "both")
+
     assert len(sets.sizes) <= LIMITS.nested_sets
     assert sets.sizes[-1] >= 49_998
 
@@ -254,6 +259,7 @@ def test_the_learned_event_does_not_depend_on_the_testing_labels():
         one_event.learned_scores(outputs, each, learning, np.random.default_rng(0))
         for each in (labels, changed)
     )
+
     assert np.array_equal(one[0], other[0])
     assert np.array_equal(one[1], other[1])
 
@@ -272,6 +278,7 @@ def test_an_event_of_several_coordinates_is_learned():
     rng = np.random.default_rng(5)
     first, second = rng.normal(size=(2, 1000, 2))
     first[:, 1] = np.abs(first[:, 1]) * np.sign(first[:, 0])
+
     assert from_outputs(first, second).lower > 0.3
     assert from_outputs(second[:300], second[300:600]).lower < 0.3
 
@@ -281,6 +288,7 @@ def test_bets_refute_a_curve_that_no_single_event_refutes():
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(600, 3)) + 3**-0.5, rng.normal(size=(600, 3))
     bound = from_outputs(first, second, parameter="mu", claim=0.5)
+
     assert (bound.method, bound.n) == ("bets", 1_200)
     assert bound.refuted
     assert 0.5 <= bound.lower < 1.0
@@ -319,6 +327,7 @@ def test_statements():
     assert "is refuted (p <= " in found.statement
     assert "at delta = 1e-05" in found.statement
     assert "is not refuted (p <= " in from_guesses(60, 100, claim=1.0).statement
+
     mu = from_guesses(90, 100, parameter="mu").statement
     assert "not a bare (epsilon, delta) statement" in mu
     for part in ("90 of 100 guesses right", "fair coin", "arXiv:2305.08846v1"):
@@ -367,6 +376,7 @@ def test_several_numbers_of_guesses_share_alpha():
     together = bound([100, 200], 0.05)
     alone = [bound([n], 0.025) for n in (100, 200)]
     assert together.lower == max(each.lower for each in alone)
+
     smallest = min(each.p_value for each in alone)
     assert together.p_value == pytest.approx(min(1, 2 * smallest))
 
@@ -416,6 +426,7 @@ def test_guesses_of_fixed_arms_are_counts_of_the_guess_in():
     found = from_labelled_guesses(guesses, labels, design="arms", claim=1.0)
     first, second = (int((guesses[labels == label] == 1).sum()) for label in (1, 0))
     expected = from_counts(first, 60, second, 140, claim=1.0)
+
     assert (found.lower, found.p_value) == (expected.lower, expected.p_value)
     assert found.method == "exact"
     assert found.refuted

@@ -99,6 +99,7 @@ def test_the_one_run_p_value_is_that_of_the_worst_of_all_mechanisms(
     worst = largest_probability(canaries, guesses, correct, [(epsilon, delta)])
     found = one_run_p_value(correct, guesses, canaries, epsilon, delta)
     assert found == pytest.approx(worst, abs=1e-7)
+
     curve = EpsilonDelta(delta)
     above = one_run_curve_p_value(correct, guesses, canaries, curve, epsilon)
     assert above >= worst - 1e-7
@@ -198,6 +199,7 @@ def test_the_law_of_right_guesses_is_exact():
     laws = np.prod(np.where(outcomes, chances, 1 - chances), axis=1)
     exact = laws[outcomes.sum(axis=1) >= 4].sum()
     found = from_given_propensities(guessed_in, 4, propensities, 0.05, 0.7)
+
     assert found.p_value == pytest.approx(exact, rel=1e-12)
 
 
@@ -219,6 +221,7 @@ def test_the_bound_of_the_worst_mechanism_is_above_the_truth_at_most_alpha_of_th
             bounds.append(from_observed(*recorded(seed, 100, 1.0)).lower)
         except ConfigurationError:
             bounds.append(0.0)
+
     assert sum(bound > 1 for bound in bounds) <= repeats.most(times, 0.05)
     assert np.median(bounds) > 0.25
 

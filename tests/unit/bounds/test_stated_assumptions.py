@@ -45,6 +45,7 @@ def test_the_bound_inverts_the_noncentral_t():
     width = math.sqrt(1 / len(first) + 1 / len(second))
     statistic = ttest_ind(first, second).statistic
     tail = nct.sf(statistic, 298, bound(scores, labels).lower / width)
+
     assert tail == pytest.approx(0.05, abs=1e-6)
 
 
@@ -63,8 +64,10 @@ def test_the_bound_is_calibrated_and_certifies_most_of_the_truth(repeats):
     times = repeats(2_000, least=100)
     found = [bound(*drawn(seed, 100)).lower for seed in range(times)]
     passed = [lower for lower in found if lower is not None]
+
     assert times - len(passed) <= repeats.most(times, 0.02)
     assert sum(lower > MU for lower in passed) <= repeats.most(len(passed), 0.05)
+
     large = [bound(*drawn(seed, 1_000)).lower or 0 for seed in range(9)]
     assert np.median(large) > 0.85 * MU
 
@@ -90,6 +93,7 @@ def test_the_stated_power_is_that_of_the_test():
     """
     power = bound(*drawn(5, 600)).power
     assert 0.2 < power < 0.95
+
     refused = 0
     for seed in range(60):
         scores = drawn(seed, 600, lambda rng, n: heavy_tails(rng, n, FREEDOM))

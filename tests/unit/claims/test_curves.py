@@ -50,6 +50,7 @@ def test_the_points_of_a_curve_are_on_it_and_its_level_is_epsilon_at_the_quoted_
     exact = getattr(curve, "delta_at", curve)
     for epsilon, delta in claim.statements()[::20]:
         assert delta == pytest.approx(exact(epsilon), rel=1e-9)
+
     assert exact(claim.level) == pytest.approx(1e-3, rel=0.02)
     # Points promise no more than the curve.
     for epsilon in np.linspace(0, 6, 25):
@@ -74,9 +75,11 @@ def test_levels_are_those_of_the_family():
     levels = level_grid(CURVE)
     assert (np.diff(levels) > 0).all()
     assert CURVE.level in levels
+
     lower = CURVE.at(float(levels[3]))
     assert lower.level == levels[3]
     assert lower.delta_at(lower.level) == pytest.approx(1e-3, rel=1e-6)
+
     with pytest.raises(ClaimError, match="no member of the family"):
         CURVE.at(0.123)
     alone = AccountedDP(family(1.0), quoted=1e-3)
@@ -119,6 +122,7 @@ def test_concentrated_dp_implies_hardly_less_than_the_gaussian_that_it_describes
     for epsilon in np.linspace(0.0, rho + 6 * mu, 40):
         assert claim.delta_at(epsilon) >= exact.delta_at(epsilon)
     near = next(e for e, d in claim.statements() if d < 1e-6)
+
     assert exact.delta_at(0.8 * near) > 1e-6
 
 
@@ -160,6 +164,7 @@ def test_a_curve_has_a_larger_bound_than_one_statement_of_it():
     curve, single = (
         curve_game(1.0, each, 2_000).lower_bound(0.05) for each in (claim, statement)
     )
+
     assert curve > 1.3 * single
     assert curve <= PLDLower(1.0, 1.0, 1).epsilon_at(1e-5) * 1.05
 
@@ -209,6 +214,7 @@ def test_no_number_called_epsilon_mu_or_rho_is_above_the_truth(claim, truth):
     """
     result = audited(response, claim, [(1, 0)], alpha=1e-4, budget=2_000)
     assert result.verdict is VIOLATED
+
     text = " ".join([result.summary, guessing(result), numbers.bounds(result)])
     letter = f"[{SYMBOLS[claim.parameter]}ε]"
     found = re.findall(f"{letter} [≥=] ([0-9.]+)|([0-9.]+) ≤ {letter}", text)

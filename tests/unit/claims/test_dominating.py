@@ -93,9 +93,11 @@ def test_the_roc_is_the_lower_envelope(statements):
     pair = pair_of(*statements)
     sums = np.cumsum(pair.p).clip(0, 1)
     grid = np.concatenate([np.linspace(0, 1, 201), np.logspace(-9, 0, 100), sums])
+
     assert pair.p.sum() == pytest.approx(1.0, abs=1e-12)
     assert pair.p == pytest.approx(pair.q[::-1], abs=1e-15)
     assert (np.diff(pair.log_odds) <= 1e-9).all()
+
     expected = np.clip(envelope(statements, grid), 0.0, 1.0)
     assert roc(pair, grid) == pytest.approx(expected, abs=1e-9)
 
@@ -115,6 +117,7 @@ def test_lines_are_the_envelope(statements, a, b):
     bounds = lines(np.array(statements))
     room = bounds[:, 1] * a + bounds[:, 2] - bounds[:, 0] * b
     below = b <= envelope(statements, a) + 1e-12
+
     assert (room >= -1e-12).all() == below or abs(room.min()) < 1e-9
     assert (np.diff(bounds[:, 1] / bounds[:, 0]) >= 0).all()
 

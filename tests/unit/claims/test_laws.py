@@ -46,6 +46,7 @@ def test_the_curve_is_a_probability_that_falls_and_is_convex_in_the_exponential_
     assert deltas[-1] >= 0
     assert deltas[0] <= 1 + SLACK
     assert max(np.diff(deltas)) <= SLACK
+
     points = [(0.0, 1.0), *zip(map(math.exp, EPSILONS), deltas, strict=True)]
     for ((a, one), (b, other)), share in product(pairwise(points), (0.1, 0.5, 0.9)):
         middle = share * a + (1 - share) * b
@@ -70,6 +71,7 @@ def test_another_level_changes_nothing_else(claim):
     other = dataclasses.replace(claim, source="S").at(level)
     assert (type(other), other.source, other.delta) == (type(claim), "S", claim.delta)
     assert other.level == level
+
     with pytest.raises(ClaimError):
         claim.at(-1.0)
     if claim.recorded_by:
@@ -87,15 +89,18 @@ def test_the_curve_is_that_of_its_statements_together(claim):
     places = {epsilon for epsilon, _ in tangents}
     assert places <= set(statements[:, 0]) or not claim.of_curve
     assert len(places) == len(tangents)
+
     with np.errstate(all="raise", under="ignore", divide="ignore"):
         pair = DominatingPair.of(statements)
     known = [each for each in [*statements, *tangents] if each[0] <= LARGEST_EPSILON]
     attained = [
         claim.delta_at(e) == pytest.approx(d, rel=1e-9, abs=1e-300) for e, d in known
     ]
+
     assert any(attained)
     assert all(attained) or claim.of_curve
     assert all(claim.delta_at(e) <= d * (1 + 1e-9) for e, d in known)
+
     for epsilon, _ in known[::7]:
         exact = pytest.approx(claim.delta_at(epsilon), rel=1e-6, abs=1e-14)
         assert pair.hockey_stick(epsilon) == exact

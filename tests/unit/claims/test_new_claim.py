@@ -58,8 +58,10 @@ def test_every_claim_of_auditdp_is_in_the_table_and_public_and_in_the_reference(
                 own[each.__name__] = each
     assert own == CLAIMS
     assert set(own) <= set(auditdp.__all__)
+
     recorded = {place.name for place in dataclasses.fields(ClaimRecord)} & set(SYMBOLS)
     assert {each.parameter for each in own.values()} <= recorded
+
     page = Path(__file__).parents[3] / "docs/pages/api/claims.md"
     text = page.read_text(encoding="utf-8")
     for name, each in own.items():
@@ -80,6 +82,7 @@ def test_it_is_refuted_with_a_bound_and_reports_name_it(stepped):
     found = result(stepped, 0.5)
     assert found.verdict is VIOLATED
     assert found.epsilon_lower > stepped.level
+
     record = RunRecord(1, "complete", {}, {}, "", "", [], [found])
     text = " ".join(render(RunRecord.from_json(record.to_json()), "terminal").split())
     assert "0.5-stepped DP" in text

@@ -63,6 +63,7 @@ def test_the_approximate_curve_is_that_of_reveal_or_response(epsilon, delta, sha
     at = share * epsilon
     p, q = map(np.array, reveal_or_response(epsilon, delta))
     exact = np.maximum(p - math.exp(at) * q, 0.0).sum()
+
     assert ApproxDP(epsilon, delta).delta_at(at) == pytest.approx(exact, abs=1e-12)
     assert delta or PureDP(epsilon).delta_at(at) == pytest.approx(exact, abs=1e-12)
 
@@ -78,6 +79,7 @@ def test_the_gaussian_curve_is_the_integral_of_the_hockey_stick(mu, epsilon):
     options = {"epsabs": 1e-14, "epsrel": 1e-12, "limit": 500}
     exact, _ = integrate.quad(excess, start, start + 12 + mu, **options)
     found = GaussianDP(mu).delta_at(epsilon)
+
     assert found == pytest.approx(exact, rel=1e-8, abs=1e-13)
 
 
@@ -85,8 +87,10 @@ def test_known_values():
     # The total variation of (3/4, 1/4) and (1/4, 3/4).
     assert PureDP(math.log(3)).delta_at(0.0) == pytest.approx(0.5)
     assert GaussianDP(1.0).delta_at(0.0) == pytest.approx(2 * norm.cdf(0.5) - 1)
+
     zero = GaussianDP(2.0).statements()[0].tolist()
     assert zero == pytest.approx([0.0, 2 * norm.cdf(1.0) - 1], rel=1e-12)
+
     # Φ(-1/2) - e Φ(-3/2), with both from tables.
     exact = 0.3085375387 - math.e * 0.0668072013
     assert GaussianDP(1.0).delta_at(1.0) == pytest.approx(exact, abs=1e-9)

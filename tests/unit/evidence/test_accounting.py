@@ -70,9 +70,11 @@ def test_verdicts_and_bounds(claim, accountants, verdict, bounds):
     assert (found.epsilon_lower, found.epsilon_upper) == (
         bounds if bounds[0] is None else pytest.approx(bounds)
     )
+
     refuted = found.counterexample is not None
     assert refuted == (verdict is VIOLATED)
     assert not refuted or "the claim allows" in found.counterexample.explanation
+
     names = [row.name.split("(")[0] for row in found.details.accountants]
     assert names == [type(each).__name__ for each in accountants]
 
@@ -82,10 +84,12 @@ def test_the_record_of_a_false_claim():
     found = accounting_evidence(claim, [PoissonSubsampled(1.0, 1e-6, 0.01)])
     assert "the claim allows 0.01" in found.counterexample.explanation
     assert found.details.delta == 1e-8
+
     assumed = ["add or remove one record", "batches: Poisson", "at rate 0.01", "given"]
     for text, assumption in zip(assumed, found.assumptions, strict=True):
         assert text in assumption
     (row,) = found.details.accountants
+
     assert (row.soundness, row.finding) == ("exact", "")
     assert row.source.startswith("Balle, Barthe & Gaboardi (2018)")
 
@@ -95,6 +99,7 @@ def test_findings_about_accountants_decide_nothing():
     found = accounting_evidence(claim, four, about=Poisson(1.0, 0.01, 100))
     assert found.verdict is CERTIFIED
     assert found.statement.endswith("(1 finding about accountants)")
+
     shuffled = "is about DP-SGD in 1 shuffled epochs of 1,000 batches"
     assert shuffled in found.details.findings[0]
     with pytest.raises(AccountantError, match="accountants of one thing"):
@@ -112,10 +117,12 @@ def test_accountants_that_fail_are_named(monkeypatch):
     with pytest.raises(AccountantError, match=match):
         accounting_evidence(ApproxDP(1.0, 1e-5), two)
     zcdp = audited(None, ZeroConcentratedDP(6.0), None, accountants=two)
+
     assert zcdp.verdict is CERTIFIED
     step = Poisson(1.0, 0.1, 1)
     three = [*two, GaussianCurve(1.0)]
     found = accounting_evidence(ApproxDP(9.0, 1e-5), three, about=step)
+
     assert found.verdict is CERTIFIED
     assert "no answer: PLDUpper" in found.statement
     for one, finding in zip(two, found.details.findings, strict=False):
@@ -128,6 +135,7 @@ def test_infinite_bounds_survive_json():
     adapter = TypeAdapter(Evidence)
     found = accounting_evidence(PureDP(1.0), two)
     again = adapter.validate_json(adapter.dump_json(found))
+
     assert again.verdict is found.verdict
     assert again.epsilon_upper == math.inf
     assert again.details.accountants[0].epsilon == math.inf
@@ -153,6 +161,7 @@ def test_a_formula_is_about_the_worst_of_a_class_and_a_mechanism_may_be_better(
     pairs = None if mechanism is None else [(0, 1)]
     options = {"accountants": [THREE], "evidence": ["accounting"], "about": about}
     result = audited(mechanism, PureDP(0.7), pairs, **options)
+
     assert result.verdict is verdict
     if about == THREE:
         worst = "the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP"

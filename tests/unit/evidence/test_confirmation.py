@@ -132,6 +132,7 @@ def test_outputs_that_depend_within_calls_are_no_violation(
         play(mechanism, GaussianDP(1.0), seed=seed, **options) for seed in range(games)
     ]
     violated = [each for each in found if each.verdict is VIOLATED]
+
     assert len(violated) <= repeats.most(games, 0.025)
     refuted = [each for each in found if each.details.refuted_at is not None]
     assert len(refuted) > len(violated)

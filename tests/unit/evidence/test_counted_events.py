@@ -76,6 +76,7 @@ def test_the_rarest_of_too_many_outputs_count_as_hits(monkeypatch):
     first, second = np.array([5, 3, 2]), np.array([6, 1, 3])
     exact = most_hits(first, second, 10)
     monkeypatch.setattr(CountLimits, "outputs", 2)
+
     assert (most_hits(first, second, 10) >= exact).all()
     assert most_hits(first, second, 10)[0] == 3
 
@@ -103,6 +104,7 @@ def test_bounds_are_the_largest_over_all_subsets(seed):
                 losses = np.log(p[p > delta] - delta) - np.log(q[p > delta])
             truth = max(truth, losses.max(initial=0))
             least = max(least, np.max(p - math.exp(epsilon) * q))
+
     assert truth - 1e-9 <= found or found == truth == math.inf
     assert found <= truth * 1.02 + 0.01 or found == truth
     assert least - 1e-12 <= needed <= least * 1.02 + 1e-3
@@ -119,6 +121,7 @@ def test_rounded_limits_are_wider():
     x, y = rng.integers(0, 100_001, (2, 50))
     p, q = limits(x, y, CountLimits.coarse_grid)
     wide_p, wide_q = limits.rounded(x, y)
+
     assert (p <= wide_p + 1e-15).all()
     assert (q >= wide_q - 1e-15).all()
 
@@ -158,6 +161,7 @@ def test_randomised_response_is_bounded_closely(runs, within):
     counts = np.rint(runs * np.array([[keep, 1 - keep], [1 - keep, keep]])).astype(int)
     delta = 1.25 * unseen(runs, 1e-3)
     (found,), _ = largest_losses(counts, PAIR, runs, error=1e-3, deltas=[delta])
+
     assert 1 < found < within
 
 
@@ -180,6 +184,7 @@ def test_total_variation_is_the_largest_over_all_subsets(seed):
     q = rng.dirichlet(np.ones(outputs))
     truth = max(upper_limit(events(outputs) @ x, runs, 0.01) - events(outputs) @ q)
     found = total_variation(x[None], q[None], runs, 0.01)
+
     assert truth - 1e-12 <= found <= truth + 0.1 / math.sqrt(runs)
 
 
@@ -212,6 +217,7 @@ def test_an_e_value_has_expectation_one_under_the_law():
     for x, y in product(outcomes, repeat=2):
         chance = multinomial.pmf(x, 6, law[0]) * multinomial.pmf(y, 6, law[1])
         total += chance * math.exp(log_e_value(np.array([x, y]), law))
+
     assert total == pytest.approx(1, rel=1e-7)
 
 

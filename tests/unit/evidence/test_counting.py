@@ -122,6 +122,7 @@ def test_the_statement_names_the_counted_pairs():
     three = AnyValues((0, 1, 5))
     some = evidence(Response(1.0), adjacency=three, play=[Pair(0, 1)], calls=3_000)
     assert "on the counted pair" in some.statement
+
     everything = evidence(integers(2), adjacency=three, calls=3_000)
     assert "all 3 pairs of neighbours" in everything.statement
 
@@ -129,6 +130,7 @@ def test_the_statement_names_the_counted_pairs():
 def test_a_claim_with_delta_is_bounded_at_its_epsilon_and_at_its_delta():
     found = evidence(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05))
     assert 0.05 < found.details.delta_at_claim < 0.12
+
     at_claim, above = found.details.upper_bounds
     # The revealed share may be a little more than .05.
     assert (at_claim.delta, at_claim.epsilon) == (0.05, math.inf)
@@ -237,6 +239,7 @@ def test_a_certified_law_that_the_code_does_not_follow_is_no_certificate():
 def test_a_bound_on_counted_pairs_is_no_bound_of_the_audit():
     result = audited(hidden(Response(0.8)), PURE, BIT)
     assert result.epsilon_upper is None
+
     (counted,) = (each for each in result.evidence if each.kind == "counting")
     assert result.epsilon_lower < 0.8 < counted.epsilon_upper
     assert sum(each.calls for each in result.evidence) <= result.calls <= 4_000
@@ -267,10 +270,12 @@ def test_reports_show_the_bound_with_its_scope():
     result = audited(hidden(Response(0.8)), PURE, BIT, budget=12_000)
     again = RESULT.validate_json(RESULT.dump_json(result))
     assert counting_sentences(again) == counting_sentences(result)
+
     line = terminal.line(result, width=120)
     page = html.report(RunRecord(1, "complete", {}, {}, "", "", [], [result]))
     for text in ("at most", "the only pair of"):
         assert text in line
     for shown in (line, page):
         assert "but for outputs of probability δ = " in shown
+
     assert "Upper bounds that hold together" in page

@@ -173,6 +173,7 @@ def test_calls_are_shared_and_classes_are_described():
     found = evidence(estimator(bias=3.0), unbiased(0.2))
     # The test of independence needs 161 more calls.
     assert 4_000 < found.calls <= 4_000 + 161
+
     for described, true in zip(found.details.classes, (1.0, 5.0), strict=True):
         assert (described.truth, described.n) == (true, 2000)
         assert described.low < true + 3.0 < described.high
@@ -318,6 +319,7 @@ def test_the_variance_is_the_unbiased_one(group):
     only = {"only": group}
     found = evidence(remembering, variance(1.2), only, calls=30 * len(group))
     expected = np.mean([values.var(ddof=1) for values in samples])
+
     assert found.details.classes[0].variance == pytest.approx(expected, rel=1e-12)
 
 

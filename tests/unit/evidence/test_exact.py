@@ -175,10 +175,12 @@ def test_a_laplace_law_under_an_approximate_claim():
     """The truth for one coordinate is δ(ε) = 1 - e^((ε - ε')/2)."""
     true = exact(LaplaceMechanism(1.0), ApproxDP(1.0, 1e-6), NUMBERS)
     assert true.verdict is not VIOLATED
+
     delta = 1 - math.exp((1.0 - 1.5) / 2)
     louder = LaplaceMechanism(1 / 1.5)
     above = exact(louder, ApproxDP(1.0, delta + 1e-6), NUMBERS)
     below = exact(louder, ApproxDP(1.0, delta - 1e-6), NUMBERS)
+
     assert above.verdict is not VIOLATED
     assert below.verdict is not CERTIFIED
 
@@ -279,6 +281,7 @@ def test_a_refutation_of_a_control_needs_one_pair():
     assert found.counterexample is not None
     assert len(called) == 2
     assert found.epsilon_lower <= exact(leaky, PureDP(0.3), domain).epsilon_lower
+
     true = exact(leaky, PureDP(9.0), domain)
     assert true == exact(leaky, PureDP(9.0), domain, refuting=True)
     assert true.verdict is CERTIFIED
@@ -355,8 +358,10 @@ def test_the_counterexample_is_the_violating_output_with_the_largest_probability
     p = [rare, common, 1 - rare - common]
     q = [rare / 148, common / 4, 1 - rare / 148 - common / 4]
     found = exact((p, q), PureDP(1.0))
+
     assert found.epsilon_lower == pytest.approx(math.log(148))
     assert found.counterexample.output == "1"
+
     explanation = found.counterexample.explanation
     assert "a factor of 4 = e^1.38629436112; the claim is 1-DP" in explanation
     assert "Over all outputs ε = 4.9972" in explanation
@@ -467,9 +472,11 @@ def test_the_game_plays_on_beside_a_law_before_post_processing():
     louder = Sign()
     louder.scale = 0.05
     assert not has_exact_law(louder, NUMBERS, refuting=True)
+
     true = audited(Sign(), PureDP(1.6), NUMBERS, budget=3_000)
     assert true.verdict is NOT_REFUTED
     assert true.epsilon_lower <= math.log(2 * math.e - 1)
+
     controlled = audited(Sign(), PureDP(2.0), NUMBERS, budget=3_000, controls=[louder])
     assert controlled.verdict is CERTIFIED
     assert controlled.surviving_controls == []

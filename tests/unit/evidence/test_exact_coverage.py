@@ -159,6 +159,7 @@ def test_a_continuum_without_an_envelope_is_searched():
     assert "that a search came across" in clean.statement
     assert clean.epsilon_lower == pytest.approx(math.log(3))
     assert clean.epsilon_upper is None
+
     broken = exact(knee, PureDP(0.1), Box(-1, 1))
     assert broken.verdict is VIOLATED
     assert broken.epsilon_lower == pytest.approx(math.log(3))
@@ -189,6 +190,7 @@ def test_floating_point_values_are_a_domain_if_they_are_declared_to_be():
     assert found.verdict is NOT_REFUTED
     assert "give AnyValues(..., finite=True)" in found.statement
     assert "at 3 values" in found.statement
+
     whole = exact(eighths, PureDP(1.0), AnyValues(grid, finite=True))
     assert whole.verdict is CERTIFIED
     assert "scope: these values are the whole domain" in whole.assumptions
@@ -246,6 +248,7 @@ def test_a_law_of_the_names_of_nodes_is_not_certified_up_to_their_order(
     law = of_nodes(probability)
     labelled = exact(law, PureDP(20.0), Edges(4, among=among))
     found = exact(law, PureDP(20.0), Edges(4, unlabelled=True, among=among))
+
     assert found.epsilon_lower == pytest.approx(labelled.epsilon_upper, rel=1e-9)
     if math.isinf(found.epsilon_lower):
         assert found.verdict is VIOLATED

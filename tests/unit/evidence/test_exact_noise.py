@@ -159,6 +159,7 @@ def test_a_certificate_needs_the_whole_model(
     assert found.verdict is verdict
     assert text in found.statement
     assert verdict is not CERTIFIED or found.epsilon_upper is not None
+
     searched = sum(SEARCHED in assumed for assumed in found.assumptions)
     assert searched == 2 or verdict is not CERTIFIED
 
@@ -215,6 +216,7 @@ def test_a_scale_that_depends_on_the_data_leaves_no_certificate(adjacency, small
     found = exact(mechanism, PureDP(4.0), adjacency)
     assert found.verdict is not CERTIFIED
     assert found.epsilon_upper is None
+
     depends = "the scale of the noise depends on the data" in found.statement
     assert depends or found.verdict is VIOLATED
 

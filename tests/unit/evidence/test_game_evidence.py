@@ -69,6 +69,7 @@ def test_the_first_part_is_the_recorded_game_to_the_last_bit(calls, game):
     before = play(calls, **game)
     after = continued(before, calls, [calls + 1_000], **game)
     (first,) = before.details.parts
+
     assert first == Part(calls=first.calls, log_e_value=before.log_e_value)
     again, second = after.details.parts
     assert again == first
@@ -77,6 +78,7 @@ def test_the_first_part_is_the_recorded_game_to_the_last_bit(calls, game):
     assert second.log_e_value == after.log_e_value != before.log_e_value
     assert after.epsilon_lower >= before.epsilon_lower
     assert after.details.search_calls == before.details.search_calls
+
     path = before.details.wealth_path
     assert after.details.wealth_path[: len(path)] == path
     assert f"after {first.calls:,} calls, with an e-value of" in after.details.went_on
@@ -114,11 +116,14 @@ def test_further_calls_find_a_smaller_violation_or_a_given_fault():
     small = response(1.1)
     few = play(300, **small)
     more = continued(few, 300, [40_000], **small)
+
     assert (few.verdict, more.verdict) == (NOT_REFUTED, VIOLATED)
     assert more.counterexample is not None
+
     true = response(1.0)
     few = play(300, **true)
     more = continued(few, 300, [Fault("level", 1.2)], **true)
+
     assert more.verdict is NOT_REFUTED
     assert more.details.detectable_epsilon <= 1.2 < few.details.detectable_epsilon
 
@@ -129,6 +134,7 @@ def test_a_continued_finding_has_a_larger_bound_and_is_confirmed_anew():
     assert few.verdict is more.verdict is VIOLATED
     assert 1 <= few.epsilon_lower < more.epsilon_lower <= 1.5
     assert few.details.refuted_at == more.details.refuted_at
+
     fresh = few.details.confirmation.log_e_value
     assert fresh != more.details.confirmation.log_e_value
 
@@ -138,9 +144,11 @@ def test_a_game_that_ended_at_its_verdict_continues_from_there():
     few = play(2_000, **game)
     more = continued(few, 2_000, [2_500], **game)
     first, second = more.details.parts
+
     assert [first] == few.details.parts
     assert first.calls < 2_000
     assert first.calls < second.calls < more.calls <= 2_500
+
     # A control that is refuted needs no further calls.
     one, other = continued(few, 2_000, [2_500], control=True, **game).details.parts
     assert one == other
@@ -164,6 +172,7 @@ def test_other_evidence_stays_as_it_is_and_controls_continue():
         for then, now in zip(before.evidence, after.evidence, strict=True)
         if then != now
     ]
+
     assert changed == ["game"]
     assert before.controls[0].survived
     assert not after.controls[0].survived

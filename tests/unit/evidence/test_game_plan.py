@@ -59,4 +59,5 @@ def test_steps_that_lose_more_than_the_accountant_states_allow_more_runs(
     pairs, runs = [Pair(data, data[1:])], RunBudget(total=20_000, before_game=360)
     trace = looked_by_trace(train, claim, pairs, None, calls=600, seed=0, budget=runs)
     options = GameOptions(alpha=0.05, budget=budget)
+
     assert _predicts_refutation(claim, options, trace, None) == predicted

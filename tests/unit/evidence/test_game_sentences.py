@@ -143,6 +143,7 @@ def test_a_finding_is_two_sentences_without_undefined_letters(claim):
 def test_a_clean_game_states_the_violation_that_it_would_have_found():
     few = play(Response(1.0), PureDP(1.0), 90, alpha=1e-6)
     assert "did not refute the claim; no size of violation is known" in few.statement
+
     small = play(Response(0.01), PureDP(1.0), 300)
     assert small.epsilon_lower == 0.0
     assert "≥" not in small.statement
@@ -159,6 +160,7 @@ def test_a_traced_loss_that_no_calls_show_is_a_suspicion_with_a_number_of_calls(
 
     found = play_halved(500, 1.0)
     assert found.verdict is NOT_REFUTED
+
     suspicion = re.search(
         r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls",
         found.details.notices[0],
@@ -166,9 +168,11 @@ def test_a_traced_loss_that_no_calls_show_is_a_suspicion_with_a_number_of_calls(
     enough = int(suspicion[1].replace(",", ""))
     assert play_halved(enough, 1.0).verdict is VIOLATED
     assert "suspicion" not in " ".join(play_halved(500, 1.3).details.notices)
+
     trace = found.details.trace
     assert suspected(trace, lambda: enough, enough - 1)
     assert not suspected(trace, lambda: enough, enough)
+
     unconfirmed = replace(trace.findings[0], confirmed=False)
     trace = replace(trace, findings=[unconfirmed])
     assert not suspected(trace, lambda: enough, 100)

@@ -57,6 +57,7 @@ def test_an_output_that_is_not_listed_may_have_the_missing_probability():
     most = LACK + 1e-9 + 1e-12
     one = finite(1 - Fraction(1, 10**6), Fraction(1, 10**6))
     loss = pair_loss(one, finite(1 - LACK), epsilon=1.0, delta=1e-7)
+
     assert loss.lower == pytest.approx(math.log(1e-6 / most), rel=1e-3)
     assert loss.upper == math.inf
     assert math.isfinite(loss.needed[0])
@@ -71,9 +72,11 @@ def test_the_error_of_floats_counts_as_delta_unless_they_list_all_outputs(claim)
     """
     found = exact(bit(0.6), claim)
     assert found.verdict is CERTIFIED
+
     assumed = " ".join(found.assumptions)
     assert "a relative 1e-09 and an absolute 1e-12 of probability" in assumed
     assert "its law lists every output of positive probability" in assumed
+
     delta = pair_loss(*(finite(*law) for law in bit(0.6)), epsilon=0.5).delta
     assert 1e-9 < float(delta.upper()) < 3e-9
 
@@ -148,6 +151,7 @@ def test_evidence_states_the_source_of_the_loss_of_the_worst_pair():
 
     refuted = exact(scaled, PureDP(1.0), NUMBERS)
     assert refuted.verdict is VIOLATED
+
     explanation = refuted.counterexample.explanation
     assert "the scales of the noise, which depend on the data" in explanation
     assert refuted.details.loss_computed_from in explanation

@@ -57,6 +57,7 @@ def test_it_is_gathered_without_being_named_and_has_its_share_of_alpha():
 def test_it_is_gathered_alone_and_named_in_reports():
     found = result(evidence=["names"])
     assert [each.kind for each in found.evidence] == ["names"]
+
     page = render(RunRecord(1, "complete", {}, {}, "", "", [], [found]), "html")
     assert "25 letters at α = 0.01" in page
     assert "Names" in page

@@ -68,6 +68,7 @@ CURVE = AccountedDP(GDP.delta_at, family=family)
 def test_a_true_claim_stands_and_one_that_is_far_from_true_is_refuted(release, claim):
     true, broken = train(release(1.0), claim), train(release(3.0), claim)
     assert (true.verdict, broken.verdict) == (NOT_REFUTED, VIOLATED)
+
     # A level of the family of an accountant is no bound on ε.
     if claim is CURVE:
         assert true.epsilon_lower is broken.epsilon_lower is None
@@ -88,6 +89,7 @@ def test_a_bound_under_the_assumption_of_gaussian_scores_decides_nothing():
     assert "ASSUMING independent Gaussian scores of one variance, μ ≥" in found.summary
     assert details.assumption_p_value > 0.01
     assert details.assumption_power > 0.5
+
     discrete = train(response(1.0), ApproxDP(1.0, 1e-6))
     assert discrete.evidence[0].details.assumed_lower is None
 
@@ -176,6 +178,7 @@ def test_a_curve_of_a_claim_is_concave_grows_with_the_level_and_has_its_inverse(
     assert np.all(np.diff(at) >= -1e-12)
     assert np.all(np.diff(at, 2) <= 1e-9)
     assert np.all(at >= grid - 1e-12)
+
     # The inverse is the smallest q with that p.
     back = curve.smallest_q(at, claim.level)
     assert np.all(back <= grid + 1e-9)
@@ -188,6 +191,7 @@ def test_a_level_between_two_members_of_a_family_stands_for_the_upper_one():
     assert np.array_equal(between, curve.largest_p(POINTS, members[4]))
     assert np.all(curve.largest_p(POINTS[1:], members[-1] + 1) == 1)
     assert curve.level(0.5, 0.5) == 0
+
     allowed = float(curve.largest_p(0.2, members[4]))
     level = float(curve.level(allowed, 0.2))
     assert members[3] - 1e-9 <= level <= members[4] + 1e-9

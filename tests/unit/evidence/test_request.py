@@ -117,6 +117,7 @@ def test_independence_that_the_calls_do_not_show_makes_a_finding_inconclusive():
     assert result.verdict is found.verdict is VIOLATED
     assert result.calls <= 250
     assert "process of its own" not in " ".join(found.assumptions)
+
     calls, streams = Calls(as_mechanism(same)), partial(stream, 1)
     with allowing(1):
         again = believed(found, calls, [0, 1], streams, 400)

@@ -126,6 +126,7 @@ def test_a_known_sensitivity_holds_and_less_is_refuted(query, norm, adjacency, k
     assert held.details.largest_difference == pytest.approx(known, rel=1e-14)
     assert held.details.exhaustive is True
     assert f"all {len(adjacency.exhaustive()):,} pairs" in held.statement
+
     broken = found(query, adjacency, known * (1 - 1e-6), norm=norm)
     assert broken.verdict is MISCALIBRATED
 
@@ -138,6 +139,7 @@ def test_the_first_violation_of_a_complete_list_is_the_counterexample():
     broken = found(lambda bits: bits.sum() + (bits.sum() >= 3), BITS)
     assert broken.counterexample.pair.startswith("degree 3 | 2:")
     assert broken.counterexample.confirmed
+
     explanation = broken.counterexample.explanation
     assert "the first input gives 4 and the second 2" in explanation
     assert "norm of the difference is 2" in explanation
@@ -160,6 +162,7 @@ def test_long_values_are_shown_by_their_different_entries():
 def test_long_lists_of_pairs_are_searched():
     five = Edges(5)
     assert len(five.exhaustive()) > MAX_ENUMERATED
+
     held = found(degrees, five, 2)
     scope = f"{len(five.pairs())} pairs and {EXAMPLES} generated ones of"
     assert held.details.scope.startswith(scope)
@@ -184,9 +187,11 @@ def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
     right = found(clipped, MILLION, 900_000, root=root)
     assert right.verdict is NOT_REFUTED
     assert right.details.pairs_compared == 1 + EXAMPLES
+
     wrong = found(sum, MILLION, 900_000, root=root)
     assert wrong.verdict is MISCALIBRATED
     assert wrong.details.pairs_compared <= 1 + 2 * EXAMPLES
+
     numbers = map(int, re.findall(r"\d+", wrong.counterexample.pair))
     assert sorted(numbers) == [0] * 5 + [900_001]
 
@@ -227,9 +232,11 @@ def test_given_pairs_are_compared_alone_or_before_the_search():
     alone = found(off_at_3, BITS, play=played, examples=0)
     assert alone.verdict is NOT_REFUTED
     assert alone.details.pairs_compared == 1
+
     listed = found(off_at_3, BITS, examples=0)
     assert listed.details.pairs_compared == len(BITS.pairs())
     assert found(off_at_3, BITS).verdict is MISCALIBRATED
+
     # The given pair alone shows the violation: a search of one example does not find it.
     rare = Pair((17, 333_333), (17, 0))
     broken = found(
@@ -433,9 +440,11 @@ def test_it_is_gathered_for_a_query_and_certifies_nothing():
     assert counted.evidence[1].details.exhaustive is True
     assert counted.verdict is NOT_REFUTED
     assert counted.summary == counted.evidence[0].statement
+
     stated = result(CountingLaw())
     assert kinds(stated) == ["exact", "game", "sensitivity"]
     assert stated.verdict is CERTIFIED
+
     played = result(Counting(), exhaustive=False).evidence[1]
     assert played.details.pairs_compared == len(NeighbourList(4).pairs())
 
@@ -445,6 +454,7 @@ def test_it_is_gathered_alone_by_its_name():
     assert kinds(broken) == ["sensitivity"]
     assert broken.verdict is MISCALIBRATED
     assert (broken.calls, broken.epsilon_lower) == (0, None)
+
     with pytest.raises(CollectionError, match="did you mean 'sensitivity'"):
         result(Counting(), evidence=["sensitivty"])
     with pytest.raises(CollectionError, match="states no law or query"):
@@ -454,9 +464,11 @@ def test_it_is_gathered_alone_by_its_name():
 def test_a_control_with_too_little_noise_is_left_to_other_evidence():
     controls = [Counting(epsilon=3.0), Counting(weight=3.0)]
     assert result(Counting(), controls=controls).verdict is NOT_REFUTED
+
     alone = {"evidence": ["sensitivity"]}
     heavier = result(Counting(), controls=[Counting(weight=1.01)], **alone)
     assert heavier.verdict is NOT_REFUTED
+
     louder = result(Counting(), controls=[Counting(epsilon=3.0)], **alone)
     assert louder.verdict is INCONCLUSIVE
     assert louder.surviving_controls == ["Counting(3, 1)"]

@@ -184,6 +184,7 @@ def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances
     mechanism = as_mechanism(function)
     mechanism.distribution = lambda data: FiniteLaw(stated, chances)
     result = audited(mechanism, PureDP(1.1), BIT, seed=5)
+
     assert result.verdict is not CERTIFIED
     found = next(each for each in result.evidence if each.kind == "counting")
     assert found.verdict is INCONCLUSIVE
@@ -194,6 +195,7 @@ def test_an_output_that_the_law_does_not_list_is_named_and_costs_power():
     followed = play(One([None, 0.5, 1.5]), 2.0)
     mechanism = One([None, 0.5, 1.5], [7, 0.5, 1.5])
     game = play(mechanism, 2.0)
+
     assert "gives no probability to" in " ".join(game.details.notices)
     assert game.details.detectable_epsilon > followed.details.detectable_epsilon
     assert "does not draw from the law" in counted(mechanism).statement
@@ -317,7 +319,9 @@ def test_recorded_outputs_are_compared_with_the_law_as_when_they_were_drawn():
     calls.look((0, 1), np.random.default_rng(1))
     rows = calls(0, 50, np.random.default_rng(2))
     again = Playback(Calls(calls.mechanism), calls.recorded())
+
     assert again.form == calls.form
     law = calls.mechanism.distribution(0)
     drawn = law.places(rows, calls.form)
+
     assert (law.places(again(0, 50, None), again.form) == drawn).all()

@@ -102,6 +102,7 @@ def test_a_planted_sensitivity_is_refuted_with_its_line():
     pair = Pair([120] * 90, [120] * 89)
     mechanism = Total(50.0, scale=50.0)
     (found,) = evidence(mechanism, PureDP(1.0), (pair.data, pair.neighbour))
+
     assert found.verdict is MISCALIBRATED
     line = Total.__call__.__code__.co_firstlineno + 2
     assert f"line {line} is calibrated to l1 sensitivity 50, but" in found.statement
@@ -159,6 +160,7 @@ def test_outputs_unlike_those_of_traced_runs_are_counted(mechanism, unlike):
     found = check(mechanism, PureDP(1.0), Pair(1.0, 0.0), calls=400, seed=3)
     (game,) = details(found.evidence, GameDetails)
     assert game.trace.played
+
     opaque = [text for text in game.trace.opaque if "that do not look like" in text]
     assert len(opaque) == unlike
     for text in opaque:

@@ -19,6 +19,7 @@ def test_both_limits_are_those_of_scipy():
     )
     tests = (binomtest(int(k), TRIALS) for k in COUNTS)
     expected = [test.proportion_ci(0.9, method="exact") for test in tests]
+
     assert found == pytest.approx(np.array(expected), rel=1e-9)
     assert lower_limit([[1], [2]], [10, 20, 30], 0.05).shape == (2, 3)
 
@@ -43,6 +44,7 @@ def test_limits_of_rare_events_keep_their_precision():
     trials, error = 10**9, 1e-9
     low = -np.expm1(np.log1p(-error) / trials)
     high = -np.expm1(np.log(error) / trials)
+
     assert lower_limit(1, trials, error) == pytest.approx(low, rel=1e-9)
     assert upper_limit(0, trials, error) == pytest.approx(high, rel=1e-9)
     assert lower_limit(0, trials, error) == 0.0
