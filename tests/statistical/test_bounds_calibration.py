@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from auditdp.bounds import from_outputs, from_scores, thresholds
-from auditdp.bounds.one_run import curve_refuted, one_run_p_value
-from auditdp.bounds.privacy_curves import EpsilonDelta
 from auditdp.numerics.streams import stream
 from benchmarks.false_alarms_bounds import ALPHA, FALSE_ALARMS
 
@@ -46,39 +44,6 @@ def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time(name, repeats):
     assert refuted <= repeats.most(claims, ALPHA), f"{refuted} of {claims}"
     if name in SIZES:
         assert refuted >= repeats.fewest(claims, SIZES[name]), f"{refuted} of {claims}"
-
-
-def test_maximising_over_the_number_of_guesses_would_be_invalid(repeats):
-    """If each set is tested as if it were the only one, true claims are refuted often."""
-    rng, refuted = stream(2, "bounds"), 0
-    for _ in range(200):
-        labels = rng.integers(0, 2, 200, dtype=np.int8)
-        sets = thresholds.nested_sets(labels + rng.laplace(size=200), labels, "both")
-        pairs = zip(sets.right.tolist(), sets.sizes.tolist(), strict=True)
-        p_values = (one_run_p_value(v, r, 200, 1.0, 0.0) for v, r in pairs)
-        refuted += min(p_values) <= ALPHA
-    assert refuted > repeats.most(200, ALPHA), refuted
-
-
-def test_ignoring_delta_would_be_invalid(repeats):
-    """All coins are revealed with probability .2.
-
-    The pure test refutes that often, the others do not.
-    """
-    rng, m, delta = stream(3, "bounds"), 100, 0.2
-    right = np.where(rng.random(REPEATS) < delta, m, rng.binomial(m, 0.5, REPEATS))
-    values, times = np.unique(right, return_counts=True)
-
-    def refuted(test):
-        return sum(
-            number for v, number in zip(values.tolist(), times, strict=True) if test(v)
-        )
-
-    most = repeats.most(REPEATS, ALPHA)
-    curve = EpsilonDelta(delta)
-    assert refuted(lambda v: one_run_p_value(v, m, m, 0.1, 0.0) <= ALPHA) > most
-    assert refuted(lambda v: one_run_p_value(v, m, m, 0.1, delta) <= ALPHA) <= most
-    assert refuted(lambda v: curve_refuted(v, m, m, curve, 0.1, ALPHA)[0]) <= most
 
 
 def laplace(rng, n, epsilon):

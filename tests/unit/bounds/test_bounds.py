@@ -445,10 +445,6 @@ def scores(**options):
     return lambda: from_scores(**{**good, **options})
 
 
-def labelled(*guesses, design="coin"):
-    return lambda: from_labelled_guesses(guesses, [1, 1, 0, 0], design=design)
-
-
 def outputs(first, second, **options):
     return lambda: from_outputs(first, second, **options)
 
@@ -464,41 +460,31 @@ ROWS = np.zeros((30, 2))
         (counts(0, 0, 0, 4), "n_first > 0, .*first=0, n_first=0"),
         (counts(1.5, 4, 0, 4), "whole numbers.*1.5"),
         (counts(alpha=0), "alpha between 0 and 1.*0"),
-        (counts(claim=-1), "claim >= 0.*-1.*leave it out"),
         (counts(claim=math.nan), "claim >= 0.*nan"),
-        (counts(delta=1.0), r"delta in \[0, 1\).*1.0"),
         (counts(delta=math.nan), r"delta in \[0, 1\).*nan"),
         (counts(parameter="mu", delta=0.1), "delta=0.1 has no meaning for mu"),
         (counts(parameter="epsilom"), "did you mean 'epsilon'"),
         (counts(method="exakt"), "'exakt'.*did you mean 'exact'"),
         (guesses(3, 4, alpha="5%"), "alpha as a number.*'5%'"),
         (guesses(5, 4), "correct <= guesses <= canaries.*correct=5, guesses=4"),
-        (guesses(4, 4, canaries=3), "guesses=4, canaries=3"),
         (guesses(0, 0, canaries=3), "none of 3 canaries was guessed"),
-        (
-            guesses(3, 4, delta=0.1, method="binomial"),
-            "'binomial' does not fit.*delta=0.1",
-        ),
         (lambda: methods("score"), "unknown kind of record 'score'"),
-        (scores(design="coins"), "unknown design 'coins'.*fair coin"),
         (scores(guess="inn"), "did you mean 'in'"),
         (scores(guesses=[2]), r"guesses=\[2\].*'scan'"),
         (scores(design="arms", guess="in"), "guess='in'.*'split-exact'"),
         (scores(design="one-run", delta=0.1, guesses=[5]), "guesses <= canaries.*5"),
         (scores(scores=[1, 2, 3]), r"\(3,\).*\(4,\)"),
         (scores(scores=["a", 1, 2, 3]), "scores: expected numbers"),
-        (scores(scores=[3.0, math.nan, 1, 0]), "scores: row 2 is nan"),
         (scores(scores=[1, 1, 1, 1]), "all 4 scores are equal to 1"),
-        (scores(labels=[1, 1, -1, -1]), "1 for in and 0 for out, got -1"),
         (scores(labels=[1, 1, 1, 1]), "4 in and 0 out.*record more runs"),
         (
             lambda: from_observed([1, 2, 3, 4], [1, 1, 0, 0], [0.5] * 4, guess="inn"),
             "did you mean 'in'",
         ),
-        (labelled(1, 0.5, 1, 1), "guesses: expected 1.*0.5"),
-        (labelled(1, "x", 1, 1), "guesses: expected numbers"),
-        (labelled(*[math.nan] * 4), "none of 4 canaries"),
-        (labelled(1, 1, 0, 0, design="coins"), "unknown design 'coins'"),
+        (
+            lambda: from_labelled_guesses([math.nan] * 4, [1, 1, 0, 0], design="coin"),
+            "none of 4 canaries",
+        ),
         (outputs(ZEROS, ZEROS, claim=PureDP(1.0)), r"as a number.*PureDP\(epsilon=1"),
         (outputs(ZEROS[:19], ZEROS), "first: 19 outputs, expected at least 20"),
         (outputs(ROWS, np.zeros((30, 3))), "2 numbers per output and second 3"),

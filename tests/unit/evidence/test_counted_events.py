@@ -165,14 +165,6 @@ def test_randomised_response_is_bounded_closely(runs, within):
     assert 1 < found < within
 
 
-def test_two_limits_would_be_wider():
-    """The quotient of two Clopper-Pearson limits, each with half the error."""
-    runs, x, error = 10_000, np.array([400]), 1e-3
-    upper, lower = (limit(x, runs, error / 2) for limit in (upper_limit, lower_limit))
-    p, q = RegionLimits(runs, error)(x, x, CountLimits.fine_grid)
-    assert np.log(p / q).max() < 0.82 * 2 * np.log(upper / lower)[0] / 2
-
-
 # Distances from a stated law.
 
 

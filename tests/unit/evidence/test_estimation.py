@@ -67,10 +67,6 @@ def uniform(rng, size):
     return (rng.random(size) - 0.5) * math.sqrt(12)
 
 
-def exponential(rng, size):
-    return rng.exponential(size=size) - 1
-
-
 def beta(rng, size):
     """Beta(1, 3), with mean 1/4 and variance 3/80, standardised."""
     return (rng.beta(1, 3, size) - 0.25) / math.sqrt(3 / 80)
@@ -138,7 +134,6 @@ RANGE_NEEDED = "not refuted, but a declared range (range= of the promise, or out
         (estimator(bias=0.3), unbiased(0.5), INPUTS, VIOLATED, ""),
         (estimator(bias=0.3), almost(0.5), INPUTS, EQUIVALENT, ""),
         (estimator(bias=0.3), almost(0.3), INPUTS, NOT_REFUTED, ""),
-        (estimator(bias=0.8), almost(0.5), INPUTS, VIOLATED, ""),
         (estimator(bias=-0.8), almost(0.5), INPUTS, VIOLATED, ""),
         # Estimates without noise need a declared range.
         (NO_NOISE, unbiased(0.5, range=WIDE), INPUTS, EQUIVALENT, ""),
@@ -154,10 +149,8 @@ RANGE_NEEDED = "not refuted, but a declared range (range= of the promise, or out
         (estimator(), variance(1.2), INPUTS, EQUIVALENT, ""),
         (estimator(), variance(1.001), INPUTS, NOT_REFUTED, ""),
         (estimator(spread=above_2(0.5, 1.2)), variance(1.2), INPUTS, VIOLATED, ""),
-        # Other noises, and many classes.
-        (estimator(0.2, noise=exponential), unbiased(0.5), INPUTS, VIOLATED, ""),
+        # Other noises.
         (estimator(0.2, noise=beta), unbiased(0.5), INPUTS, VIOLATED, ""),
-        (estimator(spread=1.3, noise=beta), variance(1.0), INPUTS, VIOLATED, ""),
         (rare, Unbiased(one, margin=0.5), ONLY, NOT_REFUTED, ""),
         (rare, Unbiased(one, margin=0.5, range=(0.0, 1e5)), ONLY, NOT_REFUTED, ""),
     ],

@@ -91,7 +91,6 @@ SEARCHED = "searched, not proved"
         (Noise(), PureDP(1.0), ONE, CERTIFIED, "at most 1 apart in l1, as declared"),
         (Noise(norm="l2"), GaussianDP(1.0), QueryAnswers(3), CERTIFIED, "in l2"),
         (Noise(), PureDP(1.0), QueryAnswers(4, shortest=1), CERTIFIED, "in l1"),
-        (Noise(norm="l2"), ApproxDP(1.0, 0.2), ONE, CERTIFIED, "in l2"),
         # δ of the Gaussian curve is decided to one part in a million.
         (HALVED, ApproxDP(1.0, DELTA * 1.000001), QueryAnswers(3), CERTIFIED, ""),
         (HALVED, ApproxDP(1.0, DELTA * 0.999999), QueryAnswers(3), VIOLATED, ""),
@@ -148,7 +147,6 @@ SEARCHED = "searched, not proved"
         ),
         # Nothing is declared.
         (Noise(sensitivity=math.nan), PureDP(1.0), ONE, NOT_REFUTED, ""),
-        (Noise(sensitivity=0.0), PureDP(1.0), ONE, NOT_REFUTED, ""),
         (Noise(sensitivity="1"), PureDP(1.0), ONE, NOT_REFUTED, ""),
     ],
 )
@@ -187,18 +185,12 @@ ROWS = Records(8, tuple(map(float, range(10))))
     [
         (ONE, lambda x: abs(x[0]) > 3.5),
         (FIVE, lambda x: (abs(x) > 3.5).any()),
-        (FIVE, lambda x: x.sum() > 9),
-        (FIVE, lambda x: x.max() == 7),
-        (ONE, lambda x: x[0] == -8),
         (ONE, lambda x: x[0] > 1000),
         (SIX, lambda x: (x == x[0]).all() and abs(x[0]) > 3),
         (ONE, lambda x: x[0] % 1),
         (QueryAnswers(4, shortest=1), lambda x: len(x) > 1),
-        (Box(0, 1), lambda x: x[0] > 0.97),
         (Box(-1, 1, 6), lambda x: x[3] > 0.9),
         (ROWS, lambda x: (x == 7).any()),
-        (Edges(9), lambda x: x.sum() > 60),
-        (Edges(12), lambda x: x.sum(axis=0).max() == 11),
         (Edges(9), lambda x: x[2, 5]),
         (Nodes(9), lambda x: (x.sum(axis=0) == 0).any()),
         (TENTHS, lambda x: abs(x - 0.3) < 0.01),

@@ -58,20 +58,16 @@ OUTPUTS = pytest.mark.parametrize(
             [(0, 1), (1, 1), (1, 0)],
         ),
         ([[0, 1.5], [0.5, 1], [0, 1]], np.array([[0, 1.5], [0.5, 1], [0, 1]])),
-        ([(1, (2, 3)), (1, (2, None)), ((), 5)], SAME),
         ([frozenset({1, 2}), frozenset({3}), frozenset()], SAME),
         ([np.float32(0.5), np.int8(2), np.bool_(True)], [0.5, 2, True]),
         (
             [{"b": 2, "a": 1}, {"a": 2}, {"a": 1}],
             [{"a": 1, "b": 2}, {"a": 2}, {"a": 1}],
         ),
-        ([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 1}], SAME),
         ([NAN, INF, -INF], SAME),
         ([0.0, -0.0, 1.0], SAME),
-        ([-0.0, 1.0, 2.0], np.array([0, 1, 2])),
         ([Colour.RED, Colour.GREEN, Colour.BLUE], SAME),
         ([Point(1, 2), Point(2.5, 1), Point(None, 1)], SAME),
-        ([2**60, 2**60 + 1, 0.5], SAME),
         ([ValueError("!"), 1.5, 2], [ValueError, 1.5, 2]),
     ],
 )
@@ -183,7 +179,7 @@ def test_code_that_draws_from_another_law_is_found(drawn, stated):
 def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances):
     mechanism = as_mechanism(function)
     mechanism.distribution = lambda data: FiniteLaw(stated, chances)
-    result = audited(mechanism, PureDP(1.1), BIT, seed=5)
+    result = audited(mechanism, PureDP(1.1), BIT, seed=5, budget=3_000)
 
     assert result.verdict is not CERTIFIED
     found = next(each for each in result.evidence if each.kind == "counting")
