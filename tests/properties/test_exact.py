@@ -1,6 +1,6 @@
 """A certificate is never wrong and a violation is never false.
 
-Random laws, exact and wrapped in wide balls.
+The laws are random: exact, or wrapped in wide balls.
 """
 
 import math

@@ -54,7 +54,7 @@ def laplace(rng, n, epsilon):
 def test_the_power_of_the_scan(repeats):
     """Laplace noise at 1.5 against a claim of 1, 300 calls.
 
-    Refuted in .68 of 200 runs before.
+    The claim was refuted in .68 of 200 runs.
     """
     rng, runs = stream(4, "bounds"), repeats(300, least=100)
     found = 0

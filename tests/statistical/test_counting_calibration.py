@@ -1,6 +1,4 @@
-"""Bounds from counts at their tightest cases.
-
-Over 2,000 tables each, wrong no more often than stated.
+"""Bounds from counts at their tightest cases are wrong no more often than stated.
 
 The whole table of cases is in ``benchmarks/false_alarms_counting.py``, with fewer
 repeats in ``test_false_alarms.py``.

@@ -1,6 +1,6 @@
 """One training with many canaries.
 
-How often it refutes a claim that is true and tight, and one that is broken.
+It hardly ever refutes a claim that is true and tight, and finds a broken one.
 """
 
 import pytest

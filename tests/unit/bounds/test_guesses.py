@@ -39,7 +39,7 @@ def test_perfect_guessing(guesses, epsilon, method):
 def largest_probability(canaries, guesses, correct, statements):
     """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta).
 
-    A linear programme over their outputs.
+    It is found by a linear programme over their outputs.
     """
     outputs = [
         dict(zip(chosen, guess, strict=True))

@@ -1,6 +1,6 @@
 """The bound under the assumption of Gaussian scores.
 
-Its law, its calibration, and the power of its tests.
+Its law, its calibration, and the power of the tests of the assumption.
 """
 
 import math
@@ -59,7 +59,7 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
 def test_the_bound_is_calibrated_and_certifies_most_of_the_truth(repeats):
     """Above the truth at most 5 % of the time; the tests of the assumption stop 1 %.
 
-    Limits at 1e-6.
+    Each limit fails with probability 1e-6.
     """
     times = repeats(2_000, least=100)
     found = [bound(*drawn(seed, 100)).lower for seed in range(times)]

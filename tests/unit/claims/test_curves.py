@@ -115,7 +115,7 @@ def test_numbers_that_are_no_curve_are_refused(make, message):
 def test_concentrated_dp_implies_hardly_less_than_the_gaussian_that_it_describes(rho):
     """N(0, 1) against N(√(2ρ), 1) is ρ-zCDP, so its curve lies below the implied one.
 
-    At δ = 1e-6 not far below.
+    At δ = 1e-6 it is not far below.
     """
     mu = math.sqrt(2 * rho)
     claim, exact = ZeroConcentratedDP(rho), GaussianDP(mu)

@@ -49,7 +49,7 @@ def test_levels_of_total_variation_begin_at_0():
 def reveal_or_response(epsilon, delta):
     """Both laws of the extreme (epsilon, delta) pair.
 
-    Reveal with probability delta, else randomised response.
+    The bit is revealed with probability delta, else there is randomised response.
     """
     keep = 1 / (1 + math.exp(-epsilon))
     first = [(1 - delta) * keep, (1 - delta) * (1 - keep), delta, 0.0]

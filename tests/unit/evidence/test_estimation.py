@@ -299,7 +299,7 @@ def test_statements_and_assumptions(mechanism, promise, texts):
 def test_the_variance_is_the_unbiased_one(group):
     """The average over the inputs of the sample variance.
 
-    No bias of 1/n towards a violation.
+    It has no bias of 1/n towards a violation.
     """
     samples = []
 

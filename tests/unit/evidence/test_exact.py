@@ -350,7 +350,7 @@ def test_the_counterexample_is_the_pair_with_the_largest_loss():
 def test_the_counterexample_is_the_violating_output_with_the_largest_probability():
     """A ratio of 148 at probability 1e-6 is the largest.
 
-    An output of .3 has a ratio of 4.
+    An output of probability .3 has a ratio of 4.
     """
     rare, common = Fraction(1, 10**6), Fraction(3, 10)
     p = [rare, common, 1 - rare - common]
@@ -389,7 +389,7 @@ def test_a_step_law_has_a_curve_and_a_counterexample_between_numbers():
 class Sign:
     """The sign of x - 1/2 + Lap(1/2) for x in {0, 1}.
 
-    Ln((1 - e^-1/2)/(e^-1/2)) = 1.490, where the noise loses 2.
+    The loss is ln(2e - 1) = 1.490, and that of the noise is 2.
     """
 
     name = "sign"
@@ -410,7 +410,7 @@ class OldName(Sign):
 class NoisyBit(Sign):
     """The sign of x - 1/2 + N(0, 1).
 
-    Ln(Φ(1/2)/Φ(-1/2)) = .806, where the noise has no pure ε.
+    The loss is ln(Φ(1/2)/Φ(-1/2)) = .806, and the noise has no pure ε.
     """
 
     def before_processing(self, data):

@@ -1,6 +1,6 @@
 """Covers of exact evidence: envelopes, searches, domains, orders of nodes.
 
-And what contradicts each.
+Pairs that contradict them are found.
 """
 
 import itertools

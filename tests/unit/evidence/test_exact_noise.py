@@ -1,6 +1,6 @@
 """Certificates by a declared sensitivity are about a model.
 
-One scale, one shape, the query, and its sensitivity.
+The model has one scale, one shape, the query, and its sensitivity.
 """
 
 import math

@@ -52,7 +52,7 @@ def test_a_law_is_not_certified_below_the_probability_that_is_missing(claim, ver
 def test_an_output_that_is_not_listed_may_have_the_missing_probability():
     """An output of 1e-6 against at most 5e-10 and the error of floats.
 
-    A finite factor.
+    The factor between them is finite.
     """
     most = LACK + 1e-9 + 1e-12
     one = finite(1 - Fraction(1, 10**6), Fraction(1, 10**6))

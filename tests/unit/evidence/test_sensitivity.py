@@ -134,7 +134,7 @@ def test_a_known_sensitivity_holds_and_less_is_refuted(query, norm, adjacency, k
 def test_the_first_violation_of_a_complete_list_is_the_counterexample():
     """A count of bits that is off by one from the third bit on.
 
-    3 | 2 is the first pair that shows it.
+    The first pair that shows it is 3 | 2.
     """
     broken = found(lambda bits: bits.sum() + (bits.sum() >= 3), BITS)
     assert broken.counterexample.pair.startswith("degree 3 | 2:")
@@ -402,7 +402,7 @@ def test_pairs_that_are_not_neighbours_are_an_error(adjacency, options, message)
 class Counting:
     """The sum of the bits times ``weight``, plus Lap(1/epsilon).
 
-    Exactly epsilon·weight-DP.
+    It is exactly epsilon·weight-DP.
     """
 
     epsilon: float = 1.0

@@ -1,7 +1,4 @@
-"""Outcomes of a law and outputs of code are compared by one representation.
-
-There are outputs of all kinds.
-"""
+"""Outcomes of a law and outputs of code are compared by one representation."""
 
 import enum
 import math

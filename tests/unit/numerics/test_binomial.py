@@ -1,7 +1,4 @@
-"""Clopper and Pearson's limits.
-
-Against SciPy's, and how often they are wrong, exactly.
-"""
+"""Clopper and Pearson's limits: against SciPy's, and how often they are wrong."""
 
 import numpy as np
 import pytest

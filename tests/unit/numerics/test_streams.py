@@ -1,7 +1,4 @@
-"""Streams: the same for the same key in any process, different for different keys.
-
-And one thread.
-"""
+"""Streams: the same for one key in any process, others for other keys; one thread."""
 
 import subprocess
 import sys
