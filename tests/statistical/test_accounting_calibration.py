@@ -29,7 +29,7 @@ def test_no_list_of_accountants_makes_a_wrong_verdict(name, lists, repeats):
 
 @pytest.mark.dear
 @pytest.mark.parametrize("name", LISTS)
-def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(
+def test_the_oracle_finds_a_cross_check_that_takes_any_class_for_the_mechanism(
     name, monkeypatch
 ):
     """Many verdicts would be wrong if the worst of a wider class were attained."""

@@ -328,7 +328,7 @@ def one_edge(size):
     ],
     ids=["long", "other type", "other shape", "same text", "one entry"],
 )
-def test_inputs_that_look_alike_are_told_apart(data, neighbour, feature):
+def test_inputs_of_one_short_text_are_distinguished(data, neighbour, feature):
     first = feature(data)
 
     def law(x):
