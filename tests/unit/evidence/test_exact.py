@@ -107,7 +107,9 @@ def test_known_losses(laws, claim, adjacency, verdict, epsilon):
     assert found.epsilon_upper == pytest.approx(epsilon, rel=1e-7, abs=1e-12)
     assert (found.counterexample is None) == (verdict is CERTIFIED)
     assert "∞" in found.statement or math.isfinite(epsilon)
-    assert found.details.pairs_enumerated == len(adjacency.exhaustive())
+    pairs = len(adjacency.exhaustive())
+    assert found.details.pairs_enumerated == pairs
+    assert ("the only pair of" in found.statement) == (pairs == 1)
 
 
 def test_bounds_are_rounded_outwards():

@@ -90,7 +90,13 @@ SEARCHED = "searched, not proved"
     [
         (Noise(), PureDP(1.0), ONE, CERTIFIED, "at most 1 apart in l1, as declared"),
         (Noise(norm="l2"), GaussianDP(1.0), QueryAnswers(3), CERTIFIED, "in l2"),
-        (Noise(), PureDP(1.0), QueryAnswers(4, shortest=1), CERTIFIED, "in l1"),
+        (
+            Noise(),
+            PureDP(1.0),
+            QueryAnswers(4, shortest=1),
+            CERTIFIED,
+            "around its query",
+        ),
         # δ of the Gaussian curve is decided to one part in a million.
         (HALVED, ApproxDP(1.0, DELTA * 1.000001), QueryAnswers(3), CERTIFIED, ""),
         (HALVED, ApproxDP(1.0, DELTA * 0.999999), QueryAnswers(3), VIOLATED, ""),
