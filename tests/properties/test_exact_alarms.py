@@ -1,4 +1,7 @@
-"""The benchmark sees wrong verdicts of exact evidence; ``tests/statistical/test_false_alarms.py`` counts them."""
+"""The benchmark sees wrong verdicts of exact evidence.
+
+``tests/statistical/test_false_alarms.py`` counts them.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -25,7 +28,7 @@ def test_a_wrong_verdict_would_be_counted(name, verdict, monkeypatch):
     assert 0 < FALSE_ALARMS[name](100, np.random.default_rng(0)) < 100
 
 
-def test_the_oracle_knows_randomised_response():
+def test_the_oracle_has_the_loss_of_randomised_response():
     p, q = [Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]
     assert true_epsilon(p, q) == Decimal(3).ln()
     assert true_epsilon(p, q, Fraction(1, 4)) == Decimal(2).ln()

@@ -1,4 +1,7 @@
-"""Verdicts by accounting are proofs: none of 2,000 random lists of accountants (a tenth in the short form) is wrong."""
+"""Verdicts by accounting are proofs.
+
+None of 2,000 random lists of accountants (a tenth in the short form) is wrong.
+"""
 
 import numpy as np
 import pytest
@@ -26,9 +29,9 @@ def test_no_list_of_accountants_makes_a_wrong_verdict(name, lists, repeats):
 
 @pytest.mark.dear
 @pytest.mark.parametrize("name", LISTS)
-def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(
+def test_the_oracle_finds_a_cross_check_that_takes_any_class_for_the_mechanism(
     name, monkeypatch
 ):
-    """Were the worst of a wider class taken for the mechanism's, as if it were attained, many verdicts would be wrong."""
+    """Many verdicts would be wrong if the worst of a wider class were attained."""
     monkeypatch.setattr(cross_checks, "within", lambda narrow, wide: True)
     assert FALSE_ALARMS[name](40, np.random.default_rng(20240229)) >= 3

@@ -1,6 +1,7 @@
-"""Bounds from counts at their tightest cases: over 2,000 tables each, wrong no more often than stated.
+"""Bounds from counts at their tightest cases are wrong no more often than stated.
 
-The whole table of cases is in ``benchmarks/false_alarms_counting.py``, with fewer repeats in ``test_false_alarms.py``.
+The whole table of cases is in ``benchmarks/false_alarms_counting.py``, with fewer
+repeats in ``test_false_alarms.py``.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ TIGHT = {
 @pytest.mark.dear
 @pytest.mark.parametrize("name", TIGHT)
 def test_bounds_are_wrong_at_most_as_often_as_stated(name):
-    """Each assertion fails by chance with probability 1e-6 at most, given the rates on either side."""
+    """Each assertion fails by chance with probability 1e-6 at most."""
     wrong = FALSE_ALARMS[name](REPEATS, stream(5, name))
     assert wrong <= binom.isf(FALSE_FAILURE, REPEATS, ALPHA), (
         f"{wrong} of {REPEATS} at alpha = {ALPHA}"

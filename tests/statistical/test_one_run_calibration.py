@@ -1,4 +1,7 @@
-"""One training with many canaries: how often it refutes a claim that is true and tight, and one that is broken."""
+"""One training with many canaries.
+
+It hardly ever refutes a claim that is true and tight, and finds a broken one.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims of ε = 0: what evidence makes of a bound on total variation, and of a mechanism that says nothing."""
+"""Claims of ε = 0: evidence about a bound on total variation."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -6,18 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Audit, PureDP
+from auditdp import ApproxDP, PureDP
 from auditdp.accountants import OptimalComposition
-from auditdp.auditing.gathering import Settings
-from auditdp.auditing.judging import run_audit
 from auditdp.bounds import from_counts, from_guesses, from_outputs
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
-
-BITS = AnyValues((0, 1))
-SETTINGS = Settings(alpha=0.05, budget=Budget(4_000), root_seed=1)
+from tests.unit.evidence.toys import BIT, CERTIFIED, NOT_REFUTED, VIOLATED, audited
 
 
 @dataclass(frozen=True)
@@ -34,59 +28,61 @@ class Reveals:
 
 
 @pytest.mark.parametrize(
-    ("share", "claim", "verdict"),
+    ("share", "delta", "verdict"),
     [
-        (Fraction(1, 10), ApproxDP(0.0, 0.125), Verdict.CERTIFIED),
-        (Fraction(1, 8), ApproxDP(0.0, 0.125), Verdict.CERTIFIED),
-        (Fraction(1, 7), ApproxDP(0.0, 0.125), Verdict.VIOLATED),
-        (Fraction(0), PureDP(0.0), Verdict.CERTIFIED),
-        (Fraction(0), ApproxDP(0.0, 0.0), Verdict.CERTIFIED),
-        (Fraction(1, 10**9), PureDP(0.0), Verdict.VIOLATED),
+        (Fraction(1, 8), 0.125, CERTIFIED),
+        (Fraction(1, 7), 0.125, VIOLATED),
+        (Fraction(0), 0.0, CERTIFIED),
+        (Fraction(1, 10**9), 0.0, VIOLATED),
     ],
 )
-def test_stated_laws_decide_total_variation_exactly(share, claim, verdict):
-    result = run_audit(Audit(Reveals(share), claim, BITS, evidence=["exact"]), SETTINGS)
+def test_stated_laws_decide_total_variation_exactly(share, delta, verdict):
+    claim = ApproxDP(0.0, delta)
+    result = audited(Reveals(share), claim, BIT, evidence=["exact"])
     assert result.verdict is verdict
-    assert result.epsilon_upper == 0.0 or verdict is Verdict.VIOLATED
+    assert result.epsilon_upper == 0.0 or verdict is VIOLATED
+    if not delta:
+        pure = audited(Reveals(share), PureDP(0.0), BIT, evidence=["exact"])
+        assert pure.verdict is verdict
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
     ("share", "claim", "verdict"),
     [
-        (0.1, ApproxDP(0.0, 0.1), Verdict.NOT_REFUTED),
-        (0.2, ApproxDP(0.0, 0.1), Verdict.VIOLATED),
-        (0.0, PureDP(0.0), Verdict.NOT_REFUTED),
-        (0.1, PureDP(0.0), Verdict.VIOLATED),
+        (0.2, ApproxDP(0.0, 0.1), VIOLATED),
+        (0.1, ApproxDP(0.0, 0.1), NOT_REFUTED),
+        (0.0, PureDP(0.0), NOT_REFUTED),
+        (0.1, PureDP(0.0), VIOLATED),
     ],
 )
 def test_a_black_box_is_played_and_counted(share, claim, verdict):
-    def reveals(data, size, *, rng):
-        return np.where(rng.random(size) < share, data, 2)
-
-    result = run_audit(Audit(reveals, claim, [(0, 1)]), SETTINGS)
+    code = Reveals(share)
+    result = audited(
+        lambda data, size, *, rng: code(data, size, rng=rng), claim, [(0, 1)]
+    )
     assert result.verdict is verdict
-    assert {"game", "counting"} <= {evidence.kind for evidence in result.evidence}
+    assert {"game", "counting"} <= {each.kind for each in result.evidence}
     assert result.epsilon_lower >= 0
 
 
-@pytest.mark.full
-def test_accountants_and_recorded_data():
-    audit = Audit(
-        None, ApproxDP(0.0, 0.2), accountants=[OptimalComposition(0.1, 0.01, 2)]
-    )
-    assert run_audit(audit, SETTINGS).verdict is Verdict.CERTIFIED
-    audit = Audit(
-        None, ApproxDP(0.0, 0.05), accountants=[OptimalComposition(0.1, 0.01, 2)]
-    )
-    assert run_audit(audit, SETTINGS).verdict is Verdict.VIOLATED
-    assert from_counts(80, 150, 50, 150, claim=0.0).refuted
-    assert not from_counts(80, 150, 50, 150, claim=0.0, delta=0.2).refuted
-    assert not from_guesses(52, 100, claim=0.0).refuted
+@pytest.mark.parametrize(("delta", "verdict"), [(0.2, CERTIFIED), (0.05, VIOLATED)])
+def test_accountants_decide_total_variation(delta, verdict):
+    twice = [OptimalComposition(0.1, 0.01, 2)]
+    result = audited(None, ApproxDP(0.0, delta), None, accountants=twice)
+    assert result.verdict is verdict
+
+
+def test_recorded_data_refute_a_claim_of_0():
+    assert from_counts(18, 20, 4, 20, claim=0.0).refuted
+    assert not from_counts(8, 20, 5, 20, claim=0.0, delta=0.2).refuted
     assert from_guesses(90, 100, claim=0.0).refuted
-    rng = np.random.default_rng(1)
-    assert not from_outputs(
-        rng.normal(size=300), rng.normal(size=300), claim=0.0, method="bets"
-    ).refuted
+    assert not from_guesses(52, 100, claim=0.0).refuted
     with pytest.raises(ConfigurationError, match="claim > 0"):
         from_counts(80, 150, 50, 150, claim=0.0, parameter="mu")
+
+
+@pytest.mark.full
+def test_bets_do_not_refute_a_true_claim_of_0():
+    first, second = np.random.default_rng(1).normal(size=(2, 300))
+    assert not from_outputs(first, second, claim=0.0, method="bets").refuted

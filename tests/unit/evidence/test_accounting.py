@@ -1,4 +1,4 @@
-"""Accounting evidence: what a cross-check becomes in a record, and that it goes to JSON and back."""
+"""Accounting evidence: verdicts of a cross-check, its record, and what it is about."""
 
 import math
 
@@ -18,8 +18,6 @@ from auditdp.accountants import (
     ShuffledLower,
     TopK,
 )
-from auditdp.auditing.gathering import Settings
-from auditdp.auditing.judging import run_audit
 from auditdp.claims.statements import (
     AccountedDP,
     ApproxDP,
@@ -29,178 +27,154 @@ from auditdp.claims.statements import (
 )
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
-from auditdp.record.budget import Budget
-from auditdp.record.results import Evidence, Verdict
+from auditdp.record.results import Evidence
 from auditdp.testing import Response
+from tests.unit.evidence.toys import CERTIFIED, NOT_REFUTED, VIOLATED, audited
 
 ACCOUNTANTS = [kind(1.0, 0.01, 100) for kind in (PLDLower, PLDUpper, RDP)]
+LOWER, UPPER, _ = (accountant.epsilon_at(1e-5) for accountant in ACCOUNTANTS)
+SAMPLED = math.log1p(0.01 * math.expm1(1.0))
+POINTS = [(1.0, 0.1), (2.0, 0.01)]
 
 
-def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
-    evidence = accounting_evidence(
-        ApproxDP(0.01, 1e-8), [PoissonSubsampled(1.0, 1e-6, 0.01)]
+@pytest.mark.parametrize(
+    ("claim", "accountants", "verdict", "bounds"),
+    [
+        (
+            ApproxDP(0.01, 1e-8),
+            [PoissonSubsampled(1.0, 1e-6, 0.01)],
+            VIOLATED,
+            (SAMPLED, SAMPLED),
+        ),
+        # The tightest accountants decide.
+        (ApproxDP(1.2 * UPPER, 1e-5), ACCOUNTANTS, CERTIFIED, (LOWER, UPPER)),
+        (
+            ApproxDP((LOWER + UPPER) / 2, 1e-5),
+            ACCOUNTANTS,
+            NOT_REFUTED,
+            (LOWER, UPPER),
+        ),
+        # The bounds are about the claim's own parameter, and a curve has none.
+        (GaussianDP(0.9), [GaussianCurve(1.0)], VIOLATED, (1.0, 1.0)),
+        (
+            AccountedDP(POINTS, quoted=0.05),
+            [GaussianCurve(1.0)],
+            VIOLATED,
+            (None, None),
+        ),
+    ],
+)
+def test_verdicts_and_bounds(claim, accountants, verdict, bounds):
+    found = accounting_evidence(claim, accountants)
+    assert (found.kind, found.calls, found.verdict) == ("accounting", 0, verdict)
+    assert (found.epsilon_lower, found.epsilon_upper) == (
+        bounds if bounds[0] is None else pytest.approx(bounds)
     )
-    assert evidence.kind == "accounting"
-    assert evidence.verdict is Verdict.VIOLATED
-    assert (
-        evidence.epsilon_lower
-        == evidence.epsilon_upper
-        == pytest.approx(math.log1p(0.01 * math.expm1(1.0)))
-    )
-    assert evidence.counterexample is not None
-    assert "the claim allows 0.01" in evidence.counterexample.explanation
-    assert evidence.assumptions == [
-        "neighbours: add or remove one record",
-        "batches: Poisson",
-        "about: any (1, 1e-06)-DP mechanism on a sample (Poisson) at rate 0.01",
-        "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
-    ]
-    (row,) = evidence.details.accountants
-    assert row.soundness == "exact"
+
+    refuted = found.counterexample is not None
+    assert refuted == (verdict is VIOLATED)
+    assert not refuted or "the claim allows" in found.counterexample.explanation
+
+    names = [row.name.split("(")[0] for row in found.details.accountants]
+    assert names == [type(each).__name__ for each in accountants]
+
+
+def test_the_record_of_a_false_claim():
+    claim = ApproxDP(0.01, 1e-8)
+    found = accounting_evidence(claim, [PoissonSubsampled(1.0, 1e-6, 0.01)])
+    assert "the claim allows 0.01" in found.counterexample.explanation
+    assert found.details.delta == 1e-8
+
+    assumed = ["add or remove one record", "batches: Poisson", "at rate 0.01", "given"]
+    for text, assumption in zip(assumed, found.assumptions, strict=True):
+        assert text in assumption
+    (row,) = found.details.accountants
+
+    assert (row.soundness, row.finding) == ("exact", "")
     assert row.source.startswith("Balle, Barthe & Gaboardi (2018)")
-    assert row.finding == ""
 
 
-def test_a_true_claim_is_certified_by_the_tightest_proof():
-    lower, upper, _ = (accountant.epsilon_at(1e-5) for accountant in ACCOUNTANTS)
-    evidence = accounting_evidence(ApproxDP(1.2 * upper, 1e-5), ACCOUNTANTS)
-    assert evidence.verdict is Verdict.CERTIFIED
-    assert (evidence.epsilon_lower, evidence.epsilon_upper) == (lower, upper)
-    assert evidence.counterexample is None
-    assert evidence.calls == 0
-    assert [row.name.split("(")[0] for row in evidence.details.accountants] == [
-        "PLDLower",
-        "PLDUpper",
-        "RDP",
-    ]
-    assert evidence.details.delta == 1e-5
+def test_findings_about_accountants_decide_nothing():
+    four, claim = [*ACCOUNTANTS, ShuffledLower(0.6, 1000)], ApproxDP(5.0, 1e-5)
+    found = accounting_evidence(claim, four, about=Poisson(1.0, 0.01, 100))
+    assert found.verdict is CERTIFIED
+    assert found.statement.endswith("(1 finding about accountants)")
 
-
-def test_between_the_bounds_nothing_is_decided():
-    lower, upper, _ = (accountant.epsilon_at(1e-5) for accountant in ACCOUNTANTS)
-    evidence = accounting_evidence(ApproxDP((lower + upper) / 2, 1e-5), ACCOUNTANTS)
-    assert evidence.verdict is Verdict.NOT_REFUTED
-    assert evidence.counterexample is None
-
-
-def test_findings_are_told_and_decide_nothing():
-    evidence = accounting_evidence(
-        ApproxDP(5.0, 1e-5),
-        [*ACCOUNTANTS, ShuffledLower(0.6, 1000)],
-        about=Poisson(1.0, 0.01, 100),
-    )
-    assert evidence.verdict is Verdict.CERTIFIED
-    assert evidence.statement.endswith("(1 finding about accountants)")
-    assert (
-        "is about DP-SGD in 1 shuffled epochs of 1,000 batches"
-        in evidence.details.findings[0]
-    )
+    shuffled = "is about DP-SGD in 1 shuffled epochs of 1,000 batches"
+    assert shuffled in found.details.findings[0]
     with pytest.raises(AccountantError, match="accountants of one thing"):
-        accounting_evidence(
-            ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)]
-        )
+        accounting_evidence(claim, four)
 
 
-def test_a_level_is_bounded_by_values_of_the_claims_own_parameter():
-    evidence = accounting_evidence(GaussianDP(0.9), [GaussianCurve(1.0)])
-    assert evidence.verdict is Verdict.VIOLATED
-    assert evidence.epsilon_lower == evidence.epsilon_upper == 1.0, "of μ, and not an ε"
-    points = accounting_evidence(
-        AccountedDP([(1.0, 0.1), (2.0, 0.01)], quoted=0.05), [GaussianCurve(1.0)]
-    )
-    assert points.verdict is Verdict.VIOLATED
-    assert points.epsilon_lower is points.epsilon_upper is None
-    assert "the claim allows" in points.counterexample.explanation
-
-
-def test_where_all_accountants_fail_there_is_no_verdict(monkeypatch):
+def test_accountants_that_fail_are_named(monkeypatch):
     def fails(self, *_):
         raise MemoryError
 
     for kind in (PLDUpper, PLDLower):
         monkeypatch.setattr(kind, "losses", fails)
-    two, settings = (
-        [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)],
-        Settings(alpha=0.05, budget=Budget(10), root_seed=1),
-    )
-    with pytest.raises(
-        AccountantError, match=r"no accountant answered: .*ran out of memory.*use fewer"
-    ):
+    two = [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)]
+    match = r"no accountant answered: .*ran out of memory.*use fewer"
+    with pytest.raises(AccountantError, match=match):
         accounting_evidence(ApproxDP(1.0, 1e-5), two)
-    assert (
-        run_audit(
-            Audit(None, ZeroConcentratedDP(6.0), accountants=two), settings
-        ).verdict
-        is Verdict.CERTIFIED
-    )
-    evidence = accounting_evidence(
-        ApproxDP(9.0, 1e-5), [*two, GaussianCurve(1.0)], about=Poisson(1.0, 0.1, 1)
-    )
-    assert evidence.verdict is Verdict.CERTIFIED
-    assert "no answer: PLDUpper" in evidence.statement
-    assert evidence.details.findings[:2] == [
-        f"{one.name}: is about {one.describes.text}; the claim is about {Poisson(1.0, 0.1, 1).text}"
-        for one in two
-    ]
+    zcdp = audited(None, ZeroConcentratedDP(6.0), None, accountants=two)
+
+    assert zcdp.verdict is CERTIFIED
+    step = Poisson(1.0, 0.1, 1)
+    three = [*two, GaussianCurve(1.0)]
+    found = accounting_evidence(ApproxDP(9.0, 1e-5), three, about=step)
+
+    assert found.verdict is CERTIFIED
+    assert "no answer: PLDUpper" in found.statement
+    for one, finding in zip(two, found.details.findings, strict=False):
+        assert finding.startswith(f"{one.name}: is about {one.describes.text}; ")
+        assert finding.endswith(step.text)
 
 
-def test_it_goes_to_json_and_back():
-    evidence = accounting_evidence(
-        PureDP(1.0), [GaussianCurve(1.0, count=10), RDP(1.0, 0.01, 10)]
-    )
+def test_infinite_bounds_survive_json():
+    two = [GaussianCurve(1.0, count=10), RDP(1.0, 0.01, 10)]
     adapter = TypeAdapter(Evidence)
-    again = adapter.validate_json(adapter.dump_json(evidence))
-    assert again.verdict is evidence.verdict
+    found = accounting_evidence(PureDP(1.0), two)
+    again = adapter.validate_json(adapter.dump_json(found))
+
+    assert again.verdict is found.verdict
     assert again.epsilon_upper == math.inf
     assert again.details.accountants[0].epsilon == math.inf
 
 
-def mechanism_audit(**about):
-    """Randomised response on a bit, three times with ε = 1/3 each: accounted for as any three parts, 1 at δ = 0."""
-    three = OptimalComposition(1 / 3, 0.0, 3)
-    return Audit(
-        mechanism=Response(0.5),
-        claim=PureDP(0.7),
-        pairs=[(0, 1)],
-        accountants=[three],
-        evidence=["accounting"],
-        **about,
-    )
+THREE = OptimalComposition(1 / 3, 0.0, 3)
+"""Any three parts of 1/3-DP, which lose 1 together."""
 
 
-def test_accountants_beside_a_mechanism_refute_nothing_that_is_not_said_of_it():
-    """The mechanism is 1/2-DP, and may well be one of three parts that together are so: only their worst loses 1."""
-    settings = Settings(alpha=0.05, budget=Budget(10), root_seed=1)
-    result = run_audit(mechanism_audit(), settings)
-    assert result.verdict is Verdict.NOT_REFUTED
-    assert result.epsilon_lower is None
-    assert any(
-        "the mechanism is one of them, and maybe a better one" in message
-        for message in result.evidence[0].assumptions
-    )
-    message = run_audit(
-        mechanism_audit(about=OptimalComposition(1 / 3, 0.0, 3)), settings
-    )
-    assert message.verdict is Verdict.VIOLATED
-    assert message.counterexample.pair.startswith(
-        "the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP, by Optimal"
-    )
+@pytest.mark.parametrize(
+    ("mechanism", "about", "verdict"),
+    [
+        # The mechanism is 1/2-DP, and may be one of three parts that lose 1 at worst.
+        (Response(0.5), None, NOT_REFUTED),
+        (Response(0.5), THREE, VIOLATED),
+        (None, None, VIOLATED),
+        (None, TopK(3, 0.2), NOT_REFUTED),
+    ],
+)
+def test_a_formula_is_about_the_worst_of_a_class_and_a_mechanism_may_be_better(
+    mechanism, about, verdict
+):
+    pairs = None if mechanism is None else [(0, 1)]
+    options = {"accountants": [THREE], "evidence": ["accounting"], "about": about}
+    result = audited(mechanism, PureDP(0.7), pairs, **options)
+
+    assert result.verdict is verdict
+    if about == THREE:
+        worst = "the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP"
+        assert result.counterexample.pair.startswith(worst)
+    elif mechanism is not None:
+        assert result.epsilon_lower is None
+        better = "the mechanism is one of them, and maybe a better one"
+        assert better in " ".join(result.evidence[0].assumptions)
+    elif about is not None:
+        wider = "any 3 adaptive selections of bounded range 0.2"
+        assert result.mechanism == wider
 
 
-def test_a_formula_is_about_the_worst_of_what_is_described():
-    settings = Settings(alpha=0.05, budget=Budget(10), root_seed=1)
-    audit = Audit(None, PureDP(0.7), accountants=[OptimalComposition(1 / 3, 0.0, 3)])
-    assert run_audit(audit, settings).verdict is Verdict.VIOLATED
-    wider = Audit(
-        None,
-        PureDP(0.7),
-        accountants=[OptimalComposition(1 / 3, 0.0, 3)],
-        about=TopK(3, 0.2),
-    )
-    assert run_audit(wider, settings).verdict is Verdict.NOT_REFUTED
-    assert (
-        run_audit(wider, settings).mechanism
-        == "any 3 adaptive selections of bounded range 0.2"
-    )
+def test_a_description_needs_accountants():
     with pytest.raises(CollectionError, match="there are none"):
         Audit(Response(0.5), PureDP(1.0), [(0, 1)], about=TopK(3, 0.2))

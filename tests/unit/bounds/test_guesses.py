@@ -1,0 +1,246 @@
+"""Bounds from guesses in one run.
+
+Known values, the worst of all mechanisms, and rows with propensities.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit, logit
+from scipy.stats import binom, norm
+
+from auditdp.bounds import from_guesses, from_observed
+from auditdp.bounds.one_run import (
+    curve_refuted,
+    from_given_propensities,
+    one_run_curve_p_value,
+    one_run_p_value,
+)
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
+from auditdp.claims.statements import GaussianDP
+from auditdp.errors import ConfigurationError
+
+
+@pytest.mark.parametrize(
+    ("guesses", "epsilon"), [(10, 1.05187), (100, 3.49297), (1000, 5.80907)]
+)
+@pytest.mark.parametrize("method", ["binomial", "one-run-curve"])
+def test_perfect_guessing(guesses, epsilon, method):
+    """q^m = alpha, so epsilon = -ln(alpha^(-1/m) - 1)."""
+    exact = -math.log(0.05 ** (-1 / guesses) - 1)
+    assert exact == pytest.approx(epsilon, abs=1e-5)
+    found = from_guesses(guesses, guesses, method=method).lower
+    assert epsilon - 2e-5 <= found <= exact
+
+
+def largest_probability(canaries, guesses, correct, statements):
+    """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta).
+
+    It is found by a linear programme over their outputs.
+    """
+    outputs = [
+        dict(zip(chosen, guess, strict=True))
+        for chosen in itertools.combinations(range(canaries), guesses)
+        for guess in itertools.product((0, 1), repeat=guesses)
+    ]
+    coins = np.array(list(itertools.product((0, 1), repeat=canaries)))
+    rows = range(len(coins))
+    neighbours = [
+        (a, b)
+        for a, b in itertools.permutations(rows, 2)
+        if (coins[a] != coins[b]).sum() == 1
+    ]
+    constraints = list(itertools.product(neighbours, statements))
+    losses = np.zeros((len(constraints), len(coins)))
+    for row, ((a, b), (epsilon, _)) in zip(losses, constraints, strict=True):
+        row[a], row[b] = 1.0, -math.exp(epsilon)
+    # Variables: the law of the outputs for each coins, then the excess of each constraint.
+    summed, each = np.ones((1, len(outputs))), np.eye(len(outputs))
+    excess = np.eye(len(constraints) * len(outputs))
+    totals = np.kron(np.eye(len(constraints)), summed)
+    right = [
+        sum(truth[i] == g for i, g in guess.items()) >= correct
+        for truth in coins
+        for guess in outputs
+    ]
+    found = linprog(
+        -np.append(np.array(right) / len(coins), np.zeros(len(excess))),
+        A_ub=np.block(
+            [
+                [np.kron(losses, each), -excess],
+                [np.zeros((len(constraints), len(right))), totals],
+            ]
+        ),
+        b_ub=np.append(np.zeros(len(excess)), [delta for _, (_, delta) in constraints]),
+        A_eq=np.hstack(
+            [np.kron(np.eye(len(coins)), summed), np.zeros((len(coins), len(excess)))]
+        ),
+        b_eq=np.ones(len(coins)),
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "correct", "epsilon", "delta"),
+    [
+        (2, 2, 1, 1.0, 0.05),  # .9447, and Theorem 5.2 of arXiv:2305.08846v1 has .9421
+        (2, 1, 1, 0.5, 0.1),
+        (3, 3, 2, 0.3, 0.15),
+        (3, 3, 3, 0.3, 0.15),
+        (3, 2, 2, 0.7, 0.03),
+    ],
+)
+def test_the_one_run_p_value_is_that_of_the_worst_of_all_mechanisms(
+    canaries, guesses, correct, epsilon, delta
+):
+    worst = largest_probability(canaries, guesses, correct, [(epsilon, delta)])
+    found = one_run_p_value(correct, guesses, canaries, epsilon, delta)
+    assert found == pytest.approx(worst, abs=1e-7)
+
+    curve = EpsilonDelta(delta)
+    above = one_run_curve_p_value(correct, guesses, canaries, curve, epsilon)
+    assert above >= worst - 1e-7
+
+
+@pytest.mark.parametrize(("correct", "mu"), [(1, 1.0), (2, 0.3)])
+def test_the_recursion_allows_the_worst_of_all_mechanisms_under_a_curve(correct, mu):
+    """A programme of some statements allows a little more than the whole curve."""
+    worst = largest_probability(2, 2, correct, GaussianDP(mu).statements()[::4])
+    assert one_run_curve_p_value(correct, 2, 2, Gaussian(), mu) >= worst - 1e-3
+
+
+def p_value_of_the_paper(m, r, v, epsilon, delta):
+    """Appendix D of arXiv:2305.08846v1, written out."""
+    q = expit(epsilon)
+    totals = np.cumsum(binom.pmf(v - np.arange(1, v + 1), r, q))
+    alpha = max(totals / np.arange(1, v + 1))
+    return min(1, binom.sf(v - 1, r, q) + alpha * delta * 2 * m)
+
+
+@pytest.mark.parametrize(
+    ("m", "r", "v", "epsilon", "delta"),
+    [(1000, 100, 90, 1.0, 1e-5), (100, 100, 80, 0.5, 1e-3), (50, 20, 20, 2.0, 0.01)],
+)
+def test_the_one_run_p_value_is_below_that_of_the_paper(m, r, v, epsilon, delta):
+    found = one_run_p_value(v, r, m, epsilon, delta)
+    assert binom.sf(v - 1, r, expit(epsilon)) < found
+    assert found < p_value_of_the_paper(m, r, v, epsilon, delta)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
+@pytest.mark.parametrize("correct", [60, 50, 31])
+def test_the_one_run_p_value_grows_with_epsilon(delta, correct):
+    levels = np.linspace(0, 6, 100)
+    values = [one_run_p_value(correct, 60, 100, level, delta) for level in levels]
+    assert np.all(np.diff(values) >= -1e-12)
+
+
+def response_or_leak():
+    """All coins are revealed with probability 0.02; else randomised response."""
+    law = 0.98 * binom.pmf(np.arange(41), 40, expit(1.0))
+    law[40] += 0.02
+    return law
+
+
+@pytest.mark.parametrize(
+    ("curve", "level", "law"),
+    [
+        (EpsilonDelta(0.02), 1.0, response_or_leak()),
+        (Gaussian(), 0.5, binom.pmf(np.arange(61), 60, norm.cdf(0.25))),
+        (Gaussian(), 2.0, binom.pmf(np.arange(61), 60, norm.cdf(1.0))),
+    ],
+)
+def test_the_recursion_allows_mechanisms_that_keep_the_claim(curve, level, law):
+    m = len(law) - 1
+    tails = law[::-1].cumsum()[::-1] * (1 - 1e-9)
+    for v, tail in enumerate(tails):
+        assert not curve_refuted(v, m, m, curve, level, min(tail, 1 - 1e-9))[0]
+
+
+@pytest.mark.parametrize(("factor", "refuted"), [(1 - 1e-6, False), (1 + 1e-6, True)])
+def test_the_recursion_is_exact_for_one_canary(factor, refuted):
+    """P(right) <= Φ(mu/2), which is attained for one guess."""
+    limit = norm.cdf(0.5) * factor
+    assert curve_refuted(1, 1, 1, Gaussian(), 1.0, limit)[0] == refuted
+
+
+@pytest.mark.parametrize(("correct", "guesses"), [(80, 100), (730, 1000)])
+def test_the_recursion_is_hardly_below_the_binomial_bound(correct, guesses):
+    exact = from_guesses(correct, guesses).lower
+    found = from_guesses(correct, guesses, method="one-run-curve").lower
+    assert 0.97 * exact < found <= exact
+
+
+# Rows that are members or not, with given propensities.
+
+
+def recorded(seed, rows, epsilon):
+    """Randomised response on each membership, which is the worst.
+
+    The score is the log odds after the release.
+    """
+    rng = np.random.default_rng(seed)
+    propensities = rng.uniform(0.2, 0.8, rows)
+    members = rng.random(rows) < propensities
+    released = np.where(rng.random(rows) < expit(epsilon), members, ~members)
+    scores = logit(propensities) + epsilon * np.where(released, 1, -1)
+    return scores, members, propensities
+
+
+def test_the_law_of_right_guesses_is_exact():
+    """All outcomes of five guesses, one by one."""
+    propensities = np.array([0.3, 0.5, 0.6, 0.8, 0.9])
+    guessed_in = np.array([True, True, False, True, False])
+    chances = expit(0.7 + np.where(guessed_in, 1, -1) * logit(propensities))
+    outcomes = np.array(list(itertools.product([0, 1], repeat=5)))
+    laws = np.prod(np.where(outcomes, chances, 1 - chances), axis=1)
+    exact = laws[outcomes.sum(axis=1) >= 4].sum()
+    found = from_given_propensities(guessed_in, 4, propensities, 0.05, 0.7)
+
+    assert found.p_value == pytest.approx(exact, rel=1e-12)
+
+
+def test_fair_coins_are_the_binomial_test():
+    coins = np.full(100, 0.5)
+    found = from_given_propensities(np.arange(100) < 50, 90, coins, 0.05, 1.0)
+    binomial = from_guesses(90, 100, method="binomial").lower
+    assert found.lower == pytest.approx(binomial, abs=1e-8)
+
+
+def test_the_bound_of_the_worst_mechanism_is_above_the_truth_at_most_alpha_of_the_time(
+    repeats,
+):
+    """Fails by chance with probability 1e-6; one record in a hundred is refused."""
+    times = repeats(2_000, least=40)
+    bounds = []
+    for seed in range(times):
+        try:
+            bounds.append(from_observed(*recorded(seed, 100, 1.0)).lower)
+        except ConfigurationError:
+            bounds.append(0.0)
+
+    assert sum(bound > 1 for bound in bounds) <= repeats.most(times, 0.05)
+    assert np.median(bounds) > 0.25
+
+
+def test_scores_that_are_the_propensities_have_no_information():
+    _, members, propensities = recorded(5, 1_000, 0.0)
+    right = int(np.sum((propensities > 0.5) == members))
+    assert from_guesses(right, 1_000).lower > 0.4
+    assert from_observed(propensities, members, propensities).lower == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s, b, e: (s, b, 1 - e), "fit the propensities"),
+        (lambda s, b, e: (s, b, e[:-1]), r"expected 1000 numbers in \(0, 1\)"),
+        (lambda s, b, e: (s, b, np.where(e > 0.7, 1.0, e)), "leave it out"),
+    ],
+)
+def test_propensities_that_cannot_be_used_are_refused(change, message):
+    with pytest.raises(ConfigurationError, match=message):
+        from_observed(*change(*recorded(6, 1_000, 1.0)))
