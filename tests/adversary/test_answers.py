@@ -21,50 +21,38 @@ from auditdp.record.results import (
 )
 from auditdp.runner import pool
 from auditdp.runner.child import Child, Work, WorkAnswer
-from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
+from auditdp.runner.plan import Collected, Listed
 from auditdp.runner.pool import CrashError, Workers, result_for
-
-TASK = Task(
-    "audits/audit_a.py::leaks",
-    "/a.py",
-    "leaks",
-    "/",
-    {},
-    "holds",
-    0.05,
-    "quick",
-    None,
-    root_seed=1,
+from tests.adversary.projects import (
+    HONEST,
+    Ended,
+    judged,
+    proved,
+    task,
+    verdicts_of,
 )
+
+TASK = task("leaks", alpha=0.05)
+OTHER = "audits/audit_b.py::other"
 
 
 def certified(name=TASK.id, **more):
-    found = AuditResult(
-        name,
-        Verdict.CERTIFIED,
-        "",
-        evidence=[Evidence("exact", Verdict.CERTIFIED, "")],
-        **more,
-    )
+    found = proved(name, **more)
     return json.loads(RESULT.dump_json(found))
 
 
 ANSWERS = [
-    *(
-        [1],
-        1,
-        "x",
-        True,
-        {},
-        {"id": 1},
-        [[]],
-        {"id": TASK.id, "verdict": "FINE", "summary": ""},
-    ),
-    *(
-        certified() | {"calls": -1},
-        certified() | {"evidence": []},
-        certified("audits/audit_b.py::other"),
-    ),
+    [1],
+    1,
+    "x",
+    True,
+    {},
+    {"id": 1},
+    [[]],
+    {"id": TASK.id, "verdict": "FINE", "summary": ""},
+    certified() | {"calls": -1},
+    certified() | {"evidence": []},
+    certified(OTHER),
     certified(controls=[ControlResult("twin", Verdict.NOT_REFUTED)]),
 ]
 
@@ -77,116 +65,91 @@ def test_what_is_no_result_of_a_task_is_its_error(value):
 
 
 def test_a_result_has_what_its_task_declares_and_was_given():
-    found = result_for(
-        TASK, WorkAnswer(1, json.dumps(certified(expected="violation", alpha=0.9)))
-    )
-    assert (found.verdict, found.expected, found.alpha) == (
-        Verdict.CERTIFIED,
-        "holds",
-        0.05,
-    )
+    claimed = json.dumps(certified(expected="violation", alpha=0.9))
+    found = result_for(TASK, WorkAnswer(1, claimed))
+    assert (found.verdict, found.expected) == (Verdict.CERTIFIED, "holds")
+    assert found.alpha == 0.05
 
 
-class Alive:
-    """A process that has not ended."""
+MESSAGES = [
+    b"[1]",
+    b"1",
+    b"null",
+    b'"x"',
+    b"{",
+    b"",
+    b"\xff",
+    b"[" * 30_000,
+    b"1" * 5_000,
+    b'{"libraries": 1}',
+    b'{"value": 1, "libraries": [1]}',
+    b'{"value": "\\ud800"}',
+    b'{"number": 7, "failed": 1, "printed": 2}',
+]
 
-    exitcode = None
 
-    def is_alive(self):
-        return False
-
-    def join(self, seconds):
-        pass
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        *(
-            b"[1]",
-            b"1",
-            b"null",
-            b'"x"',
-            b"{",
-            b"",
-            b"\xff",
-            b"[" * 30_000,
-            b"1" * 5_000,
-            b'{"libraries": 1}',
-        ),
-        *(
-            b'{"value": 1, "libraries": [1]}',
-            b'{"value": "\\ud800"}',
-            b'{"number": 7, "failed": 1, "printed": 2}',
-        ),
-    ],
-    ids=lambda message: str(message)[:30],
-)
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: str(message)[:30])
 def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work(
     message, tmp_path
 ):
     receiver, sender = multiprocessing.Pipe(duplex=False)
     sender.send_bytes(message)
-    answer = Child(
-        Work(3, "run", TASK), Alive(), receiver, tmp_path / "out", None
-    ).answer()
-    assert (answer.number, answer.printed) == (3, "")
-    assert answer.value is None
+    child = Child(Work(3, "run", TASK), Ended(), receiver, tmp_path / "out", None)
+    answer = child.answer()
+    assert (answer.number, answer.printed, answer.value) == (3, "", None)
     assert result_for(TASK, answer).verdict is Verdict.ERROR
 
 
 def test_of_two_processes_that_ended_together_the_mechanisms_is_named():
     here, there = multiprocessing.Pipe()
     both = pool._TwoProcesses(Work(1, "run", TASK), here, alone=True)
-    assert not both.ended(
-        Work(1, "serve", TASK), WorkAnswer(1, failed="the process that ran it died")
-    )
+    died = WorkAnswer(1, failed="the process that ran it died")
+    assert not both.ended(Work(1, "serve", TASK), died)
     assert both.ended(both.work, None)
-    assert both.answer == WorkAnswer(1, failed="the process that ran it died")
+    assert both.answer == died
     there.close()
 
 
-def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(monkeypatch):
-    """Its work is done again, alone, and nothing else ends."""
+@pytest.fixture
+def busy():
+    """The process of a file with work, and the other end of its pipe."""
     here, there = multiprocessing.Pipe()
+    work = Work(3, "run", TASK)
     with Workers(needed=()) as processes:
-        host = pool._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
+        host = pool._Host(Path("/a.py"), Ended(), here, busy={3: work})
         processes._hosts[host.path] = host
-        there.send_bytes(
-            json.dumps(
-                {"number": 99, "value": certified("audits/audit_b.py::other")}
-            ).encode()
-        )
-        assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
+        yield processes, host, there
+        assert list(processes._answers()) == [(work, None)]
         assert not processes._hosts
 
 
-def test_work_of_a_process_that_is_found_dead_is_done_again():
+def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(busy):
+    """Its work is done again, alone, and nothing else ends."""
+    answer = {"number": 99, "value": certified(OTHER)}
+    busy[2].send_bytes(json.dumps(answer).encode())
+
+
+def test_work_of_a_process_that_is_found_dead_is_done_again(busy):
     """The run waited without end for what such a process had been given, if it was found dead when more was handed to it."""
-    here, _ = multiprocessing.Pipe()
-    with Workers(needed=()) as processes:
-        host = pool._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
-        processes._hosts[host.path] = host
-        processes._close(host)
-        assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
+    processes, host, _ = busy
+    processes._close(host)
+
+
+A, B = "audits/audit_a.py", "audits/audit_b.py"
 
 
 @pytest.mark.parametrize(
-    "audits",
-    [
-        [Listed("audits/audit_b.py::other", "/x/audits/audit_a.py")],
-        [Listed("audits/audit_a.py::mine", "/x/audits/audit_b.py")],
-        [Listed("audits/audit_a.py::mine", "/x/audits/audit_a.py")] * 2,
-    ],
+    "audits", [[(B, A)], [(A, B)], [(A, A), (A, A)]], ids=["id", "path", "twice"]
 )
 def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    there = [
-        replace(each, path=each.path.replace("/x", str(tmp_path))) for each in audits
-    ]
-    assert not pool._of_its_own(Collected(tuple(there)), tmp_path / "audits/audit_a.py")
-    mine = Listed("audits/audit_a.py::mine", str(tmp_path / "audits/audit_a.py"))
-    assert pool._of_its_own(Collected((mine,)), tmp_path / "audits/audit_a.py")
+
+    def is_its_own(*listed):
+        found = [Listed(f"{name}::it", str(tmp_path / path)) for name, path in listed]
+        return pool._of_its_own(Collected(tuple(found)), tmp_path / A)
+
+    assert not is_its_own(*audits)
+    assert is_its_own((A, A))
 
 
 @pytest.mark.parametrize(
@@ -203,9 +166,8 @@ def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch)
     ],
 )
 def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
-    monkeypatch.setattr(
-        Workers, "_work", lambda self, wanted: [(TASK, WorkAnswer(1, value))]
-    )
+    answers = [(TASK, WorkAnswer(1, value))]
+    monkeypatch.setattr(Workers, "_work", lambda self, wanted: answers)
     with (
         Workers(needed=()) as processes,
         pytest.raises(CrashError, match="something else than a result"),
@@ -214,19 +176,11 @@ def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
 
 
 def test_a_planned_audit_without_a_result_is_no_clean_run():
-    done = AuditResult(
-        "a",
-        Verdict.NOT_REFUTED,
-        "",
-        evidence=[Evidence("game", Verdict.NOT_REFUTED, "")],
-    )
-    whole = RunRecord(
-        1, "complete", {}, {}, "", "", [LedgerEntry("a", "", 0.01)], [done]
-    )
-    lacking = replace(
-        whole, alpha_ledger=[LedgerEntry("a", "", 0.01), LedgerEntry("b", "", 0.01)]
-    )
-    assert code_of(whole) == 0
+    played = [Evidence("game", Verdict.NOT_REFUTED, "")]
+    done = AuditResult("a", Verdict.NOT_REFUTED, "", evidence=played)
+    ledger = [LedgerEntry(name, "", 0.01) for name in "ab"]
+    lacking = RunRecord(1, "complete", {}, {}, "", "", ledger, [done])
+    assert code_of(replace(lacking, alpha_ledger=ledger[:1])) == 0
     assert code_of(lacking) == 3
     assert code_of(lacking, missing=[]) == 0  # a shard, whose own audits are done
     violated = replace(done, verdict=Verdict.VIOLATED)
@@ -250,13 +204,6 @@ jobs.JOBS.update(run=forged, serve=forged)
 def theirs():
     return Audit(lambda x, rng: 0, claim=PureDP(1.0), pairs=[(0, 1)])
 """
-HONEST = """
-from auditdp import Audit, PureDP, audit
-
-@audit
-def leaks():
-    return Audit(lambda x, rng: x, claim=PureDP(1.0), pairs=[(0, 1)])
-"""
 
 
 def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judged(
@@ -267,13 +214,8 @@ def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judg
     Path("audits/audit_a.py").write_text(FORGER)
     Path("audits/audit_b.py").write_text(HONEST)
     with Workers() as processes:
-        plan = make_plan(
-            ["audits"],
-            PlanOptions(root_seed=1, budget="quick"),
-            collect=processes.collect,
-        )
-        found = {result.id: result for result in processes.run(plan.tasks)}
-    assert {name: result.verdict for name, result in found.items()} == {
+        found = judged(processes)
+    assert verdicts_of(found) == {
         "audits/audit_a.py::theirs": Verdict.ERROR,
         "audits/audit_b.py::leaks": Verdict.VIOLATED,
     }

@@ -21,7 +21,6 @@ from auditdp import files
 from auditdp.record.results import (
     RESULT,
     AuditResult,
-    Evidence,
     LedgerEntry,
     Published,
     RunRecord,
@@ -30,18 +29,20 @@ from auditdp.record.results import (
 from auditdp.report.formats import render
 from auditdp.runner import pool
 from auditdp.runner.child import Child, Inbox, Work, WorkAnswer, printed_to
-from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
+from auditdp.runner.plan import Collected, Listed
 from auditdp.runner.pool import ResultRoom, Workers
 from auditdp.runner.run_record import header
 from auditdp.runner.sandbox import sandbox_of
+from tests.adversary.projects import (
+    HONEST,
+    Ended,
+    judged,
+    planned,
+    proved,
+    task,
+    verdicts_of,
+)
 
-HONEST = """
-from auditdp import Audit, PureDP, audit
-
-@audit
-def leaks():
-    return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
-"""
 SAYS = """
 import os, sys, time
 from dataclasses import replace
@@ -92,19 +93,12 @@ def project(tmp_path, monkeypatch):
     return root
 
 
-def planned(processes):
-    """Return the plan, and the record before the first audit."""
-    plan = make_plan(
-        ["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect
-    )
-    return plan, header(plan, {}, 1, sources=processes.sources)
-
-
 def planned_where(said, **options):
-    """Return both where an import says something of itself."""
+    """Return the plan, and the record before the first audit, where an import says something of itself."""
     Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {said}\n")
     with Workers(**options) as processes:
-        return planned(processes)
+        plan = planned(processes)
+        return plan, header(plan, {}, 1, sources=processes.sources)
 
 
 def sha(name):
@@ -152,23 +146,26 @@ def test_what_an_import_says_too_much_is_an_error_of_its_file_alone(project, nam
     Path("link.py").symlink_to(project.parent / "secret.py")
     Path("linked").symlink_to(project.parent)
     Path("circle").symlink_to("circle")
-    for file, size in (
-        ("sparse.py", (1 << 30) + 1),
-        ("large.py", 1 << 29),
-        ("larger.py", (1 << 29) + 1),
-    ):
-        Path(file).touch()
-        os.truncate(file, size)
+    half = 1 << 29
+    for file, size in {
+        "sparse": 2 * half + 1,
+        "large": half,
+        "larger": half + 1,
+    }.items():
+        Path(f"{file}.py").touch()
+        os.truncate(f"{file}.py", size)
     limit = 1.0 if name == "half a message" else 20.0
     plan, start = planned_where(REFUSED[name], limit=limit)
-    assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
-    assert [(task.id, task.alpha) for task in plan.tasks] == [
-        ("audits/audit_b.py::leaks", 0.05)
-    ]
-    assert start.sources == {
-        name: sha(name) for name in ("audits/audit_a.py", "audits/audit_b.py")
-    }
+    assert failed(plan) == ["audits/audit_a.py"]
+    (task,) = plan.tasks
+    assert (task.id, task.alpha) == ("audits/audit_b.py::leaks", 0.05)
+    sources = ("audits/audit_a.py", "audits/audit_b.py")
+    assert start.sources == {name: sha(name) for name in sources}
     assert len(start.to_json()) < 100_000
+
+
+def failed(plan):
+    return [path for path, _ in plan.failures]
 
 
 def test_a_file_that_is_no_file_is_not_imported(project):
@@ -176,10 +173,8 @@ def test_a_file_that_is_no_file_is_not_imported(project):
     Path("audits/audit_c.py").symlink_to("/proc/kcore")
     Path("audits/audit_d.py").symlink_to("audit_d.py")
     with Workers() as processes:
-        plan, _ = planned(processes)
-    assert [path for path, _ in plan.failures] == [
-        f"audits/audit_{name}.py" for name in "acd"
-    ]
+        plan = planned(processes)
+    assert failed(plan) == [f"audits/audit_{name}.py" for name in "acd"]
     assert len(plan.tasks) == 1
 
 
@@ -187,23 +182,22 @@ def test_the_file_of_an_audit_is_a_source_whatever_its_import_says(project):
     Path("other.py").write_text("")
     plan, start = planned_where("{'sources': (str(HERE / 'other.py'),)}")
     assert len(plan.tasks) == 2
-    assert set(start.sources) == {"audits/audit_a.py", "audits/audit_b.py", "other.py"}
-    assert start.sources["audits/audit_a.py"] == sha("audits/audit_a.py")
+    own = "audits/audit_a.py"
+    assert set(start.sources) == {own, "audits/audit_b.py", "other.py"}
+    assert start.sources[own] == sha(own)
 
 
 def test_long_text_from_an_import_is_cut(project):
-    heard = []
+    lengths = []
     planned_where(
         "{'printed': 'x' * 1_000_000}",
-        on_print=lambda path, text: heard.append(len(text)),
+        on_print=lambda path, text: lengths.append(len(text)),
     )
-    plan, _ = planned_where(
-        "{'failure': 'x' * 10**6}"
-    )  # not as long as before: a file of one second and size is cached
-    assert [length < 20_000 for length in (*heard, len(plan.failures[0][1]))] == [
-        True,
-        True,
-    ]
+    # Not as long as before: a file of one second and size is cached.
+    plan, _ = planned_where("{'failure': 'x' * 10**6}")
+    lengths.append(len(plan.failures[0][1]))
+    assert len(lengths) == 2
+    assert max(lengths) < 20_000
 
 
 def test_a_parameter_that_nobody_gave_is_refused_to_nobody(project):
@@ -212,13 +206,11 @@ def test_a_parameter_that_nobody_gave_is_refused_to_nobody(project):
 
 
 def test_an_audit_that_is_listed_and_not_declared_is_an_error(project):
-    Path("audits/audit_a.py").write_text(
-        f"{HONEST}{SAYS}\nSAID = {{'audits': (listed('nowhere'),)}}\n"
-    )
+    said = "{'audits': (listed('nowhere'),)}"
+    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {said}\n")
     with Workers() as processes:
-        plan, _ = planned(processes)
-        found = {result.id: result for result in processes.run(plan.tasks)}
-    assert {name: result.verdict for name, result in found.items()} == {
+        found = judged(processes)
+    assert verdicts_of(found) == {
         "audits/audit_a.py::nowhere": Verdict.ERROR,
         "audits/audit_b.py::leaks": Verdict.VIOLATED,
     }
@@ -271,13 +263,8 @@ def long_results(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with Workers(count=2) as processes:
-            plan = make_plan(
-                ["audits"],
-                PlanOptions(root_seed=1, budget="quick"),
-                collect=processes.collect,
-            )
-            assert not plan.failures
-            return {names[result.id]: result for result in processes.run(plan.tasks)}
+            found = judged(processes)
+            return {names[name]: result for name, result in found.items()}
 
 
 @pytest.mark.parametrize("name", [*LONG_RESULTS, *LONG_DECLARATIONS, "an exception"])
@@ -289,69 +276,31 @@ def test_a_result_that_is_too_long_is_the_error_of_its_audit(long_results, name)
     assert ("RuntimeError: xxx" in found.summary) == (name == "an exception")
 
 
-def task(name):
-    return Task(
-        f"audits/audit_a.py::{name}",
-        "/a.py",
-        name,
-        "/",
-        {},
-        "holds",
-        0.01,
-        "quick",
-        None,
-        root_seed=1,
-    )
-
-
 def answered(name, size):
     """Return an answer with a result of that many bytes."""
-    proof = Evidence("exact", Verdict.CERTIFIED, "")
-    empty = RESULT.dump_json(
-        AuditResult(task(name).id, Verdict.CERTIFIED, "", evidence=[proof])
-    ).decode()
-    return WorkAnswer(
-        1, empty.replace('"summary":""', f'"summary":"{"x" * (size - len(empty))}"')
-    )
+    text = RESULT.dump_json(proved(task(name).id)).decode()
+    padding = "x" * (size - len(text))
+    return WorkAnswer(1, text.replace('"summary":""', f'"summary":"{padding}"'))
 
 
-def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypatch):
-    monkeypatch.setattr(files.FileLimits, "run_bytes", 40_000)
-    room = ResultRoom(4)
-    sizes = [
-        30_000,
-        9_000,
-        20_000,
-        10_000,
-    ]  # shares of 10,000: the first leaves nothing of its own
-    found = [
-        room.result(task(str(k)), answered(str(k), size))
-        for k, size in enumerate(sizes)
-    ]
-    assert [result.verdict.value for result in found] == [
-        "ERROR",
-        "CERTIFIED",
-        "CERTIFIED",
-        "CERTIFIED",
-    ]
-
-
-def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(
-    monkeypatch,
+@pytest.mark.parametrize(
+    ("sizes", "refused"),
+    [
+        # Of shares of 10,000 the first result leaves nothing of its own.
+        ((30_000, 9_000, 20_000, 10_000), 0),
+        # What is left of a share goes to the next result, and no other share does.
+        ((4_000, 16_001, 20_001, 10_000), 1),
+    ],
+)
+def test_the_results_of_a_run_have_room_together_and_each_has_its_share(
+    sizes, refused, monkeypatch
 ):
     monkeypatch.setattr(files.FileLimits, "run_bytes", 40_000)
     room = ResultRoom(4)
-    sizes = [4_000, 16_001, 20_001, 10_000]
-    found = [
-        room.result(task(str(k)), answered(str(k), size))
-        for k, size in enumerate(sizes)
-    ]
-    assert [result.verdict.value for result in found] == [
-        "CERTIFIED",
-        "ERROR",
-        "CERTIFIED",
-        "CERTIFIED",
-    ]
+    for k, size in enumerate(sizes):
+        found = room.result(task(str(k)), answered(str(k), size))
+        expected = Verdict.ERROR if k == refused else Verdict.CERTIFIED
+        assert found.verdict is expected, k
 
 
 def test_results_that_are_let_in_make_a_log_that_is_read():
@@ -362,9 +311,8 @@ def test_results_that_are_let_in_make_a_log_that_is_read():
 
 def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(
-        target=time.sleep, args=(60,)
-    )
+    spawn = multiprocessing.get_context("spawn")
+    process = spawn.Process(target=time.sleep, args=(60,))
     process.start()
     host = pool._Host(tmp_path / "a.py", process, here, Collected())
     while pool._has_room(here, 0.0):
@@ -376,23 +324,10 @@ def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
     there.close()
 
 
-class Working:
-    """A process that works."""
-
-    exitcode = None
-
-    def is_alive(self):
-        return False
-
-    def join(self, seconds):
-        pass
-
-
 def test_half_a_message_of_a_child_makes_nobody_wait(tmp_path):
     receiver, sender = multiprocessing.Pipe(duplex=False)
-    child = Child(
-        Work(3, "run", task("a")), Working(), receiver, tmp_path / "out", limit=None
-    )
+    work = Work(3, "run", task("a"))
+    child = Child(work, Ended(), receiver, tmp_path / "out", limit=None)
     content = json.dumps({"value": "found"}).encode()
     os.write(sender.fileno(), struct.pack("!i", len(content)) + content[:5])
     assert child.answer() is None
@@ -457,22 +392,15 @@ def test_where_no_folder_can_be_made_what_needs_one_is_an_error(
             Workers().__enter__()
         return
     with Workers() as processes:
-        plan, _ = planned(processes)
+        plan = planned(processes)
         results = list(processes.run(plan.tasks))
     assert len(plan.failures) + len(results) == 2
-    verdicts = [result.verdict for result in results]
-    assert (
-        verdicts
-        == {
-            1: [],
-            2: [Verdict.ERROR],
-            3: [Verdict.ERROR] * 2,
-            4: [Verdict.VIOLATED] * 2,
-        }[made]
-    )
-    reasons = [reason for _, reason in plan.failures] + [
-        r.summary for r in results if r.verdict is Verdict.ERROR
-    ]
+    verdict = Verdict.VIOLATED if made == 4 else Verdict.ERROR
+    ended = {1: 0, 2: 1, 3: 2, 4: 2}[made]
+    assert [result.verdict for result in results] == [verdict] * ended
+    reasons = [reason for _, reason in plan.failures]
+    if made < 4:
+        reasons += [result.summary for result in results]
     assert all("No space left" in reason for reason in reasons)
 
 
@@ -489,9 +417,9 @@ def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_h
         )
     with Workers(sandbox=held) as processes:
         monkeypatch.setattr(pool, "_is_full", lambda folder: any(folder.rglob("left")))
-        plan, _ = planned(processes)
+        plan = planned(processes)
         assert not [*processes._folder.rglob("left")]
-    assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
+    assert failed(plan) == ["audits/audit_a.py"]
     assert "no room" in plan.failures[0][1]
     assert len(plan.tasks) == 1
 
@@ -499,12 +427,10 @@ def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_h
 def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_judges_ends(
     project, monkeypatch
 ):
-    Path("audits/audit_a.py").write_text(
-        f"{HONEST}{SAYS}\nSAID = {{'forkable': False}}\n"
-    )
+    said = "{'forkable': False}"
+    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {said}\n")
     with Workers() as processes:
-        plan, _ = planned(processes)
-        make = pool._new_folder
+        plan, make = planned(processes), pool._new_folder
 
         def full_for_its_own(parent, prefix="tmp"):
             if processes._judged:
@@ -512,37 +438,34 @@ def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_ju
             return make(parent, prefix)
 
         monkeypatch.setattr(pool, "_new_folder", full_for_its_own)
-        found = {result.id: result for result in processes.run(plan.tasks)}
-    assert found["audits/audit_a.py::leaks"].verdict is Verdict.ERROR
-    assert "No space left" in found["audits/audit_a.py::leaks"].summary
-    assert found["audits/audit_b.py::leaks"].verdict is Verdict.VIOLATED
+        alone, beside = processes.run(plan.tasks)
+    assert alone.verdict is Verdict.ERROR
+    assert "No space left" in alone.summary
+    assert beside.verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(
     "format", ["terminal", "html", "junit", "pull-request", "claims", "sarif", "github"]
 )
-@pytest.mark.parametrize("many", [100, 101])
-def test_every_report_names_a_file_with_more_audits_than_a_hundred(format, many):
+def test_every_report_names_a_file_with_more_audits_than_a_hundred(format):
+    claim = Published("a", "", "", "", "")
     done = AuditResult(
-        "audits/audit_b.py::it",
-        Verdict.ERROR,
-        "it crashed",
-        published=Published("a", "", "", "", ""),
+        "audits/audit_b.py::it", Verdict.ERROR, "it crashed", published=claim
     )
-    names = [done.id, *(f"audits/audit_a.py::it_{k}" for k in range(many))]
-    ledger = [LedgerEntry(name, "verdict", 0.05 / len(names)) for name in names]
-    text = render(RunRecord(1, "complete", {}, {}, "", "", ledger, [done]), format)
-    assert ("101 audits in audits/audit_a.py" in re.sub(r"[\\`]", "", text)) == (
-        many == 101
-    )
+    for many in (100, 101):
+        names = [done.id, *(f"audits/audit_a.py::it_{k}" for k in range(many))]
+        ledger = [LedgerEntry(name, "verdict", 0.05 / len(names)) for name in names]
+        text = render(RunRecord(1, "complete", {}, {}, "", "", ledger, [done]), format)
+        named = "101 audits in audits/audit_a.py" in re.sub(r"[\\`]", "", text)
+        assert named == (many == 101)
 
 
 def test_a_collected_file_has_finite_limits():
+    def collected(**more):
+        listed = {"id": "a", "path": "a", **more}
+        return pool.COLLECTED.validate_python({"audits": [listed]})
+
     for seconds in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="timeout"):
-            pool.COLLECTED.validate_python(
-                {"audits": [{"id": "a", "path": "a", "timeout": seconds}]}
-            )
-    assert pool.COLLECTED.validate_python(
-        {"audits": [{"id": "a", "path": "a"}]}
-    ) == Collected((Listed("a", "a"),))
+            collected(timeout=seconds)
+    assert collected() == Collected((Listed("a", "a"),))

@@ -25,17 +25,17 @@ from auditdp.record.results import (
 )
 from auditdp.runner.log import Log
 from auditdp.runner.run_record import scan_log
+from tests.adversary.projects import proved
 from tests.adversary.records import with_digests, without_digests
 
 NAMES = [f"audits/audit_it.py::{name}" for name in "abc"]
 CLAIMED = {NAMES[1]: Verdict.VIOLATED}
 
 
-def result(name, verdict=None):
-    verdict = verdict or CLAIMED.get(name, Verdict.CERTIFIED)
-    return AuditResult(
-        name, verdict, "seen", evidence=[Evidence("exact", verdict, "seen")], alpha=0.01
-    )
+def result(name):
+    verdict = CLAIMED.get(name, Verdict.CERTIFIED)
+    evidence = [Evidence("exact", verdict, "seen")]
+    return AuditResult(name, verdict, "seen", evidence=evidence, alpha=0.01)
 
 
 @pytest.fixture
@@ -75,100 +75,93 @@ def forged(line, name):
 
 
 HEADER, A, B, C, END = range(5)
-HELD = RESULT.dump_json(
-    AuditResult(
-        NAMES[1],
-        Verdict.CERTIFIED,
-        "",
-        evidence=[Evidence("exact", Verdict.CERTIFIED, "")],
-    )
-)
-EDITS = {
-    "a violation certified, as long as before": (
-        lambda r: [*r[:B], certified(r[B]), *r[C:]],
-        3,
-        "a",
-    ),
-    "the same, without its digest": (
-        lambda r: [*r[:B], without_digests(certified(r[B])), *r[C:]],
-        3,
-        "a",
-    ),
-    "the same, with the digest of a log that begins there": (
-        lambda r: [*r[:B], with_digests(certified(r[B])), *r[C:]],
-        3,
-        "a",
-    ),
-    "a line removed": (lambda r: [*r[:B], *r[C:]], 3, "a"),
-    "two lines swapped": (lambda r: [r[HEADER], r[B], r[A], *r[C:]], 2, ""),
-    "a line doubled": (lambda r: [*r[:C], r[B], *r[C:]], 4, "ab"),
-    "a line put in": (lambda r: [*r[:B], forged(r[A], NAMES[1]), *r[C:]], 3, "a"),
-    "an empty line put in": (lambda r: [*r[:B], b"\n", *r[B:]], 3, "a"),
-    "a line appended before a kill": (
-        lambda r: [*r[:B], forged(r[A], NAMES[1])],
-        3,
-        "a",
-    ),
-    "a line appended after the end": (lambda r: [*r, forged(r[A], NAMES[1])], 6, "abc"),
-    "the closing line edited": (
-        lambda r: [*r[:END], r[END].replace(b"complete", b"COMPLETE")],
-        5,
-        "abc",
-    ),
-    "all digests stripped from the middle on": (
-        lambda r: [*r[:B], *map(without_digests, [certified(r[B]), *r[C:]])],
-        3,
-        "a",
-    ),
-}
+HELD = RESULT.dump_json(proved(NAMES[1]))
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_is_named_and_nothing_counts_from_there_on(log, edit):
-    harm, number, counted = EDITS[edit]
-    log.write_bytes(b"".join(harm(lines_of(log))))
+def pieces(lines):
+    """Return the lines of the log, and what harm makes of each, by letters."""
+    whole = dict(zip("HABCE", lines, strict=True))
+    b = certified(whole["B"])
+    no_digest = without_digests(whole["H"])
+    return {
+        **whole,
+        **{f"{name}-": without_digests(line) for name, line in whole.items()},
+        "b": b,
+        "b-": without_digests(b),
+        "b+": with_digests(b),
+        "+": forged(whole["A"], NAMES[1]),
+        "0": b"\n",
+        "e": whole["E"].replace(b"complete", b"COMPLETE"),
+        "h": whole["H"].replace(b'_seed": 1', b'_seed": 2'),
+        "h-": no_digest.replace(b'"results": []', b'"results": [%s]' % HELD),
+    }
+
+
+# Each edit, the lines of the log after it, the line that is named, and the results that count.
+EDITS = """
+a violation certified, as long as before | H A b C E | 3 | a
+the same, without its digest | H A b- C E | 3 | a
+the same, with the digest of a log that begins there | H A b+ C E | 3 | a
+a line removed | H A C E | 3 | a
+two lines swapped | H B A C E | 2 |
+a line doubled | H A B B C E | 4 | ab
+a line put in | H A + C E | 3 | a
+an empty line put in | H A 0 B C E | 3 | a
+a line appended before a kill | H A + | 3 | a
+a line appended after the end | H A B C E + | 6 | abc
+the closing line edited | H A B C e | 5 | abc
+all digests stripped from the middle on | H A b- C- E- | 3 | a
+"""
+HARMED_BEGINNINGS = """
+edited | h A B C E
+edited, its digest stripped | h- A B C E
+digests stripped up to an edit | H- A- b- C E
+its digest stripped, a line put in | H- + A B C E
+"""
+
+
+def rows(table):
+    return [
+        tuple(cell.strip() for cell in row.split("|"))
+        for row in table.strip().splitlines()
+    ]
+
+
+def edited(log, letters):
+    """Write the lines with these letters."""
+    found = pieces(lines_of(log))
+    log.write_bytes(b"".join(found[letter] for letter in letters.split()))
+
+
+@pytest.mark.parametrize(("edit", "letters", "number", "counted"), rows(EDITS))
+def test_an_edit_is_named_and_nothing_counts_from_there_on(
+    log, edit, letters, number, counted
+):
+    edited(log, letters)
     found = scan_log(log)
     assert [each.id[-1] for each in found.record.results] == list(counted)
     assert all(each == result(each.id) for each in found.record.results)
-    assert [problem.split(" of ")[0] for problem in found.problems] == [
-        f"line {number}"
-    ]
-    assert "the log was changed" in found.problems[0]
-    assert found.record.status == ("complete" if number == 6 else "running")
+    (problem,) = found.problems
+    assert problem.startswith(f"line {number} of ")
+    assert "the log was changed" in problem
+    assert found.record.status == ("complete" if number == "6" else "running")
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        lambda r: [r[HEADER].replace(b'"root_seed": 1', b'"root_seed": 2'), *r[A:]],
-        lambda r: [
-            without_digests(r[HEADER]).replace(
-                b'"results": []', b'"results": [%s]' % HELD
-            ),
-            *r[A:],
-        ],
-        lambda r: [*map(without_digests, [r[HEADER], r[A], certified(r[B])]), *r[C:]],
-        lambda r: [without_digests(r[HEADER]), forged(r[A], NAMES[1]), *r[A:]],
-    ],
-    ids=[
-        "edited",
-        "edited, its digest stripped",
-        "digests stripped up to an edit",
-        "its digest stripped, a line put in",
-    ],
-)
-def test_of_a_log_whose_header_or_beginning_was_edited_nothing_counts(log, harm):
-    edited = b"".join(harm(lines_of(log)))
-    log.write_bytes(edited)
-    with pytest.raises(
-        ConfigurationError,
-        match=r"line \d of run\.jsonl .* the log was changed, and none of it counts",
-    ):
+@pytest.mark.parametrize(("harm", "letters"), rows(HARMED_BEGINNINGS))
+def test_of_a_log_whose_header_or_beginning_was_edited_nothing_counts(
+    log, harm, letters
+):
+    whole = log.read_bytes()
+    edited(log, letters)
+    harmed = log.read_bytes()
+    assert harmed != whole
+    message = r"line \d of run\.jsonl .* the log was changed, and none of it counts"
+    with pytest.raises(ConfigurationError, match=message):
         scan_log(log)
     new = Log(log)
     kept = new.start(RunRecord(1, "running", {}, {}, "", "", [], [], run="new"))
     new.close()
-    assert kept.read_bytes() == edited
+    assert kept.read_bytes() == harmed
 
 
 def test_a_log_of_an_earlier_version_is_read_and_said_once_to_have_no_digests(log):
@@ -180,31 +173,39 @@ def test_a_log_of_an_earlier_version_is_read_and_said_once_to_have_no_digests(lo
     ]
 
 
+def violation_certified(rows):
+    return b"".join([*rows[:B], certified(rows[B]), *rows[C:]])
+
+
 def test_who_makes_all_digests_anew_is_not_seen(log):
     """What it is no protection against, as SECURITY.md states."""
-    rows = lines_of(log)
-    log.write_bytes(with_digests(b"".join([*rows[:B], certified(rows[B]), *rows[C:]])))
+    log.write_bytes(with_digests(violation_certified(lines_of(log))))
     assert scan_log(log).problems == []
 
 
+def ended_with(command):
+    """Return the exit code of a command, which is not 0."""
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    return ended.value.exit_code
+
+
+def merge_it(log):
+    merge([log], Path("merged.jsonl"))
+
+
 def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
-    rows = lines_of(log)
-    edited = b"".join([*rows[:B], certified(rows[B]), *rows[C:]])
+    edited = violation_certified(lines_of(log))
     assert len(edited) == log.stat().st_size
     log.write_bytes(edited)
     for conclude in (update, check, lambda log: compare(log, log)):
         with pytest.raises(StoppedError, match="is not whole"):
             conclude(log)
     assert not Path("auditdp-baseline.toml").exists()
-    with pytest.raises(typer.Exit) as ended:
-        merge([log], Path("merged.jsonl"))
-    assert ended.value.exit_code == 3
-    assert [each.id for each in scan_log(Path("merged.jsonl")).record.results] == NAMES[
-        :1
-    ]
-    with pytest.raises(typer.Exit) as ended:
-        report_command(log, output="json")
-    assert ended.value.exit_code == 3
+    assert ended_with(lambda: merge_it(log)) == 3
+    merged = scan_log(Path("merged.jsonl")).record
+    assert [each.id for each in merged.results] == NAMES[:1]
+    assert ended_with(lambda: report_command(log, output="json")) == 3
     out, err = capsys.readouterr()
     report = json.loads(out[out.index("{") :])
     assert [each["id"] for each in report["results"]] == NAMES[:1]
@@ -213,17 +214,9 @@ def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
 
 def test_an_edit_after_which_every_result_is_there_is_no_success(log, capsys):
     """A log without a finding, to which a line was added after its end."""
-    rows = lines_of(log)
-    log.write_bytes(
-        with_digests(b"".join([*rows[:B], certified(rows[B]), *rows[C:]])) + b"{}\n"
-    )
-    for ending in (
-        lambda: merge([log], Path("merged.jsonl")),
-        lambda: report_command(log, output="json"),
-    ):
-        with pytest.raises(typer.Exit) as ended:
-            ending()
-        assert ended.value.exit_code == 3
+    log.write_bytes(with_digests(violation_certified(lines_of(log))) + b"{}\n")
+    assert ended_with(lambda: merge_it(log)) == 3
+    assert ended_with(lambda: report_command(log, output="json")) == 3
     assert not scan_log(Path("merged.jsonl")).record.missing
 
 
@@ -259,19 +252,16 @@ def test_a_resumed_run_takes_over_no_line_that_it_did_not_write(
     whole = scan_log(path).record
     other = forged(certified(first), NAMES[1])
     path.write_bytes(header + first + other)
-    with pytest.raises(typer.Exit) as ended:
-        carry_out(replace(asked, resume=True))
+    # 0 if nobody had changed it: what is found is what is expected.
+    assert ended_with(lambda: carry_out(replace(asked, resume=True))) == 3
     found = scan_log(path)
-    assert (
-        ended.value.exit_code == 3
-    )  # 0 if nobody had changed it: what is found is what is expected
     assert found.problems == []
-    assert [each.verdict for each in found.record.results] == [
-        each.verdict for each in whole.results
-    ]
+    verdicts = [each.verdict for each in found.record.results]
+    assert verdicts == [each.verdict for each in whole.results]
     assert found.record.status == "complete"
     assert other not in path.read_bytes()
-    assert Path(".auditdp/run.1.jsonl").read_bytes() == header + first + other
+    kept = Path(".auditdp/run.1.jsonl")
+    assert kept.read_bytes() == header + first + other
     err = " ".join(capsys.readouterr().err.split())
     assert "line 3 of .auditdp/run.jsonl is not what was written" in err
     assert "the log as it was found is kept: " in err

@@ -6,7 +6,7 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.runner.changes import changed_since, checked_out
-from tests.cli.test_changed_since import git
+from tests.cli.conftest import git
 
 SETTINGS = """
 [core]

@@ -20,12 +20,18 @@ import pytest
 from auditdp.runner.run_record import scan_log
 from auditdp.runner.sandbox import sandbox_of
 from tests.adversary.attacks import ATTACKS, DAEMON, Attack, in_files, source
-from tests.cli.conftest import SCRIPT, environment
+from tests.cli.conftest import (  # noqa: F401 - fixtures are among them
+    RUN,
+    SCRIPT,
+    environment,
+    fork_server,
+    project,
+)
 
 HERE = sandbox_of("auto", network=False)
 UNSHARE = {"x86_64": 272, "aarch64": 97}.get(platform.machine())
 LANDLOCK = 444
-REPORTS = ("--report", "json=reports/run.json", "--report", "html=reports/index.html")
+REPORTS = "--report json=reports/run.json --report html=reports/index.html"
 HONEST = """
 from auditdp import Audit, PureDP, audit
 
@@ -37,6 +43,7 @@ def leaks():
 def keeps():
     return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
 """
+ALL = "files, processes, the network"
 LEAKS = HONEST.partition("\n@audit\ndef keeps")[0]
 TWO = """
 @audit
@@ -230,29 +237,8 @@ def attacked(
         threading.Thread(
             target=_accepting, args=(server, connections), daemon=True
         ).start()
-        done = subprocess.run(
-            [
-                SCRIPT,
-                "run",
-                "--seed",
-                "1",
-                "--budget",
-                "quick",
-                "--log",
-                log,
-                "-n",
-                "2",
-                *REPORTS,
-                *options,
-            ],
-            cwd=root,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            preexec_fn=(lambda: refuse(*refused)) if refused else None,
-            check=False,
-        )
+        more = ("--log", log, "-n", "2", *REPORTS.split(), *options)
+        done = run(root, *more, refused=refused)
         server.shutdown(socket.SHUT_RDWR)
     found = Attacked(root, done, before, len(connections), mark)
     assert (root / "reports/run.json").exists(), done.stderr
@@ -419,67 +405,56 @@ def run(
     root: Path, *options: str, refused: tuple[int, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [
-            SCRIPT,
-            "run",
-            "--seed",
-            "1",
-            "--budget",
-            "quick",
-            "--format",
-            "json",
-            *options,
-        ],
+        [SCRIPT, *RUN.split(), *options],
         cwd=root,
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
         preexec_fn=(lambda: refuse(*refused)) if refused else None,
     )
 
 
+def results_of(done: subprocess.CompletedProcess[str]) -> list[dict]:
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)["results"]
+
+
+def run_audits(root: Path, *options: str, refused: tuple[int, ...] = ()):
+    return run(root, "--format", "json", *options, refused=refused)
+
+
 def test_where_the_kernel_refuses_all_of_it_the_run_says_so_once_and_goes_on(honest):
-    done = run(honest, refused=(LANDLOCK, UNSHARE))
+    done = run_audits(honest, refused=(LANDLOCK, UNSHARE))
     assert done.returncode == 1
     assert json.loads(done.stdout)["sandbox"] == "none"
-    assert (
-        done.stderr.count("cannot shut audits off from files, processes, the network")
-        == 1
-    )
+    assert done.stderr.count(f"cannot shut audits off from {ALL}") == 1
 
 
 def test_where_it_is_required_and_refused_nothing_runs(honest):
-    done = run(honest, "--sandbox", "required", refused=(LANDLOCK, UNSHARE))
+    done = run_audits(honest, "--sandbox", "required", refused=(LANDLOCK, UNSHARE))
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        "this system cannot shut audits off from files, processes, the network"
-        in done.stderr
-    )
+    assert f"this system cannot shut audits off from {ALL}" in done.stderr
     assert not (honest / ".auditdp").exists()
 
 
 @pytest.mark.skipif(bool(HERE.lacking), reason=f"this system has {HERE}")
-def test_where_it_is_required_and_can_be_had_it_is_had(honest):
-    done = run(honest, "--sandbox", "required")
-    assert (done.returncode, done.stderr) == (1, "")
-    assert json.loads(done.stdout)["sandbox"] == str(HERE)
+def test_where_it_is_required_and_can_be_had_it_is_had(project):  # noqa: F811
+    project.write("audits/audit_a.py", LEAKS)
+    done = project.run("--sandbox required")
+    assert (done.code, done.err) == (1, "")
+    assert done.record["sandbox"] == str(HERE)
 
 
-def test_settings_that_turn_it_off_are_named(honest):
-    (honest / "pyproject.toml").write_text('[tool.auditdp]\nsandbox = "off"\n')
-    done = run(honest)
-    assert (done.returncode, json.loads(done.stdout)["sandbox"]) == (1, "none")
-    assert "no sandbox, by" in done.stderr
-    assert "pyproject.toml" in done.stderr
-    assert run(honest, "--sandbox", "off").stderr == ""
-
-
-def test_what_is_no_mode_is_refused(honest):
-    done = run(honest, "--sandbox", "ful")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--sandbox ful: expected auto, required, off" in done.stderr
+def test_settings_that_turn_it_off_are_named(project):  # noqa: F811
+    project.write("audits/audit_a.py", LEAKS)
+    project.write("pyproject.toml", '[tool.auditdp]\nsandbox = "off"\n')
+    done = project.run()
+    assert (done.code, done.record["sandbox"]) == (1, "none")
+    assert "no sandbox, by" in done.err
+    assert "pyproject.toml" in done.err
+    assert project.run("--sandbox off").err == ""
 
 
 @pytest.mark.full
@@ -489,7 +464,7 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
         port = server.getsockname()[1]
         connects = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n"
         (honest / "audits/audit_a.py").write_text(connects + LEAKS)
-        closed, opened = run(honest), run(honest, "--network")
+        closed, opened = run_audits(honest), run_audits(honest, "--network")
     assert (closed.returncode, opened.returncode) == (3, 1)
     assert (
         "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
@@ -502,10 +477,8 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
     (honest / "audits/audit_a.py").write_text(LEAVES + TWO)
-    done = run(honest, "-n", workers, "-v")
-    found = [
-        json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]
-    ]
+    done = run_audits(honest, "-n", workers, "-v")
+    found = [json.loads(result["printed"]) for result in results_of(done)]
     assert len(found) == 2, done.stdout
     for before, after in found:
         assert all(after.values()), after  # else what it looks for could not be found
@@ -522,10 +495,8 @@ def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one
     honest,
 ):
     (honest / "audits/audit_a.py").write_text(LIMITS + TWO)
-    done = run(honest, "-n", "1", "-v")
-    found = [
-        json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]
-    ]
+    done = run_audits(honest, "-n", "1", "-v")
+    found = [json.loads(result["printed"]) for result in results_of(done)]
     assert found[1] == found[0], done.stdout
 
 
@@ -534,19 +505,18 @@ def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clea
     honest,
 ):
     (honest / "audits/audit_a.py").write_text(LOWERS + HONEST)
-    assert run(honest, "--log", "lowered.jsonl", refused=(UNSHARE,)).returncode == 3
+    assert (
+        run_audits(honest, "--log", "lowered.jsonl", refused=(UNSHARE,)).returncode == 3
+    )
 
 
-def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):
+def test_what_an_import_shares_reaches_all_audits_of_its_file(project):  # noqa: F811
     head = "import mmap\nshared = mmap.mmap(-1, 1)\n"
     step = "    shared[0] += 1\n    print(shared[0])\n"
-    (honest / "audits/audit_a.py").write_text(
-        head + HONEST.replace("    return", f"{step}    return")
-    )
-    done = run(honest, "-n", "1", "-v")
-    assert [
-        result["printed"].strip() for result in json.loads(done.stdout)["results"]
-    ] == ["1", "2"]
+    text = head + HONEST.replace("    return", f"{step}    return")
+    project.write("audits/audit_a.py", text)
+    results = project.run("-n 1").record["results"]
+    assert [result["printed"].strip() for result in results] == ["1", "2"]
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
@@ -579,7 +549,7 @@ given(st.integers())(lambda number: None)()
         monkeypatch.chdir(honest)
         service.bind("display")
         service.listen()
-        done = run(honest, "-v")
+        done = run_audits(honest, "-v")
     assert done.returncode == 1, done.stdout
     assert {path.name for path in honest.iterdir()} == {
         "audits",

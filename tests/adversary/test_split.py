@@ -11,8 +11,8 @@ from auditdp import PureDP, check
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.record.results import LedgerEntry, Published, RunRecord, Verdict
 from auditdp.report.formats import render
-from auditdp.runner.plan import PlanOptions, make_plan
 from auditdp.runner.pool import Workers
+from tests.adversary.projects import judged
 
 HEAD = """
 import gc, json, os, signal, struct, sys, time
@@ -224,14 +224,8 @@ def results(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with Workers(count=2) as processes:
-            plan = make_plan(
-                ["audits"],
-                PlanOptions(root_seed=1, budget="quick"),
-                collect=processes.collect,
-            )
-            assert not plan.failures
-            found = {names[result.id]: result for result in processes.run(plan.tasks)}
-    return found, folder
+            found = judged(processes)
+    return {names[name]: result for name, result in found.items()}, folder
 
 
 @pytest.mark.parametrize("name", PATCHES)
@@ -286,7 +280,9 @@ def test_one_process_can_be_patched(monkeypatch):
     )
     monkeypatch.undo()
     assert (
-        check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=400).verdict
+        check(
+            lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=400, trace=False
+        ).verdict
         is Verdict.VIOLATED
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,13 +18,22 @@ from typing import Any
 import pytest
 
 SCRIPT = Path(sys.executable).with_name("auditdp")
-PATIENCE = 60
+PATIENCE = 120
+RUN = "run --seed 1 --budget quick"
 IMPORTS = """\
 import math, os, sys, time
 from pathlib import Path
 import numpy as np
 from auditdp import *
 from auditdp.testing import *
+
+BITS = AnyValues((0, 1))
+
+def coin(data, size, *, rng):
+    return rng.integers(0, 2, size)
+
+def tell(data, size, *, rng):
+    return np.full(size, data)
 """
 RESPONSES = """
 def response(size, *, rng, data, keep):
@@ -34,8 +44,6 @@ def made(keep):
         return response(size, rng=rng, data=data, keep=keep)
 
     return respond
-
-BITS = AnyValues((0, 1))
 
 @audit()
 def first(epsilon=1.0):
@@ -78,18 +86,41 @@ def _no_constant(token: str) -> None:
     raise AssertionError(f"{token} is not JSON")
 
 
+def git(folder: Path, command: str, *words: str) -> str:
+    """Run git with a user of its own; return what it prints."""
+    user = "git -c user.name=n -c user.email=e@example.org -c commit.gpgsign=false"
+    line = [*user.split(), *shlex.split(command), *words]
+    done = subprocess.run(line, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The exit code and the output of a command that has ended."""
 
     code: int
     out: str
     err: str
 
     @property
+    def text(self) -> str:
+        """All output in one line."""
+        return " ".join((self.out + self.err).split())
+
+    def refuses(self, *words: str) -> bool:
+        """Whether the command was refused, with all of these words, before it did anything."""
+        shown = self.code == 2 and not self.out and "Traceback" not in self.err
+        return shown and all(each in self.text for each in words)
+
+    @property
     def untimed(self) -> dict[str, Any]:
         """The record without how long things took."""
         return untimed(self.record)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the audits in the record, in its order."""
+        return [result["id"].rpartition("::")[2] for result in self.record["results"]]
 
     @property
     def record(self) -> dict[str, Any]:
@@ -98,12 +129,8 @@ class Outcome:
 
     def audit(self, name: str) -> dict[str, Any]:
         """The audit of this name in the record."""
-        assert self.out, (
-            f"no record on standard output; exit code {self.code}: {self.err}"
-        )
-        results = {r["id"].rpartition("::")[2]: r for r in self.record["results"]}
-        assert name in results, [(r["id"], r["summary"]) for r in results.values()]
-        return results[name]
+        assert self.out, self
+        return dict(zip(self.names, self.record["results"], strict=True))[name]
 
 
 class ForkServer:
@@ -164,14 +191,18 @@ class Project:
         return self.write(path, IMPORTS + textwrap.dedent(text))
 
     def __call__(
-        self, *arguments: str | Path, patch: str = "", **variables: str
+        self, command: str, *arguments: str | Path, patch: str = "", **variables: str
     ) -> Outcome:
-        """Run a command to its end, in a process that executes ``patch`` before."""
+        """Run a command to its end, in a process that executes ``patch`` before.
+
+        The words of ``command`` are separated as a shell separates them; the further
+        arguments are one word each.
+        """
         out, err = self.streams / "out", self.streams / "err"
         request = {
             "folder": str(self.root),
             "environment": {**environment(), **variables},
-            "arguments": [str(argument) for argument in arguments],
+            "arguments": [*shlex.split(command), *map(str, arguments)],
             "stdout": str(out),
             "stderr": str(err),
             "patch": patch,
@@ -181,16 +212,14 @@ class Project:
             code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
         )
 
-    def run(self, *arguments: str | Path) -> Outcome:
+    def run(self, options: str = "", *arguments: str | Path) -> Outcome:
         """Run ``auditdp run`` with a fixed seed on the small budget; the record is on standard output."""
-        return self(
-            "run", "--seed", "1", "--budget", "quick", "--format", "json", *arguments
-        )
+        return self(f"{RUN} --format json {options}", *arguments)
 
-    def script(self, *arguments: str | Path) -> Outcome:
+    def script(self, command: str) -> Outcome:
         """Run a command to its end, as the console script that is installed."""
         done = subprocess.run(
-            [SCRIPT, *arguments],
+            [SCRIPT, *shlex.split(command)],
             cwd=self.root,
             env=environment(),
             capture_output=True,
@@ -199,10 +228,10 @@ class Project:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+    def start(self, command: str, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command in a process group of its own, as the console script that is installed."""
         return subprocess.Popen(
-            [SCRIPT, *arguments],
+            [SCRIPT, *shlex.split(command), *arguments],
             cwd=self.root,
             env=environment(),
             stdout=subprocess.PIPE,

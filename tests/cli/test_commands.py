@@ -7,8 +7,6 @@ import typer.main
 
 from auditdp.cli.common import COMMANDS, app
 
-pytestmark = pytest.mark.dear
-
 
 def test_the_table_has_every_command_and_no_other():
     for module in COMMANDS.values():
@@ -16,6 +14,7 @@ def test_the_table_has_every_command_and_no_other():
     assert sorted(typer.main.get_command(app).commands) == sorted(COMMANDS)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_starts_from_its_own_module(project, command):
     shown = project(command, "--help")

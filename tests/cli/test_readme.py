@@ -10,61 +10,37 @@ import pytest
 pytestmark = pytest.mark.dear
 
 README = Path(__file__).parents[2] / "README.md"
-COMMAND = Path(sys.executable).with_name("auditdp")
 
 
-def blocks(language):
-    return re.findall(
-        rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S
-    )
+def blocks(language, document=README):
+    """Return the code blocks of a language in a document."""
+    text = document.read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.S)
 
 
 def without_times(text):
-    return re.sub(r" +[\d.]+ (s|ms|min)$", "", text, flags=re.M)
+    return re.sub(r" +[\d.]+ (s|ms|min)$", "", text, flags=re.M).rstrip("\n")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "audits").mkdir()
-    (folder / "audits" / "audit_counts.py").write_text(
-        blocks("python")[0], encoding="utf-8"
-    )
-    return subprocess.run(
-        [COMMAND, "run", "--seed", "1"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_the_example_prints_what_the_readme_shows(run):
+def test_the_example_prints_what_the_readme_shows(project):
+    project.write("audits/audit_counts.py", blocks("python")[0])
+    run = project.script("run --seed 1")
     shown = blocks("console")[0].partition("\n")[2]
-    assert run.returncode == 1
-    assert without_times(run.stdout).startswith(without_times(shown).rstrip("\n"))
+    assert run.code == 1
+    assert without_times(run.out).startswith(without_times(shown))
 
 
-def test_the_pytest_example_raises(tmp_path):
+def test_the_pytest_example_raises(project):
     definition = blocks("python")[0].partition("@audit")[0]
-    (tmp_path / "test_count.py").write_text(
-        definition + blocks("python")[1], encoding="utf-8"
-    )
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "test_count.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    project.write("test_count.py", definition + blocks("python")[1])
+    command = [sys.executable, "-m", "pytest", "-q", "test_count.py"]
+    found = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
     assert found.returncode == 1
     assert "PrivacyViolation" in found.stdout
     assert "noisy_count is not 1-DP" in found.stdout
 
 
-def test_every_command_in_the_readme_exists():
-    known = subprocess.run(
-        [COMMAND, "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    for name in set(re.findall(r"`auditdp (\w+)", README.read_text(encoding="utf-8"))):
-        assert name in known
+def test_every_command_in_the_readme_exists(project):
+    known = project("--help").out
+    named = re.findall(r"`auditdp (\w+)", README.read_text(encoding="utf-8"))
+    assert [name for name in named if name not in known] == []

@@ -13,7 +13,7 @@ from tests.adversary.records import with_digests
 
 pytestmark = [pytest.mark.dear, pytest.mark.usefixtures("without_sandbox")]
 
-ARGUMENTS = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
+RUN = "run --seed 5 --budget quick --format json"
 AUDITS = """
 def counted(name, waits=False):
     def mechanism(data, size, *, rng):
@@ -25,8 +25,6 @@ def counted(name, waits=False):
 
     mechanism.__name__ = name
     return mechanism
-
-BITS = AnyValues((0, 1))
 
 @audit()
 def first(epsilon=1.0):
@@ -40,70 +38,62 @@ def second(epsilon=1.0):
 def third(epsilon=1.0):
     return Audit(counted("third"), PureDP(epsilon), BITS, controls=[counted("control")], calls=200)
 """
+HEADER, FIRST, SECOND, THIRD, END = range(5)
+REST = {"second", "third", "control"}
 
 
-class Interruptible:
-    """A project whose second audit waits for as long as a file named 'wait' is there."""
+def until(condition, process):
+    """Wait for a condition while a process goes on."""
+    end = time.monotonic() + 40
+    while not condition():
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+class Finished:
+    """A project with a complete run in its log; its second audit waits for as long as a file named 'wait' is there."""
 
     def __init__(self, project):
-        self.project = project
+        self.project, self.root = project, project.root
+        self.log = self.root / ".auditdp" / "run.jsonl"
+        self.calls = self.root / "calls.txt"
         project.audits(AUDITS)
-        self.log = project.root / ".auditdp" / "run.jsonl"
-
-    def uninterrupted(self):
-        """Run everything once, with a log of its own, and return the record."""
-        record = self.project(*ARGUMENTS, "--log", "whole.jsonl").untimed
-        self.called()
-        return record
-
-    def called(self):
-        """Which audits called their mechanism since this was asked last."""
-        calls = self.project.root / "calls.txt"
-        found = set(calls.read_text().split()) if calls.exists() else set()
-        calls.unlink(missing_ok=True)
-        return found
-
-    def lines(self):
-        return self.log.read_bytes().splitlines() if self.log.exists() else []
-
-    def start_and_wait_for_the_second(self, *arguments):
-        (self.project.root / "wait").touch()
-        process = self.project.start(*ARGUMENTS, *arguments)
-        end = time.monotonic() + 40
-        while (
-            len(self.lines()) < 2
-            or "second" not in (self.project.root / "calls.txt").read_text()
-        ):
-            assert time.monotonic() < end
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.02)
-        return process
-
-    def let_go(self):
-        (self.project.root / "wait").unlink()
-
-
-@pytest.fixture
-def interruptible(project):
-    return Interruptible(project)
-
-
-class Finished(Interruptible):
-    """The same with a complete run in its log, which every test may cut as it likes."""
-
-    def __init__(self, project):
-        super().__init__(project)
-        outcome = project(*ARGUMENTS)
+        outcome = project(RUN)
         self.expected, self.code = outcome.untimed, outcome.code
         self.whole = self.log.read_bytes().splitlines(keepends=True)
         assert len(self.whole) == 5
+
+    def called(self):
+        """Return the audits that called their mechanism since the last question."""
+        found = set(self.calls.read_text().split()) if self.calls.exists() else set()
+        self.calls.unlink(missing_ok=True)
+        return found
 
     def cut(self, content):
         self.log.write_bytes(content)
         self.called()
 
-    def resume(self, *arguments):
-        return self.project(*ARGUMENTS, *arguments, "--resume")
+    def resume(self, options=""):
+        return self.project(f"{RUN} {options} --resume")
+
+    def start_and_wait_for_the_second(self, options=""):
+        self.cut(b"")
+        self.log.unlink()
+        (self.root / "wait").touch()
+        process = self.project.start(f"{RUN} {options}")
+
+        def is_second():
+            lines = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+            return lines >= 2 and "second" in self.calls.read_text()
+
+        until(is_second, process)
+        return process
+
+    def end(self):
+        """Let the second audit go on in the next run."""
+        (self.root / "wait").unlink()
+        self.called()
 
 
 @pytest.fixture(scope="module")
@@ -112,32 +102,24 @@ def finished(shared_project):
 
 
 @pytest.mark.full
-def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(
-    interruptible,
-):
-    expected = interruptible.uninterrupted()
-    process = interruptible.start_and_wait_for_the_second()
+def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(finished):
+    process = finished.start_and_wait_for_the_second()
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait(20) == -signal.SIGKILL
-    interruptible.let_go()
-    partial = interruptible.project("report", "-f", "json").record
-    assert partial["status"] == "running"
-    assert [r["id"] for r in partial["results"]] == ["audits/audit_it.py::first"]
-    interruptible.called()
-    resumed = interruptible.project(*ARGUMENTS, "--resume")
-    assert resumed.untimed == expected
-    assert interruptible.called() == {"second", "third", "control"}
+    partial = finished.project("report -f json")
+    assert (partial.record["status"], partial.names) == ("running", ["first"])
+    finished.end()
+    assert finished.resume().untimed == finished.expected
+    assert finished.called() == REST
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(
-    interruptible, workers
+    finished, workers
 ):
-    expected = interruptible.uninterrupted()
-    process = interruptible.start_and_wait_for_the_second(
-        "-n", workers, "--report", "html=partial.html"
-    )
+    options = f"-n {workers} --report html=partial.html"
+    process = finished.start_and_wait_for_the_second(options)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does on ctrl-c
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
@@ -145,123 +127,90 @@ def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(
     assert "Traceback" not in err
     partial = json.loads(out)
     assert partial["status"] == "interrupted"
-    assert "audits/audit_it.py::first" in [r["id"] for r in partial["results"]]
-    assert (interruptible.project.root / "partial.html").stat().st_size > 1000
-    interruptible.let_go()
-    done = {r["id"].partition("::")[2] for r in partial["results"]}
-    interruptible.called()
-    resumed = interruptible.project(*ARGUMENTS, "--resume")
-    assert resumed.untimed == expected
-    assert not interruptible.called() & done
+    done = {result["id"].partition("::")[2] for result in partial["results"]}
+    assert "first" in done
+    page = finished.root / "partial.html"
+    assert page.stat().st_size > 1000
+    finished.end()
+    assert finished.resume().untimed == finished.expected
+    assert not finished.called() & done
 
 
 def test_an_interrupt_while_audits_are_collected_ends_with_130(project):
-    project.write(
-        "audits/audit_slow.py",
-        "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(30)\n",
-    )
+    slow = "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(30)\n"
+    project.write("audits/audit_slow.py", slow)
     process = project.start("run")
-    end = time.monotonic() + 30
-    while not (project.root / "here").exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until((project.root / "here").exists, process)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 130
 
 
-HEADER, FIRST, SECOND, THIRD, END = range(5)
-
-
 @pytest.mark.parametrize(
     ("line", "kept", "redone"),
     [
-        (FIRST, 0.5, {"first", "second", "third", "control"}),
-        (SECOND, 0.99, {"second", "third", "control"}),
+        (SECOND, 0.99, REST),
+        (FIRST, 0.5, {"first", *REST}),
         (THIRD, 0.5, {"third", "control"}),
         (END, 0.5, set()),
+        (END, 1.0, set()),
     ],
 )
 def test_a_log_that_was_cut_short_resumes_to_the_same_record(
     finished, line, kept, redone
 ):
-    finished.cut(
-        b"".join(finished.whole[:line])
-        + finished.whole[line][: int(kept * len(finished.whole[line]))]
-    )
-    assert finished.resume().untimed == finished.expected
-    assert finished.called() == redone
-    assert finished.project("report", "-f", "json").untimed == finished.expected
-
-
-def test_a_finished_run_resumes_to_itself_without_a_call(finished):
-    finished.cut(b"".join(finished.whole))
+    part = finished.whole[line]
+    end = part[: int(kept * len(part))]
+    finished.cut(b"".join([*finished.whole[:line], end]))
     resumed = finished.resume()
     assert (resumed.untimed, resumed.code) == (finished.expected, finished.code)
-    assert finished.called() == set()
+    assert finished.called() == redone
+    assert finished.project("report -f json").untimed == finished.expected
 
 
 @pytest.mark.full
-def test_a_verdict_is_never_rolled_again(finished):
+def test_a_verdict_is_never_rolled_again_and_the_seed_is_that_of_the_log(finished):
     """What the log says stands, even where running again would say something else."""
     assert b'"NOT_REFUTED"' in finished.whole[FIRST]
     changed = finished.whole[FIRST].replace(b'"NOT_REFUTED"', b'"VIOLATED"')
     finished.cut(with_digests(finished.whole[HEADER] + changed))
-    assert finished.resume().audit("first")["verdict"] == "VIOLATED"
+    resumed = finished.project("run --budget quick --format json --resume")
+    assert resumed.audit("first")["verdict"] == "VIOLATED"
+    assert resumed.record["root_seed"] == 5
 
 
-@pytest.mark.full
-def test_resuming_needs_no_seed_and_takes_that_of_the_log(interruptible):
-    first = interruptible.project("run", "--budget", "quick", "--format", "json")
-    lines = interruptible.log.read_bytes().splitlines(keepends=True)
-    interruptible.log.write_bytes(b"".join(lines[:2]))
-    assert (
-        interruptible.project(
-            "run", "--budget", "quick", "--format", "json", "--resume"
-        ).untimed
-        == first.untimed
-    )
+CHANGES = {
+    "--seed 6": "root_seed",
+    "--budget standard": "arguments",
+    "-P epsilon=2": "arguments",
+    "-k first": "arguments",
+    "--timeout 30": "arguments",
+    "--alpha 0.01": "alpha_ledger",
+    "audits/audit_it.py::first": "arguments",
+}
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (["--seed", "6"], "root_seed"),
-        (["--budget", "standard"], "arguments"),
-        (["-P", "epsilon=2"], "arguments"),
-        (["-k", "first"], "arguments"),
-        (["--timeout", "30"], "arguments"),
-        (["--alpha", "0.01"], "alpha_ledger"),
-        (["audits/audit_it.py::first"], "arguments"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
-)
-def test_another_question_cannot_be_resumed(finished, changed, message):
+def test_another_question_cannot_be_resumed(finished):
     content = b"".join(finished.whole[:THIRD])
     finished.cut(content)
-    outcome = finished.resume(*changed)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert f"cannot resume: {message} differs" in outcome.err
-    assert "without --resume" in outcome.err
+    for options, name in CHANGES.items():
+        outcome = finished.resume(options)
+        message = f"cannot resume: {name} differs"
+        assert outcome.refuses(message, "without --resume"), (options, outcome)
     assert finished.called() == set()
     assert finished.log.read_bytes() == content
 
 
-def test_changed_sources_cannot_be_resumed(interruptible):
-    project = interruptible.project
+def test_changed_sources_cannot_be_resumed(project):
+    project.audits(AUDITS)
     helper = project.write("audits/helper.py", "VALUE = 1\n")
-    files = [
-        helper,
-        project.audits("import helper\n", "audits/audit_other.py"),
-        project.root / "audits/audit_it.py",
-    ]
-    project(*ARGUMENTS)
-    interruptible.called()
-    for file in files:
+    other = project.audits("import helper\n", "audits/audit_other.py")
+    project(RUN)
+    (project.root / "calls.txt").unlink()
+    for file in (helper, other, project.root / "audits/audit_it.py"):
         text = file.read_text()
         file.write_text(f"{text}\nCHANGED = 1\n")
-        outcome = project(*ARGUMENTS, "--resume")
-        assert outcome.code == 2
-        assert "cannot resume: revision differs" in outcome.err
+        outcome = project(f"{RUN} --resume")
+        assert outcome.refuses("cannot resume: revision differs")
         file.write_text(text)
-    assert interruptible.called() == set()
+    assert not (project.root / "calls.txt").exists()

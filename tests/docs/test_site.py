@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ from docs import (
 )
 from docs.assembling import PAGES, ROOT
 from docs.blocks import RUN, Command, blocks, play, rewritten, untimed
+from tests.cli.conftest import fork_server, project  # noqa: F401 - fixtures
 
 needs_the_builder = pytest.mark.skipif(
     any(
@@ -59,17 +59,13 @@ def listed(nav):
     """The pages of the navigation."""
     if isinstance(nav, str):
         return [nav]
-    return [
-        page
-        for item in (nav.values() if isinstance(nav, dict) else nav)
-        for page in listed(item)
-    ]
+    items = nav.values() if isinstance(nav, dict) else nav
+    return [page for item in items for page in listed(item)]
 
 
 def navigation():
-    return listed(
-        yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)["nav"]
-    )
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    return listed(yaml.load(settings, _Loader)["nav"])
 
 
 def own_pages():
@@ -77,69 +73,42 @@ def own_pages():
 
 
 def test_the_navigation_has_every_page_and_no_other():
-    reports = {
-        path for path in assembling.documents() if path.count("/") > 1
-    }  # reached from their ledgers
-    known = own_pages() | set(commands.pages()) | set(assembling.documents()) - reports
-    assert sorted(navigation()) == sorted(known)
+    # Reports are reached from their ledgers.
+    documents = {path for path in assembling.documents() if path.count("/") < 2}
+    assert set(navigation()) == own_pages() | set(commands.pages()) | documents
+    assert len(navigation()) == len(set(navigation()))
 
 
-def test_every_option_of_every_command_is_on_its_page():
+def test_every_option_of_every_command_is_on_its_page(project):  # noqa: F811
     pages = commands.pages()
-    shown = subprocess.run(
-        [sys.executable, "-m", "auditdp", "account", "dp-sgd", "--help"],
-        capture_output=True,
-        text=True,
-    )
-    for option in re.findall(r"--[a-z][a-z-]+", shown.stdout):
-        assert (
-            f"`{option}" in pages["commands/account.md"]
-            or f", {option}" in pages["commands/account.md"]
-        ), option
+    page = pages["commands/account.md"]
+    options = set(re.findall(r"--[a-z][a-z-]+", project("account dp-sgd --help").out))
+    assert {each for each in options if not re.search(f"(`|, ){each}", page)} == set()
     for name in ("run", "baseline", "bounds"):
         assert f"commands/{name}.md" in pages
         assert f"({name}.md)" in pages[commands.INDEX]
 
 
-@pytest.mark.parametrize(
-    "group", [[], ["account"], ["baseline"], ["config"]], ids=" ".join
-)
-def test_what_help_says_of_a_command_fits_its_line(group):
-    command = [sys.executable, "-m", "auditdp", *group, "--help"]
-    shown = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"COLUMNS": "80"},
-    )
-    assert "Commands:" in shown.stdout
-    assert [
-        line
-        for line in shown.stdout.splitlines()
-        if line.endswith("...") and not line.startswith("Usage")
-    ] == []
+@pytest.mark.parametrize("group", ["", "account", "baseline", "config"])
+def test_what_help_says_of_a_command_fits_its_line(project, group):  # noqa: F811
+    shown = project(f"{group} --help", COLUMNS="80").out
+    assert "Commands:" in shown
+    cut = [line for line in shown.splitlines() if line.endswith("...")]
+    assert all(line.startswith("Usage") for line in cut)
 
 
 def test_choices_in_a_table_keep_their_bars():
-    assert (
-        "`--fail-on <list[none|error|inconclusive|skipped|changed]>`"
-        in commands.pages()["commands/run.md"]
-    )
+    option = "`--fail-on <list[none|error|inconclusive|skipped|changed]>`"
+    assert option in commands.pages()["commands/run.md"]
 
 
 def test_a_page_takes_in_what_a_document_says_under_a_heading():
-    assert assembling.filled("<!-- from CI.md: Nights -->").startswith(
-        "Without `--seed`"
-    )
-    assert "`auditdp compare" not in assembling.filled("<!-- from CI.md: Nights -->")
+    nights = assembling.filled("<!-- from CI.md: Nights -->")
+    assert nights.startswith("Without `--seed`")
+    assert "`auditdp compare" not in nights
     assert assembling.section("README.md").startswith("auditdp answers one question")
-
-
-def test_an_unknown_heading_is_refused_with_those_that_there_are():
-    with pytest.raises(
-        ConfigurationError, match=r"CI\.md has no section 'Mornings'; it has .*Nights"
-    ):
+    message = r"CI\.md has no section 'Mornings'; it has .*Nights"
+    with pytest.raises(ConfigurationError, match=message):
         assembling.filled("<!-- from CI.md: Mornings -->")
 
 
@@ -147,30 +116,19 @@ def test_the_number_of_refuted_libraries_is_that_of_their_ledger():
     ledger = (ROOT / "reports" / "libraries.md").read_text(encoding="utf-8")
     many = re.search(r"(\d+) mechanisms of", ledger)[1]
     refuted = sum(map(int, re.findall(r"(\d+) VIOLATED", ledger)))
-    assert f"{refuted} of {many} mechanisms were refuted" in (
-        PAGES / "ledger.md"
-    ).read_text(encoding="utf-8")
+    page = (PAGES / "ledger.md").read_text(encoding="utf-8")
+    assert f"{refuted} of {many} mechanisms were refuted" in page
 
 
 def test_the_table_of_verdicts_has_all_of_them():
-    filled = assembling.filled(assembling.VERDICTS)
-    assert [row.split("`")[1] for row in filled.splitlines()[2:]] == [
-        verdict.value for verdict in Verdict
-    ]
+    rows = assembling.filled(assembling.VERDICTS).splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(Verdict)
 
 
 def test_files_that_documents_link_to_are_found():
-    assert assembling.linked(
-        [
-            (
-                "CI.md",
-                "[a](action.yml), [b](.pre-commit-hooks.yaml), [c](https://x.org/action.yml)",
-            )
-        ]
-    ) == {
-        "action.yml",
-        ".pre-commit-hooks.yaml",
-    }
+    text = "[a](action.yml), [b](.pre-commit-hooks.yaml), [c](https://x.org/action.yml)"
+    linked = assembling.linked([("CI.md", text)])
+    assert linked == {"action.yml", ".pre-commit-hooks.yaml"}
     assert "reports/claims/dpar.md" in assembling.documents()
 
 
@@ -245,10 +203,8 @@ def test_nested_lists_and_their_commands_are_indented_for_the_builder():
 
 
 def test_the_table_of_other_tools_says_what_was_not_run_and_what_found_nothing():
-    rows = {
-        line.split(" | ")[0].strip("| "): line
-        for line in peers.table().splitlines()[2:]
-    }
+    lines = peers.table().splitlines()[2:]
+    rows = {line.split(" | ")[0].strip("| "): line for line in lines}
     assert len(rows) == 12
     assert rows["PrefixSum"].endswith("| 0.52, 79 | not run | 0.38, 46 |")
     assert rows["NoisyMax4"].endswith("| 0.14, 53 | 0.08, 122 | found none, 36 |")
@@ -258,14 +214,10 @@ def test_docstrings_are_read_as_markdown():
     pytest.importorskip("griffe")
     from docs.docstrings import as_markdown
 
-    assert (
-        as_markdown("Text.\n\n>>> 1 + 1\n2\n\nMore.")
-        == "Text.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
-    )
-    assert (
-        as_markdown("at level ε*, from ε* on; *Theorem.*")
-        == "at level ε\\*, from ε\\* on; *Theorem.*"
-    )
+    doctest = as_markdown("Text.\n\n>>> 1 + 1\n2\n\nMore.")
+    assert doctest == "Text.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    stars = as_markdown("at level ε*, from ε* on; *Theorem.*")
+    assert stars == "at level ε\\*, from ε\\* on; *Theorem.*"
 
 
 @pytest.fixture(scope="module")
@@ -301,24 +253,17 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
 @needs_the_builder
 @needs_a_browser
 def test_every_kind_of_page_fits_a_telephone_and_has_a_dark_ground(site, pytestconfig):
-    """A quarter of the pages that are written by hand, or list options, here; all of them with ``--full``."""
-    documents = [
-        "CI.html",
-        "reports/claims/dpar.html",
-        "reports/experiments.html",
-        "reports/scale.html",
-    ]
-    alike = sorted(
-        [
-            *screenshots.command_pages(),
-            *(path.replace(".md", ".html") for path in own_pages()),
-        ]
-    )
-    looked_at = alike if pytestconfig.getoption("--full") else alike[::4]
-    fits_and_is_dark(site, {*screenshots.PAGES, *looked_at, *documents})
-    screenshots.take(
-        site, [*screenshots.PAGES, "commands/run.html"], LOOKED_AT, widths=[TELEPHONE]
-    )
+    """A twelfth of the pages that are written by hand, or list options, here; all of them with ``--full``."""
+    documents = "CI reports/claims/dpar reports/experiments reports/scale"
+    written = {path.removesuffix(".md") + ".html" for path in own_pages()}
+    alike = sorted({*screenshots.command_pages(), *written})
+    full = pytestconfig.getoption("--full")
+    step = 1 if full else 12
+    pages = {f"{path}.html" for path in documents.split()} | {*alike[::step]}
+    fits_and_is_dark(site, pages | {*screenshots.PAGES})
+    if full:
+        shots = [*screenshots.PAGES, "commands/run.html"]
+        screenshots.take(site, shots, LOOKED_AT, widths=[TELEPHONE])
 
 
 @needs_a_browser
@@ -329,61 +274,48 @@ def test_a_report_fits_a_telephone_and_has_a_dark_ground(tmp_path):
     screenshots.take(tmp_path, pages, LOOKED_AT, widths=[TELEPHONE])
 
 
-def fits_and_is_dark(folder, pages):
-    light, dark = (
+def both_looks(folder, pages):
+    """Return how the pages look in a light scheme, and in a dark one."""
+    return [
         browser.looks(folder, sorted(pages), width=TELEPHONE, dark=dark)
         for dark in (False, True)
-    )
+    ]
+
+
+def fits_and_is_dark(folder, pages):
+    light, dark = both_looks(folder, pages)
     assert set(light) == set(dark) == pages
-    assert {page: look.beyond for page, look in light.items() if look.beyond > 0} == {}
-    assert {
-        page: look.ground
-        for page, look in dark.items()
-        if look.ground == light[page].ground
-    } == {}
+    assert [page for page, look in light.items() if look.beyond > 0] == []
+    assert [page for page in pages if dark[page].ground == light[page].ground] == []
+
+
+WIDE = """<meta name='color-scheme' content='light dark'>
+<style>body {background: #fff}</style><div style='width: 700px'>x</div>"""
+NARROW = """<style>body {background: #fff} @media (prefers-color-scheme: dark) {body {background: #000}}</style>
+<div style='width: 100px; overflow: auto'>x</div>"""
 
 
 @needs_a_browser
 def test_a_page_that_is_too_wide_or_never_dark_is_found(tmp_path):
-    ground = "<meta name='color-scheme' content='light dark'><style>body {background: #fff}</style>"
-    (tmp_path / "wide.html").write_text(
-        f"{ground}<div style='width: 700px'>x</div>", encoding="utf-8"
-    )
-    (tmp_path / "narrow.html").write_text(
-        "<style>body {background: #fff} @media (prefers-color-scheme: dark) {body {background: #000}}</style>"
-        "<div style='width: 100px; overflow: auto'>x</div>",
-        encoding="utf-8",
-    )
-    light, dark = (
-        browser.looks(tmp_path, ["wide.html", "narrow.html"], width=420, dark=dark)
-        for dark in (False, True)
-    )
+    for name, text in (("wide", WIDE), ("narrow", NARROW)):
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
+    light, dark = both_looks(tmp_path, ["wide.html", "narrow.html"])
     assert light["wide.html"].beyond > 250
     assert light["narrow.html"].beyond == 0
-    assert (light["wide.html"].ground, dark["wide.html"].ground) == (
-        "rgb(255, 255, 255)",
-    ) * 2
-    assert (light["narrow.html"].ground, dark["narrow.html"].ground) == (
-        "rgb(255, 255, 255)",
-        "rgb(0, 0, 0)",
-    )
+    white, black = "rgb(255, 255, 255)", "rgb(0, 0, 0)"
+    grounds = [look[page].ground for page in dark for look in (light, dark)]
+    assert sorted(grounds) == [black, white, white, white]
+    assert dark["narrow.html"].ground == black
 
 
-def test_without_a_browser_the_remedy_is_said(monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(
-        ConfigurationError,
-        match=r"none of chromium, .* is on the path; on Debian: apt-get install",
-    ):
-        browser.browser()
-
-
-def test_a_site_that_is_not_built_is_said_to_be(tmp_path):
-    with pytest.raises(
-        ConfigurationError,
-        match=r"index\.html: no such page; make docs builds the site",
-    ):
+def test_what_is_missing_is_said_with_the_remedy(tmp_path, monkeypatch):
+    message = r"index\.html: no such page; make docs builds the site"
+    with pytest.raises(ConfigurationError, match=message):
         screenshots.take(tmp_path, ["index.html"], tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    message = r"none of chromium, .* is on the path; on Debian: apt-get install"
+    with pytest.raises(ConfigurationError, match=message):
+        browser.browser()
 
 
 def test_the_picture_of_a_report_is_of_what_the_readme_shows():

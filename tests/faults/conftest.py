@@ -12,14 +12,21 @@ import struct
 import subprocess
 import tempfile
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from auditdp.report.plain_text import markdown, table
-from tests.cli.conftest import SCRIPT, environment
+from tests.cli.conftest import (  # noqa: F401 - fixtures are among them
+    SCRIPT,
+    environment,
+    fork_server,
+    project,
+    shared_project,
+    without_sandbox,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"
 HEAD = """\
@@ -33,6 +40,7 @@ the page of the [threat model](../docs/pages/threat-model.md).
 COLUMNS = ("fault", "expected", "seen with 1 worker", "seen with 2 workers")
 WORKERS = ("1", "2")
 See = Callable[..., None]
+QUICK = "run --seed 1 --budget quick"
 
 
 class Table:
@@ -57,29 +65,20 @@ class Table:
         """The page; sections that were not run are as they were before."""
         sections = dict(part.split("\n", 1) for part in before.split("\n## ")[1:])
         for section, rows in self.rows.items():
-            cells = [
-                [
-                    markdown(text)
-                    for text in (
-                        fault,
-                        expected,
-                        *(seen.get(count, "not run") for count in WORKERS),
-                    )
-                ]
-                for (fault, expected), seen in rows.items()
-            ]
+            cells = []
+            for (fault, expected), seen in rows.items():
+                by_workers = [seen.get(count, "not run") for count in WORKERS]
+                row = [fault, expected, *by_workers]
+                cells.append([markdown(text) for text in row])
             sections[section] = "\n" + "\n".join(table(COLUMNS, cells)) + "\n"
-        return HEAD + "".join(
-            f"\n## {name}\n{sections[name]}" for name in sorted(sections)
-        )
+        parts = [f"\n## {name}\n{sections[name]}" for name in sorted(sections)]
+        return HEAD + "".join(parts)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse to write the page from a process that sees only some of the faults."""
-    if (
-        config.getoption("--write-faults", default=False)
-        and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1
-    ):
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if config.getoption("--write-faults", default=False) and processes > 1:
         raise pytest.UsageError(
             "--write-faults needs all faults in one process; give no -n, or -n 1"
         )
@@ -95,17 +94,24 @@ def _table(request: pytest.FixtureRequest) -> Iterator[Table]:
         PAGE.write_text(found.text(before), encoding="utf-8")
 
 
+@pytest.fixture(scope="session", params=WORKERS)
+def workers(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture
 def see(_table: Table, request: pytest.FixtureRequest) -> See:
-    """Notes what was seen of a fault, in the section that the module is."""
+    """Notes what was seen of a fault, in the section that the module is, and compares it with what is expected."""
     section = request.module.__doc__.partition(":")[0]
+    workers = None
+    if "workers" in request.fixturenames:
+        workers = request.getfixturevalue("workers")
 
-    def note(
-        fault: str, expected: str, seen: str, *, workers: str | None = None
-    ) -> None:
+    def compare(fault: str, expected: str, seen: str, why: str = "") -> None:
         _table.see(section, fault, expected, seen, workers)
+        assert seen.startswith(expected), why
 
-    return note
+    return compare
 
 
 @pytest.fixture
@@ -125,43 +131,47 @@ def short_root() -> Iterator[Path]:
 
 
 def script(
-    root: Path, *arguments: str, **variables: str
+    root: Path, command: str, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the installed script to its end."""
-    return subprocess.run(
-        [SCRIPT, *arguments],
-        cwd=root,
-        env=environment() | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return run([SCRIPT, *shlex.split(command), *arguments], root, variables)
 
 
 def shell(root: Path, line: str, **settings: Any) -> subprocess.CompletedProcess[str]:
     """Run a line of bash; its exit code is that of auditdp."""
     line = f"set -o pipefail; {line.replace('auditdp', shlex.quote(str(SCRIPT)))}"
+    return run(["bash", "-c", line], root, {}, **settings)
+
+
+def run(
+    command: Sequence[str | Path],
+    root: Path,
+    variables: dict[str, str],
+    **settings: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with further variables of the environment."""
     return subprocess.run(
-        ["bash", "-c", line],
+        command,
         cwd=root,
-        env=environment(),
+        env=environment() | variables,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=300,
         **settings,
     )
 
 
 def on_terminal(
-    root: Path, width: int, *arguments: str, **variables: str
+    root: Path, width: int, command: str, **variables: str
 ) -> tuple[int, str]:
-    """Run the installed script on a terminal of so many columns; return its exit code and all that it wrote."""
+    """Run the installed script on a terminal of ``width`` columns; return its exit code and all that it wrote."""
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     settings = {"TERM": "xterm-256color"} | variables
     plain = {name: value for name, value in environment().items() if name != "NO_COLOR"}
+    words = [SCRIPT, *shlex.split(command)]
     process = subprocess.Popen(
-        [SCRIPT, *arguments], cwd=root, env=plain | settings, stdout=there, stderr=there
+        words, cwd=root, env=plain | settings, stdout=there, stderr=there
     )
     os.close(there)
     written = b""
@@ -175,6 +185,11 @@ def on_terminal(
         written += part
     os.close(here)
     return process.wait(60), written.decode()
+
+
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """The lines of a log."""
+    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def results(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:

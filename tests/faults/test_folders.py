@@ -17,10 +17,9 @@ from auditdp.files import write_together
 from auditdp.runner.run_record import read_log
 from tests.cli.conftest import SCRIPT, environment
 from tests.faults.catalogue import HEAD
-from tests.faults.conftest import WORKERS
+from tests.faults.conftest import QUICK, run, script
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("without_sandbox")]
-RUN = ("run", "--seed", "1", "--budget", "quick")
 AUDITS = HEAD + "@audit()\ndef holds():\n    return sound()\n"
 RESULTS_OF_A_RUN = 1
 
@@ -29,42 +28,24 @@ RESULTS_OF_A_RUN = 1
 def place(root):
     """A project with one audit, and its finished run."""
     (root / "audits/audit_it.py").write_text(AUDITS)
-    assert auditdp(root, *RUN).returncode == 0
+    assert script(root, QUICK).returncode == 0
     return root
 
 
-def auditdp(folder, *arguments, limit=None, **variables):
-    """Run the script to its end."""
-    return subprocess.run(
-        [SCRIPT, *arguments],
-        cwd=folder,
-        env=environment() | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        preexec_fn=limit,
-    )
-
-
-def without_writing(folder, prefix, *arguments):
+def without_writing(folder, prefix, command):
     """Run the script where the folders of ``prefix`` can be read only, which binds root too."""
+    namespace = ["unshare", "-rm"]
     if (
         shutil.which("unshare") is None
-        or subprocess.run(["unshare", "-rm", "true"], check=False).returncode
+        or subprocess.run([*namespace, "true"], check=False).returncode
     ):
         pytest.skip("no mount namespaces here")
     steps = [
         f"mount --bind {path} {path} && mount -o remount,ro,bind {path}"
         for path in prefix
     ]
-    line = " && ".join([*steps, f"cd {folder}", f'exec {SCRIPT} "$@"'])
-    return subprocess.run(
-        ["unshare", "-rm", "bash", "-c", line, "auditdp", *arguments],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    line = " && ".join([*steps, f"cd {folder}", f"exec {SCRIPT} {command}"])
+    return run([*namespace, "bash", "-c", line], folder, {})
 
 
 def no_file_grows():
@@ -74,105 +55,68 @@ def no_file_grows():
 
 
 @pytest.mark.parametrize("has_ignore_file", [True, False])
-@pytest.mark.parametrize("workers", WORKERS)
 def test_a_folder_of_logs_that_is_read_only_names_the_option_for_another(
     place, has_ignore_file, workers, see
 ):
     logs = place / ".auditdp"
     if not has_ignore_file:
         (logs / ".gitignore").unlink()
-    seen = without_writing(place, [logs], *RUN, "-n", workers)
-    see(
-        "a folder of logs that is read-only",
-        "exit code 2",
-        f"exit code {seen.returncode}",
-        workers=workers,
-    )
-    assert seen.returncode == 2, seen.stderr
-    assert (
-        ".auditdp/run.jsonl: Read-only file system; give another --log" in seen.stderr
-    )
-    assert "Traceback" not in seen.stderr
+    done = without_writing(place, [logs], f"{QUICK} -n {workers}")
+    code = f"exit code {done.returncode}"
+    see("a folder of logs that is read-only", "exit code 2", code, done.stderr)
+    remedy = ".auditdp/run.jsonl: Read-only file system; give another --log"
+    assert remedy in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("workers", WORKERS)
 def test_a_project_that_is_read_only_is_audited_with_a_log_elsewhere(
     place, tmp_path, workers, see
 ):
-    refused = without_writing(place, [place], *RUN, "-n", workers)
-    seen = without_writing(
-        place, [place], *RUN, "-n", workers, "--log", str(tmp_path / "run.jsonl")
-    )
-    codes = f"exit codes {refused.returncode} and {seen.returncode}"
+    command = f"{QUICK} -n {workers}"
+    refused = without_writing(place, [place], command)
+    done = without_writing(place, [place], f"{command} --log {tmp_path}/run.jsonl")
     see(
         "a project that is read-only, then --log elsewhere",
         "exit codes 2 and 0",
-        codes,
-        workers=workers,
+        f"exit codes {refused.returncode} and {done.returncode}",
+        refused.stderr + done.stderr,
     )
-    assert (refused.returncode, seen.returncode) == (2, 0), refused.stderr + seen.stderr
     assert "give another --log" in refused.stderr
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-def test_a_run_that_has_no_room_for_its_first_line_leaves_the_log_of_the_run_before(
-    place, workers, see
-):
+def test_a_run_that_has_no_room_leaves_the_log_of_the_run_before(place, workers, see):
     log = place / ".auditdp/run.jsonl"
-    before = log.read_bytes()
-    seen = auditdp(place, *RUN, "-n", workers, limit=no_file_grows)
-    kept = log.read_bytes() == before
-    what = f"exit code {seen.returncode}, the log before is {'as it was' if kept else 'lost'}"
-    see(
-        "no room for the first line of the log",
-        "exit code 3, the log before is as it was",
-        what,
-        workers=workers,
-    )
-    assert seen.returncode == 3, seen.stderr
-    assert "make room, or give another --log" in seen.stderr
-    assert kept
-    assert sorted(os.listdir(log.parent)) == [".gitignore", "run.jsonl"]
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-def test_an_unfinished_log_that_cannot_be_kept_stays_and_leaves_no_part(
-    place, workers, see
-):
-    log = place / ".auditdp/run.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    seen = auditdp(place, *RUN, "-n", workers, limit=no_file_grows)
-    found = sorted(os.listdir(log.parent))
-    see(
-        "no room to keep an unfinished log",
-        "exit code 3, it stays",
-        f"exit code {seen.returncode}",
-        workers=workers,
-    )
-    assert seen.returncode == 3, seen.stderr
-    assert "it is still in" in seen.stderr
-    assert found == [".gitignore", "run.jsonl"]
-    assert len(read_log(log).results) == RESULTS_OF_A_RUN
+    whole = log.read_bytes()
+    unfinished = b"".join(whole.splitlines(keepends=True)[:-1])
+    for what, before, message in (
+        ("for the first line of the log", whole, "make room, or give another --log"),
+        ("to keep an unfinished log", unfinished, "it is still in"),
+    ):
+        log.write_bytes(before)
+        command = [SCRIPT, *QUICK.split(), "-n", workers]
+        done = run(command, place, {}, preexec_fn=no_file_grows)
+        kept = "as it was" if log.read_bytes() == before else "lost"
+        see(
+            f"no room {what}",
+            "exit code 3, the log before is as it was",
+            f"exit code {done.returncode}, the log before is {kept}",
+            done.stderr,
+        )
+        assert message in done.stderr
+        assert sorted(os.listdir(log.parent)) == [".gitignore", "run.jsonl"]
+        assert len(read_log(log).results) == RESULTS_OF_A_RUN
 
 
 @pytest.mark.parametrize(
-    "command",
-    [RUN, ("list",), ("trace", "audits/audit_it.py::holds"), ("replay", "holds")],
+    "command", [QUICK, "list", "trace audits/audit_it.py::holds", "replay holds"]
 )
 def test_no_folder_for_temporary_files_names_tmpdir(place, command, see):
-    folders = [
-        folder
-        for folder in ("/tmp", "/var/tmp", "/usr/tmp", place)
-        if os.path.isdir(folder)
-    ]
-    seen = without_writing(place, folders, *command)
-    see(
-        f"no folder for temporary files: {command[0]}",
-        "exit code 2",
-        f"exit code {seen.returncode}",
-    )
-    assert seen.returncode == 2, seen.stderr
-    assert "set TMPDIR to a folder that can be written" in seen.stderr
+    candidates = ("/tmp", "/var/tmp", "/usr/tmp", place)
+    folders = [folder for folder in candidates if os.path.isdir(folder)]
+    done = without_writing(place, folders, command)
+    fault = f"no folder for temporary files: {command.partition(' ')[0]}"
+    see(fault, "exit code 2", f"exit code {done.returncode}", done.stderr)
+    assert "set TMPDIR to a folder that can be written" in done.stderr
 
 
 WRITES = """
@@ -201,14 +145,13 @@ def test_a_file_that_three_processes_write_at_once_is_always_whole(root, see):
         text = report.read_text() if report.exists() else ""
         mixed += bool(text) and text != text[0] * 200_000
     failed = [error for writer in writers if (error := writer.communicate()[1])]
-    what = (
-        "it is whole"
-        if not mixed and not failed
-        else f"{mixed} times not whole, {len(failed)} ended in an error"
+    found = f"{mixed} times not whole, {len(failed)} ended in an error"
+    see(
+        "three processes write one report",
+        "0 times not whole, 0 ended in an error",
+        found,
+        str(failed),
     )
-    see("three processes write one report", "it is whole", what)
-    assert failed == []
-    assert mixed == 0
     assert sorted(os.listdir(root)) == ["audits", "report.html"]
 
 
@@ -233,10 +176,5 @@ def test_pages_of_two_reports_of_one_name_do_not_mix(root, see):
         time.sleep(0.01)
     write_together({page: "two", index: "two"}, below=root)
     slow.join()
-    found = [page.read_text(), index.read_text()]
-    see(
-        "two reports of one name at once",
-        "the later one, whole",
-        f"page {found[0]}, index {found[1]}",
-    )
-    assert found == ["two", "two"]
+    found = f"page {page.read_text()}, index {index.read_text()}"
+    see("two reports of one name at once", "page two, index two", found)

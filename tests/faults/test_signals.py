@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import SCRIPT, environment, untimed
 from tests.faults.catalogue import HEAD, LEAKY
-from tests.faults.conftest import WORKERS, results, script
+from tests.faults.conftest import QUICK, lines_of, results, script, shell
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("without_sandbox")]
 
@@ -43,15 +43,13 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def started(
-    root: Path, *arguments: str, native: bool = False
-) -> tuple[subprocess.Popen[str], int]:
+def started(root: Path, options: str, *, native: bool = False):
     """Start a run whose second audit takes for ever; return it, and the process of that audit."""
     (root / "audits/audit_it.py").write_text(SLOW.replace("{native}", str(native)))
-    temporary = root / "tmp"
+    temporary, here = root / "tmp", root / "here"
     temporary.mkdir()
     process = subprocess.Popen(
-        [SCRIPT, "run", "--seed", "1", "--budget", "quick", *arguments],
+        [SCRIPT, *QUICK.split(), *options.split()],
         cwd=root,
         env=environment() | {"TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
@@ -62,111 +60,80 @@ def started(
     )
     end = time.monotonic() + 90
     log = root / ".auditdp/run.jsonl"
-    while (
-        not (root / "here").exists()
-        or not (root / "here").read_text()
-        or log.read_bytes().count(b"\n") < 2
-    ):
+    while not (here.exists() and here.read_text() and len(lines_of(log)) >= 2):
         assert time.monotonic() < end
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    return process, int((root / "here").read_text())
+    return process, int(here.read_text())
 
 
 def is_gone(pid: int, seconds: float = 10) -> bool:
-    """Whether a process ends within so many seconds."""
+    """Whether a process ends within ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            if (
-                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                == "Z"
-            ):
-                return True
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
+            return True
+        if state == "Z":
             return True
         time.sleep(0.05)
     return False
 
 
-REPORTS = {
-    "html": "page.html",
-    "json": "run.json",
-    "claims": "claims.md",
-    "terminal": "report.txt",
-}
+REPORTS = ("html", "json", "claims", "terminal")
 
 
-@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
 )
 def test_a_signal_ends_the_run_as_an_interrupt_does(short_root, number, workers, see):
     root = short_root
-    reports = [f"--report={name}={path}" for name, path in REPORTS.items()]
-    process, audit = started(
-        root, "-n", workers, *reports, native=number is signal.SIGTERM
-    )
+    reports = " ".join(f"--report={name}={name}.out" for name in REPORTS)
+    native = number is signal.SIGTERM
+    process, audit = started(root, f"-n {workers} {reports}", native=native)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     left = [*(root / "tmp").rglob("*")]
-    ended = is_gone(audit)
-    seen = f"exit code {process.returncode}, workers {'end' if ended else 'go on'}, {len(left)} temporary files left"
+    ended = "end" if is_gone(audit) else "go on"
     see(
         f"{number.name} to the run",
         "exit code 130, workers end, 0 temporary files left",
-        seen,
-        workers=workers,
+        f"exit code {process.returncode}, workers {ended}, {len(left)} temporary files left",
+        err,
     )
-    assert process.returncode == 130, err
     assert "--resume" in err
     assert "Traceback" not in err
-    assert ended
-    assert not left
-    lines = [
-        json.loads(line)
-        for line in (root / ".auditdp/run.jsonl").read_text().splitlines()
+    kinds = [line["kind"] for line in lines_of(root / ".auditdp/run.jsonl")]
+    assert kinds == ["header", "result", "end"]
+    texts = {name: (root / f"{name}.out").read_text() for name in REPORTS}
+    assert json.loads(texts["json"])["status"] == "interrupted"
+    partial = [
+        name for name in REPORTS if "1 of 2 audits" in " ".join(texts[name].split())
     ]
-    assert [line["kind"] for line in lines] == ["header", "result", "end"]
-    partial = {
-        name: " ".join((root / path).read_text().split())
-        for name, path in REPORTS.items()
-    }
-    assert json.loads(partial["json"])["status"] == "interrupted"
-    told = [name for name, text in partial.items() if "1 of 2 audits" in text]
     see(
         "reports of an interrupted run",
-        "say 1 of 2 audits",
-        f"{', '.join(told)} say 1 of 2 audits",
-        workers=workers,
+        "html, claims, terminal say 1 of 2 audits",
+        f"{', '.join(partial)} say 1 of 2 audits",
     )
-    assert told == ["html", "claims", "terminal"]
 
 
-@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
 def test_workers_of_a_killed_run_end_and_leave_no_folder(
     short_root, workers, native, see
 ):
     root = short_root
-    process, audit = started(root, "-n", workers, native=native)
+    process, audit = started(root, f"-n {workers}", native=native)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)
-    gone = is_gone(audit)
+    seen = "end within seconds" if is_gone(audit) else "go on"
     what = "native code" if native else "Python"
-    expected = "end within seconds"
-    see(
-        f"SIGKILL to the run: its workers, in {what}",
-        expected,
-        expected if gone else "go on",
-        workers=workers,
-    )
-    assert gone
+    see(f"SIGKILL to the run: its workers, in {what}", "end within seconds", seen)
     end = time.monotonic() + 10
     while list((root / "tmp").iterdir()):
         assert time.monotonic() < end, list((root / "tmp").rglob("*"))
         time.sleep(0.05)
-    kept = results(script(root, "report", "-f", "json"))
+    kept = results(script(root, "report -f json"))
     assert [r["verdict"] for r in kept.values()] == ["CERTIFIED"]
 
 
@@ -184,18 +151,17 @@ def begun_by(run: int) -> list[int]:
     return found[1:]
 
 
-@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("victim", ["the run", "one of its processes"])
 def test_kills_at_random_moments_resume_to_the_same_record(
     root, workers, victim, see, pytestconfig
 ):
     """Two moments for each victim and number of workers here, and 25 with ``--full``."""
-    (root / "audits/audit_it.py").write_text(
-        LEAKY.replace("def factory():\n", "def factory():\n        time.sleep(0.7)\n")
-    )
-    run = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-n", workers)
+    slow = "def factory():\n        time.sleep(0.7)\n"
+    text = LEAKY.replace("def factory():\n", slow)
+    (root / "audits/audit_it.py").write_text(text)
+    run = f"{QUICK} --format json -n {workers}"
     began = time.monotonic()
-    expected = results(script(root, *run, "--log", "whole.jsonl"))
+    expected = results(script(root, f"{run} --log whole.jsonl"))
     duration = time.monotonic() - began
     moments = 25 if pytestconfig.getoption("--full") else 2
     log = root / ".auditdp/run.jsonl"
@@ -204,7 +170,7 @@ def test_kills_at_random_moments_resume_to_the_same_record(
     for moment in draw.uniform(0.0, duration, moments):
         log.unlink(missing_ok=True)
         process = subprocess.Popen(
-            [SCRIPT, *run],
+            [SCRIPT, *run.split()],
             cwd=root,
             env=environment(),
             stdout=subprocess.DEVNULL,
@@ -217,37 +183,28 @@ def test_kills_at_random_moments_resume_to_the_same_record(
         with suppress(ProcessLookupError):
             os.kill(killed, signal.SIGKILL)
         process.wait(timeout=120)
-        lines = (
-            [json.loads(line) for line in log.read_text().splitlines()]
-            if log.exists()
-            else []
-        )
+        lines = lines_of(log) if log.exists() else []
         before = [line["result"]["id"] for line in lines if line["kind"] == "result"]
         finished.append(len(before))
-        again = script(root, *run, *(["--resume"] if lines else []))
-        seen = results(again)
-        lost = [
-            each for each in seen.values() if each["verdict"] == "ERROR"
-        ]  # its process was killed, and it says so
-        assert all(
-            "died" in each["summary"] or "SIGKILL" in each["summary"] for each in lost
-        ), lost
+        again = results(script(root, f"{run} {'--resume' if lines else ''}"))
+        # An audit whose process was killed says so.
+        lost = [each for each in again.values() if each["verdict"] == "ERROR"]
+        for each in lost:
+            assert "died" in each["summary"] or "SIGKILL" in each["summary"], each
         died += len(lost)
         assert len(set(before)) == len(before)
-        assert len(json.loads(again.stdout)["results"]) == len(seen) == len(expected)
+        assert len(again) == len(expected)
         same += all(
             untimed(each) == untimed(expected[name])
-            for name, each in seen.items()
+            for name, each in again.items()
             if each not in lost
         )
     see(
         f"SIGKILL to {victim} at random moments, then --resume",
-        "the results of a run that nobody killed, or an ERROR where the process of an audit was killed",
+        f"the same {moments} of {moments} times",
         f"the same {same} of {moments} times; {min(finished)} to {max(finished)} of {len(expected)} audits were finished; "
         f"{died} ended with an ERROR",
-        workers=workers,
     )
-    assert same == moments
     assert victim != "the run" or not died
 
 
@@ -263,28 +220,18 @@ def last():
 """
 
 
-@pytest.mark.parametrize("workers", WORKERS)
 def test_resuming_repeats_the_findings_of_before(root, workers, see):
     """The last audit kills the run when the others are finished; resumed without that wish, it is certified."""
     (root / "audits/audit_it.py").write_text(LEAKY + LAST)
-    run = ("run", "--seed", "1", "--budget", "quick", "-n", workers)
-    command = f"echo $$ > deadly; exec '{SCRIPT}' {' '.join(run)}"
-    killed = subprocess.run(
-        ["bash", "-c", command],
-        cwd=root,
-        env=environment(),
-        capture_output=True,
-        timeout=120,
-    )
+    run = f"{QUICK} -n {workers}"
+    killed = shell(root, f"echo $$ > deadly; exec auditdp {run}")
     assert killed.returncode == -signal.SIGKILL
     (root / "deadly").unlink()
-    again = script(root, *run, "--resume")
+    again = script(root, f"{run} --resume")
     repeated = again.stdout.count("VIOLATED      audits")
     see(
         "--resume after findings",
         "4 findings printed again, exit code 1",
         f"{repeated} findings printed again, exit code {again.returncode}",
-        workers=workers,
     )
     assert "finished before the interruption: 4" in again.stdout
-    assert (repeated, again.returncode) == (4, 1)

@@ -43,16 +43,9 @@ def test_the_mixture_that_is_computed_with_everything_is_the_one_that_was_played
     assert without != pytest.approx(wealth, abs=1e-3)
 
 
-def test_wealth_crosses_where_a_line_between_batches_does():
-    assert crossing(np.array([4, 8, 16]), np.array([1.0, 2.0, 4.0]), 3.0) == 12
-    assert crossing(np.array([4, 8]), np.array([1.0, 2.0]), 0.5) == 2
-    assert crossing(np.array([4, 8]), np.array([1.0, 2.0]), 5.0) == 16
-
-
 @pytest.mark.parametrize(
     ("view", "kind"),
     [
-        ("[3]", "single numbers"),
         ("[1, 2]", "single numbers"),
         ("output['a'][2] - output['a'][1]", "differences of neighbours"),
         ("value", "single numbers"),
@@ -93,6 +86,20 @@ def test_what_wins_nothing_goes_and_one_of_two_that_win_the_same_but_not_both():
     gone = [item for item, _ in eliminate(costs, ["idle", "good", "twin", "bad"])]
     assert {"idle", "bad"} <= set(gone)
     assert len({"good", "twin"} & set(gone)) == 1
+
+
+@pytest.mark.parametrize(
+    ("calls", "wealth", "level", "crossed"),
+    [
+        ([4, 8, 16], [1.0, 2.0, 4.0], 3.0, 12),
+        ([4, 8], [1.0, 2.0], 0.5, 2),
+        ([4, 8], [1.0, 2.0], 5.0, 16),
+    ],
+)
+def test_wealth_crosses_where_a_line_between_batches_does(
+    calls, wealth, level, crossed
+):
+    assert crossing(np.array(calls), np.array(wealth), level) == crossed
 
 
 def test_there_are_twenty_shapes_and_each_runs():

@@ -5,6 +5,7 @@ import math
 import re
 import time
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +16,12 @@ from auditdp import GaussianDP, Pair, PureDP
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks import __main__ as command
-from benchmarks import alarms, calls, figures, peers, speed, tightness
+from benchmarks import alarms, calls, peers, speed, tightness
 from benchmarks.false_alarms_estimation import Noise
-from benchmarks.page import page
 from benchmarks.parts import Bar, BlackBox, Options, Part, Table, View, median, spread
 from benchmarks.record import Fragments, is_current
 
 pytestmark = pytest.mark.dear
-
-OPTIONS = Options(seed=1)
 
 
 def asked(names):
@@ -38,6 +36,108 @@ def asked(names):
 # what is counted
 
 
+def test_games_that_were_cut_off_are_longer_than_all_others():
+    assert calls.middle([30, 10, None]) == 30
+    assert calls.middle([10, None, None]) == math.inf
+    best = "white box, best pair"
+    result = {"reference": 20.0, "calls": {best: [20, 30, None]}}
+    assert calls.factor(result, best) == 1.5
+    assert calls.factor(result, calls.SEARCHED) is None
+    assert calls.factor(result | {"reference": "Infinity"}, best) is None
+    assert median([3, "Infinity", 1]) == 3
+    assert spread([1.0, 1.0001], lambda value: f"{value:.2f}") == "1.00"
+    assert spread([1.0, 3.0, 2.0], lambda value: f"{value:.0f}") == "2 (1–3)"
+
+
+@pytest.mark.parametrize(
+    ("true_level", "reference", "counts"),
+    [
+        (1.5, 100, True),
+        (1.49, 100, False),
+        ("Infinity", 99_999, True),
+        (2.0, 100_000, False),
+    ],
+)
+def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(
+    true_level, reference, counts
+):
+    row = {"true_level": true_level, "level": 1.0, "reference": reference}
+    assert calls.counts_for_the_bar(row) is counts
+
+
+def test_growth_is_the_divergence_of_the_posterior_from_the_cap():
+    """No noise at a claim of ε gains ln(1/q) a call, q = e^ε/(1+e^ε); inside the cap nothing is gained."""
+    p, q = 0.9, PureDP(1.0).posterior_cap()
+    expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    odds = np.array([np.inf, 1.0, 0.5, math.log(p / (1 - p))])
+    growth = calls.posterior_growth(odds, 1.0)
+    assert growth == pytest.approx([math.log(1 / q), 0.0, 0.0, expected])
+
+
+def test_gaussian_epsilon_inverts_the_curve():
+    """For σ = 1 it is 4.377 at δ = 1e-5 (Balle & Wang 2018, Theorem 8)."""
+    epsilon = calls.gaussian_epsilon(1.0, 1e-5)
+    assert GaussianDP(1.0).delta_at(epsilon) == pytest.approx(1e-5, rel=1e-9)
+    assert epsilon == pytest.approx(4.377, abs=1e-3)
+
+
+def test_every_false_claim_is_false_and_each_way_of_playing_is_measured():
+    every = calls.cases()
+    assert len({case.name for case in every}) == len(every) == 21
+    assert all(case.true_level > case.claim.level for case in every)
+    result = calls.measure("Randomised response 1.5", 1, repeats=3)
+    assert set(result["calls"]) == {calls.REFERENCE, calls.REPLAYED, *calls.GIVEN}
+    assert all(len(found) == 3 for found in result["calls"].values())
+    assert 20 <= result["reference"] <= 2000
+    name = "TruncatedGeometric, natural logarithm"
+    cut_off = calls.measure(name, 1, repeats=1, most_calls=100)
+    assert cut_off["reference"] == math.inf
+    assert set(cut_off["calls"]) == {calls.REFERENCE}
+    (line,) = calls.view({name: cut_off}).tables[0].rows
+    assert "> 100" in line
+
+
+def test_clocks_count_the_time_of_the_mechanism_and_end_a_game():
+    started = time.thread_time()
+    outputs = speed.Busy(50.0)(np.zeros(3), 1000, rng=np.random.default_rng(0))
+    assert outputs.shape == (1000, 3)
+    assert 0.05 <= time.thread_time() - started < 0.1
+    result = speed.measure(20, 1, [100, 1000], 1)
+    assert [clock["calls"] for clock in result["clocks"]] == [100, 1000]
+    last = result["clocks"][-1]
+    assert last["mechanism_seconds"] >= 0.02
+    overhead = last["cpu_seconds"] / last["mechanism_seconds"] - 1
+    assert speed.overhead(last) == pytest.approx(overhead)
+    started = time.process_time()
+    assert tightness.play("Laplace", 1, cpu_seconds=0.0)["calls"] == 0
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.full
+def test_tightness_is_relative_to_the_exact_oracle_and_below_the_truth():
+    result = tightness.play("NoisyHist2", 1, calls=20_000)
+    assert result["calls"] == 20_000
+    assert result["ratio"] == pytest.approx(result["bound"] / 9.9081, rel=1e-4)
+    # False with probability at most .05, and far below at so few calls.
+    assert 0.1 < result["bound"] < 10
+    assert 0 < result["mechanism_seconds"] < result["cpu_seconds"]
+
+
+def test_bars_are_open_until_everything_was_measured():
+    run = {"ratio": 0.99, "bound": 0.098, "cpu_seconds": 10.0, "calls": 10}
+    run |= {"mechanism_seconds": 1.0, "best_forecaster": "v"}
+    every = {f"{row.name}/0": run for row in tightness.ROWS}
+
+    def bar(results):
+        return tightness.view(results).bars[0]
+
+    wide = bar(every | {"SVT1/0": run | {"ratio": 0.9}})
+    assert (wide.met, "not: SVT1" in wide.found) == (False, True)
+    slow = every | {"SVT1/0": run | {"cpu_seconds": 61.0}}
+    part = {"SVT1/0": run}
+    assert [bar(each).met for each in (every, slow, part)] == [True, False, None]
+
+
 def test_a_black_box_hides_the_law_and_keeps_the_clock():
     box = BlackBox(Response(1.0))
     assert not any(
@@ -49,68 +149,6 @@ def test_a_black_box_hides_the_law_and_keeps_the_clock():
     assert spent > 0
     box(1, 1000, rng=np.random.default_rng(0))
     assert box.cpu_seconds > spent
-
-
-def test_middle_treats_games_that_were_cut_off_as_longer_than_all_others():
-    assert calls.middle([30, 10, None]) == 30
-    assert calls.middle([10, None, None]) == math.inf
-
-
-def test_factor_is_relative_to_the_reference():
-    result = {"reference": 20.0, "calls": {"white box, best pair": [20, 30, None]}}
-    assert calls.factor(result, "white box, best pair") == 1.5
-    assert calls.factor(result, calls.SEARCHED) is None
-    assert (
-        calls.factor(result | {"reference": "Infinity"}, "white box, best pair") is None
-    )
-
-
-@pytest.mark.parametrize(
-    ("true_level", "level", "reference", "counts"),
-    [
-        (1.5, 1.0, 100, True),
-        (1.49, 1.0, 100, False),
-        ("Infinity", 1.0, 99_999, True),
-        (2.0, 1.0, 100_000, False),
-    ],
-)
-def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(
-    true_level, level, reference, counts
-):
-    assert (
-        calls.counts_for_the_bar(
-            {"true_level": true_level, "level": level, "reference": reference}
-        )
-        is counts
-    )
-
-
-def test_growth_of_a_perfect_posterior_is_the_known_one():
-    """No noise at a claim of ε: each call gains ln(1/q), q = e^ε/(1+e^ε); inside the cap nothing is gained."""
-    growth = calls.posterior_growth(np.array([np.inf, 1.0, 0.5]), 1.0)
-    assert growth == pytest.approx([math.log(1 + math.exp(-1)), 0.0, 0.0])
-
-
-def test_growth_is_the_divergence_of_the_posterior_from_the_cap():
-    p, q = 0.9, PureDP(1.0).posterior_cap()
-    expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    assert calls.posterior_growth(np.array([math.log(p / (1 - p))]), 1.0)[
-        0
-    ] == pytest.approx(expected)
-
-
-def test_gaussian_epsilon_inverts_the_curve():
-    epsilon = calls.gaussian_epsilon(1.0, 1e-5)
-    assert GaussianDP(1.0).delta_at(epsilon) == pytest.approx(1e-5, rel=1e-9)
-    assert epsilon == pytest.approx(
-        4.377, abs=1e-3
-    )  # the known value for σ = 1 (Balle & Wang 2018, Theorem 8)
-
-
-def test_every_false_claim_is_measured_and_false():
-    every = calls.cases()
-    assert len({case.name for case in every}) == len(every) == 21
-    assert all(case.true_level > case.claim.level for case in every)
 
 
 def test_the_reference_of_a_violation_without_noise_is_the_floor():
@@ -132,60 +170,6 @@ def test_the_reference_of_a_violation_without_noise_is_the_floor():
         bound=False,
     )
     assert 10 <= spent <= 14
-
-
-def test_measure_plays_every_way_that_applies():
-    result = calls.measure("Randomised response 1.5", 1, repeats=3)
-    assert set(result["calls"]) == {calls.REFERENCE, calls.REPLAYED, *calls.GIVEN}
-    assert all(len(found) == 3 for found in result["calls"].values())
-    assert 20 <= result["reference"] <= 2000
-
-
-def test_measure_stops_at_a_reference_that_was_cut_off():
-    result = calls.measure(
-        "TruncatedGeometric, natural logarithm", 1, repeats=1, most_calls=100
-    )
-    assert result["reference"] == math.inf
-    assert set(result["calls"]) == {calls.REFERENCE}
-    (line,) = (
-        calls.view({"TruncatedGeometric, natural logarithm": result}).tables[0].rows
-    )
-    assert "> 100" in line
-
-
-@pytest.mark.full
-def test_tightness_is_relative_to_the_exact_oracle_and_below_the_truth():
-    result = tightness.play("NoisyHist2", 1, calls=20_000)
-    assert result["calls"] == 20_000
-    assert result["ratio"] == pytest.approx(result["bound"] / 9.9081, rel=1e-4)
-    assert (
-        0.1 < result["bound"] < 10
-    )  # false with probability at most .05, and far below at so few calls
-    assert 0 < result["mechanism_seconds"] < result["cpu_seconds"]
-
-
-def test_tightness_obeys_its_clock():
-    started = time.process_time()
-    result = tightness.play("Laplace", 1, cpu_seconds=0.0)
-    assert result["calls"] == 0
-    assert time.process_time() - started < 5
-
-
-def test_busy_mechanisms_cost_what_they_say():
-    started = time.thread_time()
-    outputs = speed.Busy(50.0)(np.zeros(3), 1000, rng=np.random.default_rng(0))
-    assert outputs.shape == (1000, 3)
-    assert 0.05 <= time.thread_time() - started < 0.1
-
-
-def test_speed_reads_both_clocks():
-    result = speed.measure(20, 1, [100, 1000], 1)
-    assert [clock["calls"] for clock in result["clocks"]] == [100, 1000]
-    last = result["clocks"][-1]
-    assert last["mechanism_seconds"] >= 0.02
-    assert speed.overhead(last) == pytest.approx(
-        last["cpu_seconds"] / last["mechanism_seconds"] - 1
-    )
 
 
 # peers
@@ -232,16 +216,6 @@ def test_our_bounds_on_a_task_are_below_the_truth_where_they_should_be():
 # false alarms
 
 
-def test_alarm_chunks_cover_the_repeats_and_differ():
-    units = alarms.units(Options(seed=1, repeats=1100))
-    sizes = [
-        unit.args[-1]
-        for key, unit in units.items()
-        if key.startswith("game: Laplace, watcher/")
-    ]
-    assert sizes == [500, 500, 100]
-
-
 def test_alarm_view_adds_chunks_up_and_says_what_is_above():
     results = {
         "game: a/0": {"kind": "game", "name": "a", "repeats": 5000, "alarms": 200},
@@ -285,48 +259,6 @@ def test_noises_are_standardised():
         assert abs(draws.var() - 1) < 6 * math.sqrt((fourth - 1) / 1e5) + 1e-3
 
 
-# views and bars
-
-
-@pytest.mark.full
-def test_bars_are_open_until_everything_was_measured():
-    run = {
-        "ratio": 0.99,
-        "bound": 0.098,
-        "cpu_seconds": 10.0,
-        "calls": 10,
-        "mechanism_seconds": 1.0,
-        "best_forecaster": "v",
-    }
-    every = {f"{row.name}/0": run for row in tightness.ROWS}
-    assert tightness.view(every).bars[0].met is True
-    assert tightness.view(every | {"SVT1/0": run | {"ratio": 0.9}}).bars[0].met is False
-    assert (
-        "not: SVT1"
-        in tightness.view(every | {"SVT1/0": run | {"ratio": 0.9}}).bars[0].found
-    )
-    assert (
-        tightness.view(every | {"SVT1/0": run | {"cpu_seconds": 61.0}}).bars[0].met
-        is False
-    )
-    assert tightness.view({"SVT1/0": run}).bars[0].met is None
-
-
-def test_median_and_spread():
-    assert median([3, "Infinity", 1]) == 3
-    assert spread([1.0, 1.0001], lambda value: f"{value:.2f}") == "1.00"
-    assert spread([1.0, 3.0, 2.0], lambda value: f"{value:.0f}") == "2 (1–3)"
-
-
-def test_figures_draw_values_that_are_missing():
-    names, series = ["a", "b"], {"auditdp": [0.9, 1.0], "other": [None, 0.0]}
-    assert figures.ratios(names, series, 0.95).startswith("<img")
-    assert figures.bounds(names, series, [1.0, 2.0]).startswith("<img")
-    assert figures.factors(
-        names, {"w": [None, math.inf]}, [True, False], 20
-    ).startswith("<img")
-
-
 # running and recording
 
 
@@ -343,24 +275,20 @@ def toy(monkeypatch):
         ran.append(key)
         return unit()
 
+    units = {"good/0": lambda: {"value": math.inf}, "bad": _bad}
+
+    def view(results):
+        rows = [[key, str(found["value"])] for key, found in results.items()]
+        table = Table("Toy & co", ["name", "value"], rows, "note")
+        return View([Bar("works <b>", True, "1 of 2")], [table])
+
     part = Part(
         "toy",
         "Toys",
         lambda options: {
-            "good/0": lambda: watched("good/0", lambda: {"value": math.inf}),
-            "bad": lambda: watched("bad", _bad),
+            key: partial(watched, key, unit) for key, unit in units.items()
         },
-        lambda results: View(
-            [Bar("works <b>", True, "1 of 2")],
-            [
-                Table(
-                    "Toy & co",
-                    ["name", "value"],
-                    [[key, str(found["value"])] for key, found in results.items()],
-                    "note",
-                )
-            ],
-        ),
+        view,
         alone=True,
     )
     monkeypatch.setattr(command, "PARTS", {"toy": part})
@@ -376,22 +304,15 @@ def test_a_failing_unit_is_recorded_and_loses_no_other(toy, tmp_path):
     assert fragment["stamps"][0]["options"] == asdict(Options(7))
     joined = json.loads((tmp_path / "bench.json").read_text())
     assert joined["parts"]["toy"] == fragment
-    assert joined["bars"]["toy"] == [
-        {"text": "works <b>", "met": True, "found": "1 of 2"}
-    ]
+    bar = {"text": "works <b>", "met": True, "found": "1 of 2"}
+    assert joined["bars"]["toy"] == [bar]
     text = (tmp_path / "bench.html").read_text()
     assert "works &lt;b&gt;" in text
     assert "ValueError: no luck" in text
     assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", text)  # self-contained
-
-
-@pytest.mark.parametrize("reduced", [["--quick"], ["--repeats", "3"]])
-def test_a_reduced_run_decides_no_bar(toy, tmp_path, reduced):
-    asked(["all", "--out", str(tmp_path), *reduced])
-    assert (
-        json.loads((tmp_path / "bench.json").read_text())["bars"]["toy"][0]["met"]
-        is None
-    )
+    asked(["all", "--out", str(tmp_path), "--repeats", "3"])
+    reduced = json.loads((tmp_path / "bench.json").read_text())
+    assert reduced["bars"]["toy"][0]["met"] is None
     assert "Reduced runs: toys." in (tmp_path / "bench.html").read_text()
 
 
@@ -426,11 +347,3 @@ def test_an_unknown_row_is_told_the_rows(toy, tmp_path):
     outcome = asked(["all", "--row", "nobody", "--out", str(tmp_path)])
     assert outcome.exit_code == 2
     assert "bad, good" in re.sub(r"\s+", " ", outcome.output.replace("│", ""))
-
-
-def test_a_page_without_any_result_says_so(tmp_path):
-    sections = [
-        command.section(part, Fragments(tmp_path).read(part))
-        for part in command.PARTS.values()
-    ]
-    assert page(sections).count("Not run.") == len(command.PARTS)

@@ -61,12 +61,3 @@ def test_what_is_counted():
         ["Laplace", "1-DP", "100", "–", "2.00, > 10", "–", "–", "–", "–", "1 of 4"]
     ]
     assert [bar.met for bar in view.bars] == [None, False]
-
-
-def test_a_unit_plays_the_games_that_it_is_asked_for():
-    found = limit.measure("randomised response", limit.BLACK, 1, range(2))
-    assert len(found["calls"]) == 2
-    assert (
-        limit.measure("randomised response", limit.BLACK, 1, range(1, 2))["calls"]
-        == found["calls"][1:]
-    )

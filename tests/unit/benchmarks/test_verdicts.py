@@ -66,25 +66,23 @@ def test_levels_of_randomised_response(claim, known):
 
 
 def test_claims_next_to_the_truth_are_told_apart():
-    epsilon = math.log(2)  # below ln 2, as a double
-    assert holds(RESPONSE, PureDP(epsilon)) is False
-    assert holds(RESPONSE, PureDP(math.nextafter(epsilon, 1))) is True
-    assert (
-        holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 - 1e-13)))
-        is False
-    )
-    assert (
-        holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 + 1e-13)))
-        is True
-    )
-    assert (
-        holds(RESPONSE, AccountedDP([(0.0, 0.34), (0.6, 0.05)], quoted=0.05)) is False
-    )  # 1/3 and .0593
-    assert holds(RESPONSE, AccountedDP([(0.0, 0.34), (0.6, 0.06)], quoted=0.06)) is True
+    below = math.log(2)  # as a double
+    edge = (2 - math.exp(0.5)) / 3
     rho = number(RESPONSE.rho()[:1] * 2)
-    assert holds(RESPONSE, ZeroConcentratedDP(rho * 0.999)) is False
-    assert holds(RESPONSE, ZeroConcentratedDP(rho * 1.02)) is True
     assert rho < math.log(2) ** 2 / 2  # Bun & Steinke (2016), Proposition 1.4
+    for false, true in (
+        (PureDP(below), PureDP(math.nextafter(below, 1))),
+        (ApproxDP(0.5, edge * (1 - 1e-13)), ApproxDP(0.5, edge * (1 + 1e-13))),
+        # 1/3 and .0593
+        (accounted(0.05), accounted(0.06)),
+        (ZeroConcentratedDP(rho * 0.999), ZeroConcentratedDP(rho * 1.02)),
+    ):
+        assert holds(RESPONSE, false) is False
+        assert holds(RESPONSE, true) is True
+
+
+def accounted(delta):
+    return AccountedDP([(0.0, 0.34), (0.6, delta)], quoted=delta)
 
 
 def test_a_loss_is_infinite_where_one_input_alone_gives_an_output():
@@ -201,35 +199,15 @@ def test_no_verdict_of_thirty_cases_is_wrong(repeats):
     ]
 
 
-def test_rates_are_held_against_alpha():
-    message = {
-        "rows": {
-            "game: PureDP": {
-                "cases": 200,
-                "tried": 100,
-                "by chance": 14,
-                "VIOLATED": 14,
-            }
-        },
-        "cases": 5_000,
-        "wrong": [],
-    }
-    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [
-        True,
-        False,
-        True,
-    ]
-    message["rows"]["game: PureDP"]["by chance"] = part.limit(100)
-    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [
-        True,
-        True,
-        True,
-    ]
-
-
-def test_units_cover_the_cases_once():
-    sizes = [unit.args[2] for unit in part.units(Options(seed=1, repeats=120)).values()]
-    assert sum(sizes) == 120
+def test_rates_are_held_against_alpha_and_units_cover_the_cases():
+    counts = {"cases": 200, "tried": 100, "VIOLATED": 14}
+    for by_chance, met in ((14, False), (part.limit(100), True)):
+        row = counts | {"by chance": by_chance}
+        found = {"rows": {"game: PureDP": row}, "cases": 5_000, "wrong": []}
+        bars = part.view({"cases/0": found}).bars
+        assert [bar.met for bar in bars] == [True, met, True]
+    units = part.units(Options(seed=1, repeats=120)).values()
+    assert sum(unit.args[2] for unit in units) == 120
     assert len(part.units(Options(seed=1))) * part.CHUNK == part.CASES
 
 
@@ -242,18 +220,9 @@ def test_the_command_shows_a_case_and_writes_tables(tmp_path):
     shown = CliRunner().invoke(app, ["verdicts", "--case", "14", "--seed", "1"])
     assert shown.output.startswith("case 14, seed 1: ")
     assert shown.exit_code == ("WRONG" in shown.output)
-    arguments = [
-        "verdicts",
-        "--cases",
-        "3",
-        "-n",
-        "1",
-        "--out",
-        str(tmp_path),
-        "--markdown",
-        str(tmp_path / "tables.md"),
-    ]
-    CliRunner().invoke(app, arguments)
-    text = (tmp_path / "tables.md").read_text()
+    tables = tmp_path / "tables.md"
+    arguments = f"verdicts --cases 3 -n 1 --out {tmp_path} --markdown {tables}"
+    CliRunner().invoke(app, arguments.split())
+    text = tables.read_text()
     assert "| Evidence and claim | Cases | CERTIFIED |" in text
     assert "- no wrong verdict or bound that is not a matter of α" in text

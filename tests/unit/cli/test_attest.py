@@ -2,6 +2,8 @@
 
 import base64
 import json
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,20 +108,13 @@ def an_audit_removed(record):
 
 
 def an_audit_added(record):
-    sealed(
-        record,
-        results=[
-            replace(record.results[0], id="audits/audit_counts.py::more"),
-            *record.results,
-        ],
-    )
+    more = replace(record.results[0], id="audits/audit_counts.py::more")
+    sealed(record, results=[more, *record.results])
 
 
 def the_payload_edited(record):
-    content = {
-        **payload(),
-        "predicate": {**payload()["predicate"], "result": "PASSED", "failedTests": []},
-    }
+    content = payload()
+    content["predicate"] |= {"result": "PASSED", "failedTests": []}
     envelope(payload=base64.b64encode(json.dumps(content).encode()).decode())
 
 
@@ -177,25 +172,16 @@ def test_what_was_changed_is_not_signed(signed, manipulation):
 
 
 def test_the_file_of_an_audit_that_the_record_has_no_digest_of_is_named(signed, capsys):
-    sealed(
-        signed,
-        sources={
-            "audits/audit_edges.py": sha256(Path("counts.py")),
-            "counts.py": sha256(Path("counts.py")),
-        },
-    )
-    Path("audits/audit_edges.py").write_text(SOURCES["counts.py"])
+    known = "audits/audit_edges.py"
+    digest = sha256(Path("counts.py"))
+    sealed(signed, sources={known: digest, "counts.py": digest})
+    Path(known).write_text(SOURCES["counts.py"])
     capsys.readouterr()
     attest(Path("own.pem"), LOG)
-    without = {result.id.partition("::")[0] for result in signed.results} - {
-        "audits/audit_edges.py"
-    }
-    assert without
-    assert {
-        line.split()[0]
-        for line in capsys.readouterr().err.splitlines()
-        if "the record has no digest" in line
-    } == without
+    files = {result.id.partition("::")[0] for result in signed.results}
+    err = capsys.readouterr().err
+    named = re.findall(r"^(\S+) .*the record has no digest", err, re.MULTILINE)
+    assert set(named) == files - {known} != set()
 
 
 def test_a_statement_is_one_by_the_published_schema(signed):
@@ -222,38 +208,30 @@ def test_the_signature_is_of_the_pre_authentication_encoding_of_dsse(signed):
 
 
 def test_every_audit_is_in_the_list_that_it_has_come_to(record, clean_record):
-    predicate = statement(record, "run.json", "0" * 64)["predicate"]
-    lists = [
-        set(predicate[name]) for name in ("passedTests", "warnedTests", "failedTests")
-    ]
-    assert set().union(*lists) == {result.id for result in record.results}
-    assert sum(map(len, lists)) == len(record.results)
+    def predicate(of):
+        return statement(of, "run.json", "0" * 64)["predicate"]
+
+    found = predicate(record)
+    passed, warned, failed = (
+        found[f"{name}Tests"] for name in ("passed", "warned", "failed")
+    )
+    assert sorted(passed + warned + failed) == sorted(r.id for r in record.results)
     for result in record.results:
         bad = result.is_finding or result.verdict is Verdict.ERROR
-        assert (result.id in lists[2]) == bad
-        assert not (
-            result.id in lists[0]
-            and result.verdict in (Verdict.SKIPPED, Verdict.INCONCLUSIVE)
-        )
-    assert predicate["result"] == "FAILED"
-    alone = replace(
-        clean_record,
-        results=[r for r in clean_record.results if r.verdict is Verdict.CERTIFIED],
-    )
-    alone = replace(alone, alpha_ledger=[])
-    assert statement(alone, "run.json", "")["predicate"]["result"] == "PASSED"
+        assert (result.id in failed) == bad
+        undecided = result.verdict in (Verdict.SKIPPED, Verdict.INCONCLUSIVE)
+        assert not (undecided and result.id in passed)
+    proved = [r for r in clean_record.results if r.verdict is Verdict.CERTIFIED]
     same = Evidence("game", Verdict.NOT_REFUTED, "", details={"same_outputs": 5})
-    blind = [
-        replace(r, verdict=Verdict.NOT_REFUTED, evidence=[same]) for r in alone.results
-    ]
-    assert (
-        statement(replace(alone, results=blind), "run.json", "")["predicate"]["result"]
-        == "WARNED"
-    )
-    assert (
-        statement(replace(alone, results=[]), "run.json", "")["predicate"]["result"]
-        == "FAILED"
-    )
+    blind = [replace(r, verdict=same.verdict, evidence=[same]) for r in proved]
+    alone = replace(clean_record, alpha_ledger=[])
+    for results, expected in (
+        (record.results, "FAILED"),
+        (proved, "PASSED"),
+        (blind, "WARNED"),
+        ([], "FAILED"),
+    ):
+        assert predicate(replace(alone, results=results))["result"] == expected
 
 
 def test_what_the_registry_of_deployments_asks_for(record, audit):
@@ -267,16 +245,19 @@ def test_what_the_registry_of_deployments_asks_for(record, audit):
 
 
 def test_what_cannot_be_used_is_said(signed, monkeypatch):
-    with pytest.raises(
-        ConfigurationError, match=r"counts.py is no key that can be used"
-    ):
-        attest(Path("counts.py"), LOG)
-    with pytest.raises(ConfigurationError, match="expected what auditdp attest wrote"):
-        verify(LOG, Path("own.pub"))
     Path("old.json").write_text(replace(signed, sources={}).to_json())
-    with pytest.raises(ConfigurationError, match="no digests of sources"):
-        attest(Path("own.pem"), Path("old.json"))
-    monkeypatch.setitem(__import__("sys").modules, "cryptography.exceptions", None)
+    key = Path("own.pem")
+    for action, message in (
+        (
+            lambda: attest(Path("counts.py"), LOG),
+            "counts.py is no key that can be used",
+        ),
+        (lambda: attest(key, Path("old.json")), "no digests of sources"),
+        (lambda: verify(LOG, Path("own.pub")), "expected what auditdp attest wrote"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            action()
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'auditdp\[attest\]'"):
         verify(STATEMENT, Path("own.pub"))
 

@@ -54,19 +54,18 @@ def test_an_unknown_format_names_the_one_that_was_meant(record):
         render(record, "htm")
 
 
-def test_importing_the_reports_loads_no_plotting_library():
-    code = "import sys, auditdp.report; assert not {'matplotlib', 'sklearn', 'torch'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+CODE = """
+import sys
+import auditdp.report
+assert not {'matplotlib', 'sklearn', 'torch'} & set(sys.modules)
+from auditdp.report.formats import render
+from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict
+game = Evidence('game', Verdict.NOT_REFUTED, '', details={'wealth_path': [[0, 0.0], [9, 1.0]]})
+result = AuditResult('a', Verdict.NOT_REFUTED, '', evidence=[game])
+render(RunRecord(7, 'complete', {}, {}, '', '', [], [result]), 'html')
+assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules
+"""
 
 
-def test_drawing_loads_no_global_plotting_state():
-    code = (
-        "import sys\n"
-        "from auditdp.report.formats import render\n"
-        "from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict\n"
-        "game = Evidence('game', Verdict.NOT_REFUTED, '', details={'wealth_path': [[0, 0.0], [9, 1.0]]})\n"
-        "result = AuditResult('a', Verdict.NOT_REFUTED, '', evidence=[game])\n"
-        "render(RunRecord(7, 'complete', {}, {}, '', '', [], [result]), 'html')\n"
-        "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_reports_load_a_plotting_library_to_draw_alone_and_none_of_its_state():
+    subprocess.run([sys.executable, "-c", CODE], check=True)

@@ -70,130 +70,127 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("expression", "identifier", "expected"),
-    [
-        ("", "audits/audit_edges.py::dprr", True),
-        ("   ", "audits/audit_edges.py::dprr", True),
-        ("dprr", "audits/audit_edges.py::dprr", True),
-        ("DPRR", "audits/audit_edges.py::dprr", True),
-        ("dprr", "audits/AUDIT_EDGES.py::DPRR", True),
-        ("edges", "audits/audit_edges.py::dprr", True),
-        ("labels", "audits/audit_edges.py::dprr", False),
-        ("not labels", "audits/audit_edges.py::dprr", True),
-        ("not dprr", "audits/audit_edges.py::dprr", False),
-        ("edges and dprr", "audits/audit_edges.py::dprr", True),
-        ("edges and labels", "audits/audit_edges.py::dprr", False),
-        ("labels or dprr", "audits/audit_edges.py::dprr", True),
-        ("labels or noise", "audits/audit_edges.py::dprr", False),
-        ("edges and not (labels or dprr)", "audits/audit_edges.py::dprr", False),
-        ("edges and not (labels or noise)", "audits/audit_edges.py::dprr", True),
-        ("labels or edges and dprr", "audits/audit_edges.py::dprr", True),
-        (" edges\t", "audits/audit_edges.py::dprr", True),
-        ("edges.py::dp", "audits/audit_edges.py::dprr", True),
-        ("audit-edges", "audits/audit-edges.py::dprr", True),
-        ("audit-edges", "audits/audit_edges.py::dprr", False),
-        ("nothing", "audits/audit_edges.py::dprr", False),
-    ],
-)
-def test_keywords(expression, identifier, expected):
-    assert matches(expression, identifier) is expected
+SELECTING = """
+dprr
+DPRR
+edges
+not labels
+edges and dprr
+labels or dprr
+edges and not (labels or noise)
+labels or edges and dprr
+ edges\t
+edges.py::dp
+   """.splitlines()
+NOT_SELECTING = """labels
+not dprr
+edges and labels
+labels or noise
+edges and not (labels or dprr)
+audit-edges
+nothing""".splitlines()
+NO_EXPRESSIONS = """dprr and
+not
+and
+or dprr
+edges and (dprr
+a and b()
+a and 1
+not (
+edges or b.c""".splitlines()
+DPRR = "audits/audit_edges.py::dprr"
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "dprr and",
-        "not",
-        "and",
-        "or dprr",
-        "edges and (dprr",
-        "a and b()",
-        "a and 1",
-        "not (",
-        "edges or b.c",
-    ],
-)
+def test_keywords():
+    assert [each for each in SELECTING if not matches(each, DPRR)] == []
+    assert [each for each in NOT_SELECTING if matches(each, DPRR)] == []
+    assert matches("dprr", "audits/AUDIT_EDGES.py::DPRR")
+    assert matches("audit-edges", "audits/audit-edges.py::dprr")
+
+
+@pytest.mark.parametrize("expression", NO_EXPRESSIONS)
 def test_a_keyword_that_is_no_expression_says_what_was_expected(expression):
-    with pytest.raises(
-        ConfigurationError, match="expected words joined by and, or, not"
-    ) as raised:
-        matches(expression, "audits/audit_edges.py::dprr")
+    with pytest.raises(ConfigurationError, match="joined by and, or, not") as raised:
+        matches(expression, DPRR)
     assert repr(expression) in str(raised.value)
 
 
-def test_folders_files_and_ids(folder):
-    a, b = Path("audits/audit_a.py"), Path("audits/deep/audit_b.py")
-    assert audit_files(["audits"]) == [(a, ""), (b, "")]
-    assert audit_files(["audits/deep"]) == [(b, "")]
-    assert audit_files(["audits/audit_a.py::first"]) == [(a, "first")]
-    assert audit_files(["audits/other.py"]) == [(Path("audits/other.py"), "")]
-    assert audit_files(["audits/deep", "audits"]) == [(b, ""), (a, "")]
-    assert audit_files(["audits", "./audits/", "audits/audit_a.py"]) == [
-        (a, ""),
-        (b, ""),
-    ]
-    assert audit_files([]) == []
+A, B = Path("audits/audit_a.py"), Path("audits/deep/audit_b.py")
 
 
-def test_a_path_that_does_not_exist(folder):
-    with pytest.raises(
-        ConfigurationError,
-        match=r"no such file or folder: audits/none\.py; give a folder",
-    ):
-        audit_files(["audits/none.py::first"])
+@pytest.mark.parametrize(
+    ("targets", "found"),
+    [
+        ("audits", [(A, ""), (B, "")]),
+        ("audits/deep", [(B, "")]),
+        ("audits/audit_a.py::first", [(A, "first")]),
+        ("audits/other.py", [(Path("audits/other.py"), "")]),
+        ("audits/deep audits", [(B, ""), (A, "")]),
+        ("audits ./audits/ audits/audit_a.py", [(A, ""), (B, "")]),
+        ("", []),
+    ],
+)
+def test_folders_files_and_ids(folder, targets, found):
+    assert audit_files(targets.split()) == found
+
+
+def ids(declared):
+    return [each.id for each in declared]
+
+
+BOTH = ["audits/audit_a.py::first", "audits/audit_a.py::second"]
 
 
 def test_discovery_keeps_the_order_of_targets_files_and_functions(folder):
     declared, failures = discover(["audits/deep", "audits/audit_a.py"])
-    assert [d.id for d in declared] == [
-        "audits/deep/audit_b.py::first",
-        "audits/deep/audit_b.py::second",
-        "audits/audit_a.py::first",
-        "audits/audit_a.py::second",
-    ]
-    assert failures == []
-    assert Path(declared[0].path) == folder / "audits/deep/audit_b.py"
+    deep = [f"audits/deep/audit_b.py::{name}" for name in ("first", "second")]
+    assert (ids(declared), failures) == ([*deep, *BOTH], [])
+    assert Path(declared[0].path) == folder / B
 
 
 @pytest.mark.parametrize(
     "targets",
     [
-        ["audits/audit_a.py", "audits/audit_a.py::first"],
-        ["audits/audit_a.py::second", "audits/audit_a.py", "audits/audit_a.py::second"],
-        ["audits/audit_a.py", "audits/deep/../audit_a.py"],
+        "audits/audit_a.py audits/audit_a.py::first",
+        "audits/audit_a.py::second audits/audit_a.py audits/audit_a.py::second",
+        "audits/audit_a.py audits/deep/../audit_a.py",
     ],
 )
 def test_an_audit_that_is_asked_for_twice_is_declared_once(folder, targets):
-    declared, _ = discover(targets)
-    assert sorted(d.id for d in declared) == [
-        "audits/audit_a.py::first",
-        "audits/audit_a.py::second",
-    ]
+    assert sorted(ids(discover(targets.split())[0])) == BOTH
 
 
 def test_an_imported_audit_belongs_to_the_file_that_declares_it(folder):
-    (folder / "audits/audit_d.py").write_text(
-        "from pathlib import Path\nimport sys\nsys.path.insert(0, str(Path(__file__).parent))\nfrom other import first\n"
-    )
+    beside = "import sys\nsys.path.insert(0, str(Path(__file__).parent))\n"
+    text = f"from pathlib import Path\n{beside}from other import first\n"
+    (folder / "audits/audit_d.py").write_text(text)
     assert discover(["audits/audit_d.py"]) == ([], [])
 
 
-def test_a_file_that_does_not_import_is_a_failure_beside_the_others(folder):
-    declared, failures = discover(["broken", "audits/audit_a.py"], "second")
-    assert [d.id for d in declared] == ["audits/audit_a.py::second"]
+def test_a_file_that_does_not_import_is_one_failure_beside_the_others(folder):
+    targets = ["broken", "audits/audit_a.py", "broken/audit_c.py::first"]
+    declared, failures = discover(targets, "second")
+    assert ids(declared) == BOTH[1:]
     ((path, reason),) = failures
     assert path == "broken/audit_c.py"
-    assert reason.startswith(
-        "broken/audit_c.py, line 1: does not import: ModuleNotFoundError"
-    )
+    start = f"{path}, line 1: does not import: ModuleNotFoundError"
+    assert reason.startswith(start)
+    assert "no_such_module" in reason
 
 
-def test_an_unknown_name_in_a_file_names_the_one_that_was_meant(folder):
-    with pytest.raises(
-        ConfigurationError, match="declares no audit 'secnd'; did you mean 'second'"
-    ):
-        discover(["audits/audit_a.py::secnd"])
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("audits/audit_a.py::secnd", "no audit 'secnd'; did you mean 'second'"),
+        (
+            "audits/none.py::first",
+            r"no such file or folder: audits/none\.py; give a folder",
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused(folder, target, message):
+    with pytest.raises(ConfigurationError, match=message):
+        discover([target])
 
 
 @pytest.mark.parametrize(
@@ -202,43 +199,29 @@ def test_an_unknown_name_in_a_file_names_the_one_that_was_meant(folder):
 )
 def test_alpha_is_shared_equally_and_completely(folder, targets, audits):
     plan = make_plan(targets, root_seed=1, alpha=0.01)
-    assert len(plan.tasks) == audits
-    assert (
-        [entry.alpha for entry in plan.ledger]
-        == [task.alpha for task in plan.tasks]
-        == [0.01 / max(audits, 1)] * audits
-    )
-    assert math.isclose(
-        sum(entry.alpha for entry in plan.ledger), 0.01 if audits else 0.0
-    )
-    assert [entry.audit for entry in plan.ledger] == [task.id for task in plan.tasks]
+    shares = [0.01 / max(audits, 1)] * audits
+    assert [task.alpha for task in plan.tasks] == shares
+    assert [entry.alpha for entry in plan.ledger] == shares
+    assert math.isclose(sum(shares), 0.01 if audits else 0.0)
+    assert [entry.audit for entry in plan.ledger] == ids(plan.tasks)
 
 
 def test_only_what_the_keyword_selects_takes_a_share_of_alpha(folder):
-    (task,) = make_plan(
-        ["audits"], root_seed=1, alpha=0.01, keyword="deep and second"
-    ).tasks
+    plan = make_plan(["audits"], "deep and second", root_seed=1, alpha=0.01)
+    (task,) = plan.tasks
     assert (task.id, task.alpha) == ("audits/deep/audit_b.py::second", 0.01)
 
 
 def test_tasks_hold_what_was_declared_and_what_was_asked(folder):
-    first, second = make_plan(
-        ["audits/audit_a.py"],
-        root_seed=9,
-        overrides={"nodes": "4"},
-        budget="quick",
-        data="/data",
-    ).tasks
+    options = {"root_seed": 9, "budget": "quick", "data": "/data"}
+    plan = make_plan([str(A)], overrides={"nodes": "4"}, **options)
+    first, second = plan.tasks
     assert (first.overrides, second.overrides) == ({}, {"nodes": "4"})
     assert (first.expect, second.expect) == ("holds", "violation")
     assert (first.timeout, second.timeout) == (7.0, None)
-    assert {(t.root_seed, t.budget, t.data) for t in (first, second)} == {
-        (9, "quick", "/data")
-    }
-    assert (
-        make_plan(["audits/audit_a.py"], root_seed=9, timeout=3.0).tasks[0].timeout
-        == 3.0
-    )
+    for task in plan.tasks:
+        assert {name: getattr(task, name) for name in options} == options
+    assert make_plan([str(A)], root_seed=9, timeout=3.0).tasks[0].timeout == 3.0
 
 
 @pytest.mark.parametrize(
@@ -257,7 +240,7 @@ def test_tasks_hold_what_was_declared_and_what_was_asked(folder):
 )
 def test_settings_that_cannot_be_used(folder, settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        make_plan(["audits/audit_a.py"], **{"root_seed": 1, **settings})
+        make_plan([str(A)], **{"root_seed": 1, **settings})
 
 
 def test_the_command_that_reproduces_a_task():
@@ -273,54 +256,26 @@ def test_the_command_that_reproduces_a_task():
         budget="quick",
         timeout=None,
     )
-    assert shlex.split(task.reproduce) == [
-        *(
-            "auditdp",
-            "run",
-            "audits/audit_a.py::first",
-            "--seed",
-            "9",
-            "--alpha",
-            "0.016666666666666666",
-        ),
-        *("--budget", "quick", "-P", "epsilon=2", "-P", "label=two words"),
-    ]
+    command = "auditdp run audits/audit_a.py::first --seed 9 --alpha 0.016666666666666666 --budget quick -P epsilon=2 -P"
+    assert shlex.split(task.reproduce) == [*command.split(), "label=two words"]
 
 
 def test_a_value_that_cannot_be_read_is_refused_before_anything_runs():
-    found = Collected(
-        (
-            Listed(
-                "a.py::first",
-                "/a.py",
-                parameters=("epsilon",),
-                unreadable="-P epsilon=x: a number",
-            ),
-        )
+    unreadable = "-P epsilon=x: a number"
+    listed = Listed(
+        "a.py::first", "/a.py", parameters=("epsilon",), unreadable=unreadable
     )
-    with pytest.raises(ConfigurationError, match="-P epsilon=x: a number"):
-        module.make_plan(
-            [__file__],
-            PlanOptions(root_seed=1, overrides={"epsilon": "x"}),
-            collect=lambda paths: [found],
-        )
-
-
-def test_a_file_that_fails_is_reported_once_however_often_it_is_asked_for(folder):
-    declared, failures = discover(
-        ["broken/audit_c.py::first", "broken/audit_c.py::second"]
-    )
-    assert (declared, len(failures)) == ([], 1)
-    assert "no_such_module" in failures[0][1]
+    options = PlanOptions(root_seed=1, overrides={"epsilon": "x"})
+    found = [Collected((listed,))]
+    with pytest.raises(ConfigurationError, match=unreadable):
+        module.make_plan([__file__], options, collect=lambda paths: found)
 
 
 def test_what_is_collected_is_plain_data_with_its_sources(folder):
-    (found,) = collect([Path("audits/audit_a.py")])
-    assert [item.parameters for item in found.audits] == [
-        ("epsilon",),
-        ("epsilon", "nodes"),
-    ]
+    (found,) = collect([A])
+    parameters = [item.parameters for item in found.audits]
+    assert parameters == [("epsilon",), ("epsilon", "nodes")]
     assert [item.timeout for item in found.audits] == [7.0, None]
-    assert str(folder / "audits/audit_a.py") in found.sources
-    wrong = collected_from(Path("audits/audit_a.py"), folder, {"nodes": "many"}).audits
+    assert str(folder / A) in found.sources
+    wrong = collected_from(A, folder, {"nodes": "many"}).audits
     assert [bool(item.unreadable) for item in wrong] == [False, True]

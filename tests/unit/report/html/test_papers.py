@@ -19,20 +19,12 @@ from auditdp.report.html.pages import (
     ("source", "expected"),
     [
         (
-            "Hidano & Murakami 2022, arXiv:2202.10209, Equation 8",
-            "Hidano & Murakami 2022",
-        ),
-        (
             "Zhang et al. 2024 (DPAR), arXiv:2210.04442, Theorem 1; Kairouz, Oh & Viswanath 2015",
             "Zhang et al. 2024",
         ),
         (
             "a reading that the paper does not make: Xiao, Chen & Tan 2014 (privHRG)",
             "Xiao, Chen & Tan 2014",
-        ),
-        (
-            "published code of Sajadmanesh & Gatica-Perez 2021, arXiv:2006.05535",
-            "Sajadmanesh & Gatica-Perez 2021",
         ),
         (
             "Opacus' GaussianAccountant, after the limit of many steps in Bu, Dong, Long & Su 2020",

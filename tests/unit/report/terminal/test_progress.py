@@ -81,7 +81,7 @@ def test_a_hostile_name_writes_no_control_characters():
         assert "[bold]" in watch.as_line()
 
 
-@pytest.mark.parametrize("width", range(20, 201, 9))
+@pytest.mark.parametrize("width", [20, 47, 101, 200])
 def test_the_line_fits_every_width(width):
     screen = io.StringIO()
     with shown(width, screen, workers=4) as watch:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import threading
 from pathlib import Path
@@ -205,11 +204,6 @@ def test_an_exception_is_an_error_with_its_type_place_and_parameters(tasks):
     assert set(result.parameters) == {"epsilon"}
 
 
-def test_a_skip_is_no_error(tasks):
-    result = run_task(tasks("skips")[0])
-    assert (result.verdict, result.summary) == (Verdict.SKIPPED, "not here")
-
-
 def test_of_an_error_of_megabytes_the_ends_are_kept(tasks):
     result = run_task(tasks("raises_much")[0])
     assert result.verdict is Verdict.ERROR
@@ -242,16 +236,6 @@ def test_a_task_runs_in_a_thread_where_no_alarm_can_reach_it(tasks):
 def test_what_an_audit_prints_goes_to_standard_error(tasks, capfd):
     run_task(tasks("prints")[0])
     assert capfd.readouterr() == ("", "printed\n")
-
-
-def test_the_data_folder_is_seen_by_its_task_alone(tasks, tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "value").write_text("in ")
-    folder = str(tmp_path / "folder")
-    assert run_task(tasks("reads", data=folder)[0]).verdict is Verdict.CERTIFIED
-    assert Path("seen").read_text() == f"in {folder}"
-    assert "AUDITDP_DATA" not in os.environ
-    assert run_task(tasks("reads")[0]).verdict is Verdict.SKIPPED
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import socket
 import stat
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,57 +48,38 @@ def test_every_version_of_landlock_refuses_what_it_knows_of(known, tmp_path):
     for folder in (inside, outside):
         folder.mkdir()
         (folder / "old").write_text("as it was")
+        (folder / "gone").touch()
     server = socket.create_server(("127.0.0.1", 0))
-    attempts = {
-        "write": (
-            lambda: (inside / "new").write_text("x"),
-            lambda: (outside / "new").write_text("x"),
-            1,
-        ),
-        "append": (
-            lambda: os.open(inside / "old", os.O_WRONLY),
-            lambda: os.open(outside / "old", os.O_WRONLY),
-            1,
-        ),
-        "remove": (
-            lambda: (inside / "new").unlink(),
-            lambda: (outside / "old").unlink(),
-            1,
-        ),
-        "folder": (lambda: (inside / "a").mkdir(), lambda: (outside / "a").mkdir(), 1),
-        "link": (
-            lambda: (inside / "b").symlink_to("x"),
-            lambda: (outside / "b").symlink_to("x"),
-            1,
-        ),
-        "truncate": (
-            lambda: os.truncate(inside / "old", 0),
-            lambda: os.truncate(outside / "old", 0),
-            3,
-        ),
-        "connect": (
-            lambda: None,
-            lambda: socket.create_connection(server.getsockname()[:2]),
+    address = server.getsockname()[:2]
+    # Each attempt in a folder, and the version since which it is refused.
+    attempts = [
+        (lambda folder: (folder / "new").write_text("x"), 1),
+        (lambda folder: os.open(folder / "old", os.O_WRONLY), 1),
+        (lambda folder: (folder / "gone").unlink(), 1),
+        (lambda folder: (folder / "a").mkdir(), 1),
+        (lambda folder: (folder / "b").symlink_to("x"), 1),
+        (lambda folder: os.truncate(folder / "old", 0), 3),
+        (
+            lambda folder: folder == inside or socket.create_connection(address),
             landlock.Since.TCP,
         ),
-        "signal": (
-            lambda: os.kill(os.getpid(), 0),
-            lambda: os.kill(os.getppid(), 0),
+        (
+            lambda folder: os.kill(
+                os.getpid() if folder == inside else os.getppid(), 0
+            ),
             landlock.Since.SCOPES,
         ),
-    }
+    ]
 
     def tried():
         landlock.restrict(known, [inside, tmp_path / "not there"], network=False)
         assert (outside / "old").read_text() == "as it was"
-        refused = [refusal(other) != 0 for _, other, _ in attempts.values()]
-        assert [refusal(own) for own, _, _ in attempts.values()] == [0] * len(attempts)
+        refused = [refusal(partial(each, outside)) != 0 for each, _ in attempts]
+        assert [refusal(partial(each, inside)) for each, _ in attempts] == [0] * 8
         return sum(each << k for k, each in enumerate(refused))
 
-    expected = sum(
-        (known >= since) << k for k, (_, _, since) in enumerate(attempts.values())
-    )
-    assert in_fork(tried) == expected
+    expected = [known >= since for _, since in attempts]
+    assert in_fork(tried) == sum(each << k for k, each in enumerate(expected))
 
 
 @held
