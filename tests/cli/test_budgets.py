@@ -62,7 +62,7 @@ def test_what_needs_more_calls_than_the_budget_has_is_undecided(project):
     left_out = "it leaves out 498,000 of the calls that the audit names"
     assert shown.text.count(left_out) == 3
     assert "3 undecided with so few calls" in shown.text
-    assert " 3 audits are undecided with so few calls." in shown.text
+    assert " 3 audits are undecided, for want of calls." in shown.text
     assert project(f"{RUN} --fail-on inconclusive").code == 4
     page = project.root.joinpath("out.html").read_text()
     assert "what this budget leaves undecided is below, and elsewhere no" in page

@@ -113,7 +113,8 @@ def test_the_card_of_a_clean_check_states_its_power(clean):
     assert "did not refute the claim" in text
     assert "would have refuted ε = " in text
     assert (
-        "an output that only one of two neighbours gives, if it comes once in" in text
+        "an output that is possible on one of two neighbours only, if it occurs once in"
+        in text
     )
     assert "Smaller or rarer leaks may be missed; more calls find more." in text
     assert "that the audit lists was played, and no other was looked for" in text

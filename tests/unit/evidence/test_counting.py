@@ -188,7 +188,7 @@ def test_a_law_that_code_follows_has_a_distance(mechanism, claim, distance, text
     ("mechanism", "law", "reason"),
     [
         (Biased(0.05), Biased(0.0), "The code does not draw from the law"),
-        (Uniform(1.1), Uniform(), "of which chance explains"),
+        (Uniform(1.1), Uniform(), "of which chance explains at most"),
         (LeakyResponse(1.0, 0.01), Response(1.0), "probability 0"),
         (uniform, Biased(0.0), "different outputs"),
     ],

@@ -82,11 +82,11 @@ def test_every_forecaster_is_described_without_its_name(mechanism):
         ),
         (
             "output['a'][0], seen before",
-            "whether exactly this value of output['a'][0] had come before",
+            "whether exactly this value of output['a'][0] occurred before",
         ),
         (
             "output, seen before",
-            "whether exactly the value of the output had come before",
+            "whether exactly the value of the output occurred before",
         ),
         (
             "value beyond the steps of its noise in cells",
@@ -144,7 +144,7 @@ def test_a_clean_game_states_the_violation_that_it_would_have_found():
     small = play(Response(0.01), PureDP(1.0), 300)
     assert small.epsilon_lower == 0.0
     assert "≥" not in small.statement
-    assert "nine times in ten they would have refuted ε = " in small.statement
+    assert "with probability 9 in 10 they would have refuted ε = " in small.statement
 
 
 def test_a_traced_loss_that_no_calls_show_is_a_suspicion_with_a_number_of_calls():

@@ -87,7 +87,7 @@ def test_an_understated_sensitivity_under_noise_with_slack_is_no_violation():
     assert result.verdict is MISCALIBRATED
     assert result.counterexample == sensitivity.counterexample
     assert result.summary.startswith(sensitivity.statement)
-    assert f"Of the claim itself: NOT_REFUTED, {game.statement}" in result.summary
+    assert f"On the claim itself: NOT_REFUTED, {game.statement}" in result.summary
     # The verdict does not rest on the bets of the game.
     assert result.log_e_value is None
     assert result.is_finding
@@ -106,7 +106,7 @@ def test_a_certificate_over_all_pairs_stands_beside_the_calibration():
     result = judge(Stated(), pairs=AnyValues((0.0, 1.0), finite=True))
     assert result.evidence[0].verdict is CERTIFIED
     assert result.verdict is MISCALIBRATED
-    certified = "Of the claim itself: CERTIFIED, Before post-processing the law loses"
+    certified = "On the claim itself: CERTIFIED, Before post-processing the law loses"
     assert f"{certified} ε = 1" in result.summary
     assert "slack for what the neighbours need, or is not that" in result.summary
     assert result.epsilon_upper == 1
@@ -270,7 +270,7 @@ def test_certificates_and_upper_bounds_fall_with_a_refuted_sensitivity():
         (
             [DROPPED, CALIBRATION],
             MISCALIBRATED,
-            "calibrated to 1. Of the claim itself: INCONCLUSIVE, not confirmed",
+            "calibrated to 1. On the claim itself: INCONCLUSIVE, not confirmed",
         ),
         ([CALIBRATION], MISCALIBRATED, "holds all the same was not audited"),
     ],

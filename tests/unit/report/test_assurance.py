@@ -51,11 +51,11 @@ def test_who_would_not_is_named_with_the_remedy():
     )
     assert "in the other audit" in text
     assert (
-        "missed in `b` (seen from 1.7 times on), `c` (no size is known that it sees), `d` (both inputs"
+        "missed in `b` (seen from 1.7 times on), `c` (no size of loss is known that it would find), `d` (both inputs"
         in text
     )
-    assert "`d`: give pairs of which the outputs differ" in text
-    assert text.endswith("--budget level:1.5 has the calls that it takes")
+    assert "`d`: give pairs whose outputs differ" in text
+    assert text.endswith("--budget level:1.5 gives the calls that are needed")
 
 
 @pytest.mark.parametrize("sees", [3.01, 3.0001, 3.1, 4.0])
@@ -70,14 +70,11 @@ def test_a_proof_and_no_game_say_what_they_are():
         audit("a", 2.9, verdict=Verdict.CERTIFIED),
         evidence=[Evidence("exact", Verdict.CERTIFIED, "…")],
     )
-    assert (
-        said(proof)
-        == "1 audit proved what is claimed, of the law or accountant that is stated"
-    )
+    assert said(proof) == "1 audit proved the claim, for the stated law or accountant"
     tried = replace(proof, verdict=Verdict.EQUIVALENT)
     assert (
         said(tried, tried)
-        == "2 audits found an estimate within its margin, on the inputs that were tried"
+        == "2 audits found an estimate within its margin, on the tested inputs"
     )
     assert said(proof, tried).startswith("1 audit proved")
     assert said() == ""

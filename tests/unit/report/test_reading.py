@@ -131,7 +131,7 @@ def test_a_share_of_the_claim_is_an_epsilon_without_delta_alone(clean):
 
 
 def test_a_share_of_all_leaves_nothing(clean):
-    assert "48% of the budget is unused" in at_most(clean)
+    assert "48% of the claim is unused" in at_most(clean)
     whole = with_trace(CLEAN, share=1.0, is_bound=True)
     assert "unused" not in at_most(replace(whole, epsilon_lower=0.1))
 

@@ -25,7 +25,7 @@ from tests.unit.report.scenarios import (
 
 KNOWN = (
     "3 claims refuted, as declared; 2 calibrations refuted, as declared; 5 proved; "
-    "4 equivalent on the inputs that were tried; 1 not refuted"
+    "4 equivalent on the tested inputs; 1 not refuted"
 )
 
 

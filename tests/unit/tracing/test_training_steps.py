@@ -103,7 +103,7 @@ def at_two_lines(data, rng):
             CLAIM,
             "with probability 0.75; the accountant",
         ),
-        (trainer(all_of_them), CLAIM, "no line draws which records are in a batch"),
+        (trainer(all_of_them), CLAIM, "no line draws the records of a batch"),
         (trainer(once_more), CLAIM, "adds noise 3 times"),
         (trainer(poisson, norm=2.0), CLAIM, "moves by 2, a multiplier of 0.5"),
         (trainer(one_by_one), CLAIM, None),

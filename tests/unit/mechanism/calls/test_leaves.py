@@ -32,6 +32,10 @@ class Table:
         self.columns = list(columns)
         self._columns = columns
 
+    def __repr__(self):
+        """The same text in every process: it is part of the name of a test."""
+        return f"Table({self.columns})"
+
     def __getitem__(self, name):
         return self._columns[name]
 

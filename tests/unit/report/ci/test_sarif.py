@@ -127,7 +127,7 @@ def test_what_the_code_of_an_audit_computed_is_marked(audit):
     found = audit("feature_rr")
     evidence = [replace(each, self_reported=True) for each in found.evidence]
     own = only(replace(found, evidence=evidence))
-    mark = "Self-reported: the verdict rests on what code of the audit computed."
+    mark = "Self-reported: the verdict rests on numbers that the code of the audit computed."
     run = validated(sarif(own))
     assert mark in run["results"][0]["message"]["text"]
     stated = run["properties"]["selfReported"]

@@ -74,12 +74,12 @@ def test_a_finding_that_was_not_confirmed_says_so():
         (
             ["CERTIFIED", "ERROR"],
             "complete",
-            "This is not a clean run: 1 audit ended with an error; nothing is known of what",
+            "This is not a clean run: 1 audit ended with an error; nothing is known about what",
         ),
         (
             ["CERTIFIED", "SKIPPED", "SKIPPED"],
             "complete",
-            "accountant that is stated. 2 audits were skipped; nothing is known of",
+            "accountant that is stated. 2 audits were skipped; nothing is known about",
         ),
         (
             ["CERTIFIED"],
@@ -161,7 +161,9 @@ def test_the_slowest_audits_are_listed(record):
     assert "slowest" not in summary(replace(record, results=quick))
 
 
-ONE_INPUT = "an output that only one of two neighbours gives, if it comes once in"
+ONE_INPUT = (
+    "an output that is possible on one of two neighbours only, if it occurs once in"
+)
 
 
 @pytest.mark.parametrize(
@@ -170,12 +172,12 @@ ONE_INPUT = "an output that only one of two neighbours gives, if it comes once i
         (
             [0.005, 0.001],
             [
-                "ε = 2 where the leak is in outputs that come once in 200 calls",
+                "ε = 2 if the leak is in outputs that occur once in 200 calls",
                 f"{ONE_INPUT} 1,000 calls",
             ],
         ),
         ([0.9, 0.01], [f"{ONE_INPUT} 100 calls"]),
-        ([1.0, 0.7], ["no leak that only rare outputs show"]),
+        ([1.0, 0.7], ["no leak that is in rare outputs only"]),
     ],
 )
 def test_the_power_line_names_what_is_rare(shares, phrases):

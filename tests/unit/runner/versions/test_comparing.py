@@ -118,7 +118,7 @@ def test_the_same_law_by_other_draws_is_no_other_law(between):
         "",
         "",
     )
-    assert "no bets told the outputs apart" in found.result.text
+    assert "no bets distinguished the outputs" in found.result.text
 
 
 ONE_BY_ONE = "def count(rows, rng):\n    rows = np.asarray(rows, float)\n    return rows + rng.laplace(size=len(rows))\n"
