@@ -29,8 +29,8 @@ def pages() -> dict[str, str]:
 def _program() -> Any:
     from auditdp.cli.common import COMMANDS, app
 
-    for module in COMMANDS.values():
-        import_module(f"auditdp.cli.{module}")
+    for command in COMMANDS.values():
+        import_module(f"auditdp.cli.{command.module}")
     return get_command(app)
 
 

@@ -32,6 +32,9 @@ class GameLimits:
         late_cut_growth: The same after ``few_rows`` calls.
         quantile_rows: Rows that estimate a quantile for a learned view.
         newton_width: Columns up to which Newton's method fits a regression faster.
+        regression_steps: Most iterations of a regression.
+        regression_tolerance: Largest gradient of a fitted regression, for each row and
+            unit of C.
         recent_batches: Batches that the law of a single forecaster is estimated from.
         recent_calls: Calls of each of these batches.
         ranked_calls: Calls of a pair after which its players rank their views.
@@ -63,6 +66,8 @@ class GameLimits:
     late_cut_growth: float = 2.0
     quantile_rows: int = 8192
     newton_width: int = 64
+    regression_steps: int = 60
+    regression_tolerance: float = 1e-4
     recent_batches: int = 16
     recent_calls: int = 4096
     ranked_calls: int = 20_000

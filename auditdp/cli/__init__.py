@@ -29,8 +29,14 @@ def main() -> None:
         # The process ends by this signal, and not with the exit code of a finding.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     named = command[0] if command else ""
-    # All, to list them or to say which was meant, unless one is named.
-    modules = [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
+    if named in COMMANDS:
+        commands = [COMMANDS[named]]
+    elif named[:1] in ("", "-") and "_AUDITDP_COMPLETE" not in os.environ:
+        commands = []
+    else:
+        # A message about a misspelled name, or a completion, names similar commands.
+        commands = [*COMMANDS.values()]
+    modules = [each.module for each in commands]
     leave(_carried_out(modules, in_project=named not in CALCULATORS))
 
 

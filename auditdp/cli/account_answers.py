@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import html
 import inspect
 import io
 import json
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
@@ -24,7 +21,6 @@ from auditdp.accountants import (
     Accountant,
     AccountantReply,
     CrossCheck,
-    Opacus,
     Solution,
     Soundness,
     cross_check,
@@ -35,33 +31,16 @@ from auditdp.accountants.cross_checks import reply
 from auditdp.claims.statements import ApproxDP
 from auditdp.cli.common import AnswerFormat, ExitCode, app, columns, tell
 from auditdp.errors import ConfigurationError
-from auditdp.files import write
 from auditdp.record.json_fields import json_number
 from auditdp.record.results import Verdict
 from auditdp.report.formats import writable
-from auditdp.report.html.plots import (
-    COLOURS,
-    Point,
-    drawing,
-    log_ticks,
-    new_axes,
-    plain_ticks,
-)
 from auditdp.report.numbers import MISSING, bound, number
 
 SCHEMA = 1
 
 
-class AnswerSizes:
-    """Sizes of the answers and of their figures."""
-
-    digits = 6
-    min_delta = 1e-10
-    """Smallest δ of a figure."""
-    points = 80
-    """Number of points of a curve."""
-    pixels = (640, 400)
-    """Width and height of a figure, in pixels."""
+DIGITS_SHOWN = 6
+"""Digits of an answer."""
 
 
 @dataclass(frozen=True)
@@ -252,9 +231,9 @@ def _shown(row: AccountantReply) -> str:
     if row.value is None:
         return MISSING
     if row.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-        return number(row.value, AnswerSizes.digits)
+        return number(row.value, DIGITS_SHOWN)
     return bound(
-        row.value, up=row.soundness is not Soundness.LOWER, digits=AnswerSizes.digits
+        row.value, up=row.soundness is not Soundness.LOWER, digits=DIGITS_SHOWN
     )
 
 
@@ -443,6 +422,8 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     written = as_json if question.output is AnswerFormat.json else as_text
     tell(written(name, parameters, found, solved))
     if question.plot is not None:
+        from auditdp.cli.account_plot import draw
+
         draw(
             accountants,
             question.plot,
@@ -485,160 +466,3 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
         solvers, target, question.delta, larger_is_safer=free.larger_is_safer
     )
     return solution.value, Solved(free.option, free.larger_is_safer, target, solution)
-
-
-DECADES = [10.0**-exponent for exponent in range(1, 11)]
-LINES = {
-    Soundness.EXACT: ("solid", 2.4),
-    Soundness.UPPER: ("solid", 1.4),
-    Soundness.LOWER: ((0, (5, 3)), 1.4),
-    Soundness.UNPROVED: ((0, (1, 2)), 1.6),
-    Soundness.APPROXIMATION: ((0, (1, 2)), 1.6),
-}
-"""Dashes and width of a curve. Upper bounds and exact curves are solid, lower bounds
-dashed, others dotted."""
-
-
-def draw(
-    accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str
-) -> None:
-    """Write δ(ε) of every accountant to an SVG, PNG or HTML file.
-
-    Raises:
-        ConfigurationError: If no accountant has a curve, or the file cannot be written.
-    """
-    curves = privacy_curves(accountants)
-    if not curves:
-        raise ConfigurationError(
-            f"--plot {path}: no accountant has a δ between {AnswerSizes.min_delta:g} and 1 to be drawn"
-        )
-    with drawing():
-        figure = _figure(accountants, curves)
-        if path.suffix == ".png":
-            try:
-                figure.savefig(path, dpi=200)
-            except OSError as error:
-                raise ConfigurationError(
-                    f"cannot write {path}: {error.strerror}; give another path"
-                ) from error
-            return
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    write(
-        path,
-        svg
-        if path.suffix == ".svg"
-        else _page(svg[svg.index("<svg") :], heading, sentence),
-    )
-
-
-def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
-    """Return the points (ε, δ) of every accountant that has several.
-
-    The curves end at 1.25 times the ε at which the first upper bound reaches the
-    smallest δ.
-    """
-    reached = [_reach(a) for a in accountants if a.soundness.is_proof]
-    right = 1.25 * min(
-        (epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0
-    )
-    found = {
-        accountant.name: list(_points(accountant, right)) for accountant in accountants
-    }
-    return {name: points for name, points in found.items() if len(points) > 1}
-
-
-def _reach(accountant: Accountant) -> float:
-    """Return the ε of the smallest δ of the figure, or ∞ if the accountant fails.
-
-    If the curve never falls to that δ, it is the ε just above the lowest δ of the
-    curve.
-    """
-    try:
-        return accountant.epsilon_at(
-            max(AnswerSizes.min_delta, min(1.0, 1.001 * accountant.delta_at(math.inf)))
-        )
-    except Exception:
-        # The table states the failure.
-        return math.inf
-
-
-def _points(accountant: Accountant, right: float) -> Iterator[Point]:
-    """Yield the points of a curve.
-
-    Opacus computes δ by a search, so it is queried for the ε of each decade of δ
-    instead.
-    """
-    searches = isinstance(accountant, Opacus)
-    for asked in (
-        DECADES if searches else np.linspace(0.0, right, AnswerSizes.points).tolist()
-    ):
-        try:
-            point = (
-                (accountant.epsilon_at(asked), asked)
-                if searches
-                else (asked, accountant.delta_at(asked))
-            )
-        except Exception:
-            # There is no answer here, or none at all; the table states this.
-            continue
-        if 0 <= point[0] <= right and AnswerSizes.min_delta <= point[1] <= 1:
-            yield point
-
-
-def _figure(
-    accountants: Sequence[Accountant], curves: dict[str, list[Point]]
-) -> Figure:
-    width, height = AnswerSizes.pixels
-    drawn = [accountant for accountant in accountants if accountant.name in curves]
-    figure, axes = new_axes(
-        width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn)
-    )
-    deltas = [delta for points in curves.values() for _, delta in points]
-    axes.set_yscale("log")
-    axes.set_xlim(
-        0.0, max(epsilon for points in curves.values() for epsilon, _ in points)
-    )
-    axes.set_ylim(min(deltas) / 1.5, max(deltas) * 1.5)
-    log_ticks(axes, "y", min(deltas), max(deltas), number)
-    plain_ticks(axes.xaxis, 6)
-    axes.set_xlabel("ε")
-    axes.set_ylabel("δ(ε)")
-    roles = (
-        "not-refuted",
-        "certified",
-        "violated",
-        "inconclusive",
-        "error",
-        "equivalent",
-        "skipped",
-    )
-    for index, accountant in enumerate(drawn):
-        dashes, thickness = LINES[accountant.soundness]
-        axes.plot(
-            *zip(*curves[accountant.name], strict=True),
-            color=COLOURS[roles[index % len(roles)]],
-            # Points far apart are not joined: a chord of an upper bound's curve may lie below the curve.
-            **(
-                {"linestyle": "none", "marker": "o"}
-                if isinstance(accountant, Opacus)
-                else {"linestyle": dashes}
-            ),
-            markersize=4,
-            linewidth=thickness,
-            label=f"{kind(accountant.name)} ({accountant.soundness})",
-        )
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, labelspacing=0.3
-    )
-    return figure
-
-
-def _page(svg: str, heading: str, sentence: str) -> str:
-    title, caption = html.escape(heading), html.escape(sentence)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
-        f'<body style="font-family: sans-serif; max-width: 50em"><h1 style="font-size: 1.2em">{title}</h1>\n'
-        f"<p>{caption}</p>\n{svg}</body></html>\n"
-    )

@@ -21,9 +21,7 @@ from auditdp.files import FileLimits, content_of, json_of, write
 SUFFIX = ".intoto.jsonl"
 
 
-@app.command(
-    short_help="Sign the results of a recorded run, with digests of its record and sources."
-)
+@app.command()
 def attest(
     key: Annotated[
         Path, typer.Option(callback=given, help="PEM file of the private key.")
@@ -87,7 +85,7 @@ def attest(
     tell(f"{path}: {_told(made)}")
 
 
-@app.command(short_help="Check that a record and its sources are as they were signed.")
+@app.command()
 def verify(
     path: Annotated[
         Path,

@@ -127,7 +127,7 @@ def lint(file: File = None, profile: Profile = "") -> None:
     tell(f"{path}: {count(len(read_baseline(path)), 'audit')}")
 
 
-@app.command(short_help="Print the differences of two recorded runs.")
+@app.command()
 def compare(
     before: Annotated[
         Path,
@@ -179,7 +179,7 @@ def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
     return {identifier: Accepted(reason.strip(), until) for identifier in ids}
 
 
-@app.command(short_help="Join the logs of shards to one run.")
+@app.command()
 def merge(
     logs: Annotated[
         list[Path],

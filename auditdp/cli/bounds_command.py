@@ -107,7 +107,7 @@ class BoundsOptions:
     ] = AnswerFormat.text
 
 
-@app.command(short_help="Bound ε from below by scores, guesses or outputs of any tool.")
+@app.command()
 @taking(BoundsOptions)
 def bounds(options: BoundsOptions) -> None:
     """Certify a lower bound on epsilon from scores, guesses or outputs of any tool.

@@ -33,7 +33,15 @@ from dataclasses import fields
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NamedTuple,
+    TextIO,
+    TypeVar,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperGroup
@@ -72,29 +80,66 @@ class AnswerFormat(StrEnum):
     json = "json"
 
 
+class Command(NamedTuple):
+    """The module of a command, and its line in the help text."""
+
+    module: str
+    help: str
+
+
 COMMANDS = {
-    "init": "init",
-    "run": "run_command",
-    "list": "recorded",
-    "show": "recorded",
-    "coverage": "small_commands",
-    "explain": "recorded",
-    "trace": "small_commands",
-    "report": "recorded",
-    "replay": "recorded",
-    "confirm": "recorded",
-    "mutate": "run_command",
-    "baseline": "baseline_commands",
-    "compare": "baseline_commands",
-    "merge": "baseline_commands",
-    "attest": "attest",
-    "verify": "attest",
-    "config": "small_commands",
-    "account": "account",
-    "bounds": "bounds_command",
-    "selftest": "small_commands",
+    "init": Command("init", "Write first audits of your functions."),
+    "run": Command("run_command", "Run audits, and report their findings."),
+    "list": Command("recorded", "List the audits that would run."),
+    "show": Command("recorded", "Show what one audit declares."),
+    "coverage": Command(
+        "small_commands", "List functions that draw noise and that no audit reaches."
+    ),
+    "explain": Command("recorded", "Explain a verdict, and what to do about it."),
+    "trace": Command(
+        "small_commands", "Show the noise of each line of one mechanism, and its loss."
+    ),
+    "report": Command(
+        "recorded", "Render the report of a recorded run, such as -f html."
+    ),
+    "replay": Command(
+        "recorded", "Run one audit of a recorded run again, bit for bit."
+    ),
+    "confirm": Command(
+        "recorded", "Test a finding again, with a fresh seed and a fresh α."
+    ),
+    "mutate": Command(
+        "run_command",
+        "Test whether the audits detect faults in the noise of their mechanisms.",
+    ),
+    "baseline": Command(
+        "baseline_commands",
+        "The known results of the audits, in a file that is reviewed.",
+    ),
+    "compare": Command(
+        "baseline_commands", "Print the differences of two recorded runs."
+    ),
+    "merge": Command("baseline_commands", "Join the logs of shards to one run."),
+    "attest": Command(
+        "attest", "Sign the results of a recorded run, with digests of its sources."
+    ),
+    "verify": Command(
+        "attest", "Check that a record and its sources are as they were signed."
+    ),
+    "config": Command("small_commands", "Show the settings of the project."),
+    "account": Command(
+        "account", "Compute ε, δ or the noise of a mechanism from its parameters."
+    ),
+    "bounds": Command(
+        "bounds_command",
+        "Bound ε from below by scores, guesses or outputs of any tool.",
+    ),
+    "selftest": Command(
+        "small_commands",
+        "Test that this installation refutes broken mechanisms, and no others.",
+    ),
 }
-"""The module of every command, in the order of the help text."""
+"""The commands, in the order of the help text."""
 
 
 class _Commands(TyperGroup):
@@ -105,8 +150,13 @@ class _Commands(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the loaded commands, in the order of the help text."""
-        return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
+        """Return the names of all commands, in the order of the help text."""
+        return [*COMMANDS]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line for each command; no module of a command is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.help) for name, each in COMMANDS.items()])
 
     def invoke(self, ctx: Any) -> Any:
         """Invoke a command.

@@ -38,7 +38,7 @@ JOBS = {
 }
 
 
-@app.command(short_help="Write first audits of functions of yours.")
+@app.command()
 def init(
     targets: Annotated[
         list[str],

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 JUDGED = [name for name, format in FORMATS.items() if format.is_judged]
 
 
-@app.command(short_help="Run one audit of a recorded run again, bit for bit.")
+@app.command()
 def replay(
     finding: Annotated[
         str,
@@ -116,9 +116,7 @@ def replay(
     raise typer.Exit(ExitCode.INCONCLUSIVE if result.is_unconfirmed else ExitCode.OK)
 
 
-@app.command(
-    "report", short_help="Render the report of a recorded run, such as -f html."
-)
+@app.command("report")
 def report_command(
     source: Source = None,
     output: Annotated[
@@ -238,7 +236,7 @@ def _shown(result: AuditResult) -> str:
     )
 
 
-@app.command(short_help="Test a finding again, with a fresh seed and a fresh α.")
+@app.command()
 def confirm(
     finding: Annotated[
         str,
@@ -329,7 +327,7 @@ def _other_than(seed: int) -> int:
     return drawn + (drawn >= seed)
 
 
-@app.command("list", short_help="List the audits that would run.")
+@app.command("list")
 def list_audits(
     paths: Paths = None, keyword: Keyword = "", profile: Profile = ""
 ) -> None:
@@ -348,7 +346,7 @@ def list_audits(
         raise typer.Exit(ExitCode.NOTHING)
 
 
-@app.command(short_help="Show what one audit declares.")
+@app.command()
 def show(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
 ) -> None:
@@ -413,7 +411,7 @@ def _discovered(
         return discover(targets, keyword, collect=processes.collect)
 
 
-@app.command(short_help="Say what a verdict means, and what to do about it.")
+@app.command()
 def explain(
     verdict: Annotated[
         str, typer.Argument(metavar="VERDICT", help="Such as NOT_REFUTED.")

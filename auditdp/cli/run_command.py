@@ -8,7 +8,7 @@ from auditdp.cli.common import app, settings, taking
 from auditdp.cli.run_options import RunOptions, RunPlace
 
 
-@app.command(short_help="Run audits, and report what was found.")
+@app.command()
 @taking(RunOptions)
 def run(options: RunOptions) -> None:
     """Collect audits, run them, and report the results."""
@@ -21,9 +21,7 @@ def run(options: RunOptions) -> None:
     carry_out(options)
 
 
-@app.command(
-    short_help="Test whether the audits detect faults in the noise of their mechanisms."
-)
+@app.command()
 @taking(
     RunOptions,
     *(

@@ -35,7 +35,7 @@ class Drawing:
     changed: bool
 
 
-@app.command(short_help="List functions that draw noise and that no audit reaches.")
+@app.command()
 def coverage(
     paths: Annotated[
         list[Path] | None,
@@ -157,7 +157,7 @@ class TraceCommandLimits:
     """Characters of a cell of the table of lines."""
 
 
-@app.command(short_help="Read off one mechanism which line loses what.")
+@app.command()
 def trace(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
     pairs: Annotated[
@@ -233,9 +233,7 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
     return [*lines, *[""] * bool(found.findings or found.opaque), found.result]
 
 
-@app.command(
-    short_help="Test that this installation refutes broken mechanisms, and no correct ones."
-)
+@app.command()
 def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     """Test that this installation refutes broken mechanisms and accepts correct ones.
 

@@ -63,6 +63,8 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 SINGLE_CALLS = 0.75
 """Share of a confirmation after which single calls without gain end. The other calls may
 then be calls of several outputs."""
+MAX_BEST_PAIRS = 3
+"""Number of pairs of a game that the games of its controls play as well."""
 MAX_FORECASTERS = 12
 """Number of forecasters that a record lists."""
 MAX_PAIR_NAME = 60
@@ -137,7 +139,9 @@ def play_game(
             "repeated and continued; run it again instead: e-values of independent "
             "runs may be multiplied"
         )
-    chosen = checked_pairs(adjacency, options.play)
+    chosen = list(checked_pairs(adjacency, options.play))
+    if options.control:
+        chosen += options.best_pairs
     options = replace(
         options,
         play=chosen,
@@ -161,6 +165,10 @@ def play_game(
             parts = resume(opened)
             if opened.game.wealth.refuted(options.alpha):
                 _continue_to_confirm(opened)
+        if not options.control:
+            unlisted = opened.game.tables[len(chosen) :]
+            unlisted.sort(key=lambda table: -table.calls)
+            options.best_pairs.extend(table.pair for table in unlisted[:MAX_BEST_PAIRS])
         with allowing(opened.to_predict, share=ASIDE):
             details = _details(opened, parts)
         played = _Played(opened, _assumptions(opened.game.calls, adjacency), details)
@@ -180,6 +188,11 @@ def _judged(played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence
         notices = [*played.details.notices, adjacency.searched]
         played = replace(played, details=replace(played.details, notices=notices))
     if game.wealth.refuted(played.alpha):
+        if opened.options.control:
+            # A twin is broken on purpose, so its finding needs no second one.
+            calls = count(game.refuted_at or 0, "call")
+            statement = f"{calls} were enough to refute the claim ({played.bound})"
+            return played.evidence(Verdict.VIOLATED, statement, played.details)
         evidence = _refuted(played, streams)
     else:
         searched = opened.options.search
@@ -499,7 +512,8 @@ def _details(opened: PreparedGame, parts: list[Part]) -> GameDetails:
         for part in parts[:-1]
     ]
     trace = None
-    if opened.look is not None:
+    # The record of a control has no trace.
+    if opened.look is not None and not opened.options.control:
         trace = game_trace(
             opened.look,
             game.claim,

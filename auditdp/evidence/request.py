@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,7 +45,9 @@ class GameOptions:
         trace: Whether to trace the code before the game.
         recorded: The recorded log wealth before the last continuation, if it is known.
         control: Whether the mechanism is a broken twin, which the game has to refute.
-            The game then ends at its verdict and gives no lower bound.
+            The game then ends at its verdict, without confirmation and lower bound.
+        best_pairs: Unlisted pairs with most calls in the game of the audit's mechanism.
+            That game adds them, and those of its controls play them from the beginning.
     """
 
     alpha: float
@@ -56,6 +58,7 @@ class GameOptions:
     trace: bool = True
     recorded: float | None = None
     control: bool = False
+    best_pairs: list[Pair] = field(default_factory=list)
 
     @property
     def stop_when_refuted(self) -> bool:

@@ -48,7 +48,7 @@ class StartLimits:
     adds 35, multiprocessing 32."""
 
 
-NEEDED = ["hypothesis", "sklearn.ensemble", "sklearn.linear_model"]
+NEEDED = ["hypothesis", "sklearn.ensemble"]
 AUDITING = ("auditdp.runner.child_jobs",)
 """Modules that every audit needs, imported before any file. Commands that only collect do
 without."""

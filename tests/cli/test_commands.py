@@ -9,8 +9,8 @@ from auditdp.cli.common import COMMANDS, app
 
 
 def test_the_table_has_every_command_and_no_other():
-    for module in COMMANDS.values():
-        import_module(f"auditdp.cli.{module}")
+    for command in COMMANDS.values():
+        import_module(f"auditdp.cli.{command.module}")
     assert sorted(typer.main.get_command(app).commands) == sorted(COMMANDS)
 
 
