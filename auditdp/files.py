@@ -29,7 +29,7 @@ from auditdp.errors import ConfigurationError
 
 
 class FileLimits:
-    """FileLimits of files and messages, which protect the time and the memory of a run."""
+    """Limits of files and messages, which protect the time and the memory of a run."""
 
     file_bytes = 1 << 30
     """Largest record, log or file of outputs; a run of 5,000 audits needs 60 MB."""

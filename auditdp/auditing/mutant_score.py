@@ -43,7 +43,7 @@ from auditdp.record.verdict import beyond_its_law
 
 
 class MutantLimits:
-    """MutantLimits of the comparison of a mutant with its mechanism."""
+    """Limits of the comparison of a mutant with its mechanism."""
 
     runs = 64
     """Runs with the same randomness that are compared on every input."""

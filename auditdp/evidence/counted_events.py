@@ -87,7 +87,7 @@ Loss = Callable[[Floats, Floats], Floats]
 
 
 class CountLimits:
-    """RegionLimits of counting."""
+    """Limits of counting."""
 
     coarse_grid = 9
     """Number of angles of the limits in the table."""
@@ -185,7 +185,7 @@ class RegionLimits:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """RegionLimits of the nodes at every angle, NaN until they are needed."""
+        """Limits of the nodes at every angle, NaN until they are needed."""
         empty = np.full((len(self.nodes), CountLimits.coarse_grid), np.nan)
         return empty, empty.copy()
 

@@ -48,7 +48,7 @@ COMMANDS = {
 
 
 class CommentLimits:
-    """CommentLimits of comments and annotations."""
+    """Limits of comments and annotations."""
 
     annotations = 10
     """Commands of one level that GitHub displays."""

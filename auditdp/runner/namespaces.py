@@ -81,7 +81,7 @@ right to enter the others."""
 
 
 class NamespaceLimits:
-    """NamespaceLimits of the namespaces of audits."""
+    """Limits of the namespaces of audits."""
 
     at_a_time = 64
     """Number of audits of a file that can have namespaces of their own at a time."""

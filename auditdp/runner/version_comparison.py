@@ -39,9 +39,11 @@ from auditdp.auditing.judging import run_audit
 from auditdp.claims.claim import Claim
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError, AuditError
+from auditdp.evidence.game_sentences import looked_at
 from auditdp.mechanism.protocol import brief, identity_key, name_of
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.budget import Budget
+from auditdp.record.details import GameDetails
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.audit_traces import breaking, generated_pairs, is_shown
@@ -66,7 +68,7 @@ from auditdp.tracing.prediction import Experiments
 
 @dataclass(frozen=True)
 class ComparisonLimits:
-    """ComparisonLimits of a comparison. They bound its time; no benchmark varies them."""
+    """Limits of a comparison. They bound its time; no benchmark varies them."""
 
     listed_pairs: int = 20
     """Listed pairs that are traced."""
@@ -427,12 +429,13 @@ def bets(
         ),
     )
     read = replace(read, calls=found.calls, alpha=settings.alpha)
-    if found.verdict is not Verdict.VIOLATED or found.counterexample is None:
+    details = found.evidence[0].details
+    if found.verdict is not Verdict.VIOLATED or not isinstance(details, GameDetails):
         return read
-    told = found.counterexample
-    looked = told.explanation.rpartition(" looked at ")[2]
-    on = brief(inputs[told.pair.partition(":")[0]])
-    outputs = f"bets on the version distinguished their outputs by {looked}, on {on}"
+    assert details.confirmation is not None  # of every violation that a game finds
+    basis = looked_at(details.confirmation.forecaster)
+    on = brief(inputs[details.confirmation.pair.partition(":")[0]])
+    outputs = f"bets on the version distinguished their outputs by {basis}, on {on}"
     return replace(read, change=LawChange.CHANGED, outputs=outputs)
 
 

@@ -29,7 +29,7 @@ from auditdp.numerics.arrays import Floats, Labels
 
 
 class NormalLimits:
-    """NormalLimits of the fit of normal laws."""
+    """Limits of the fit of normal laws."""
 
     min_calls = 16
     """Calls before the first fit."""

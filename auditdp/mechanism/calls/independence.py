@@ -48,7 +48,7 @@ FALSE_ALARM = 1e-6
 
 
 class CheckLimits:
-    """CheckLimits of the check of independence."""
+    """Limits of the check of independence."""
 
     unseeded_share = 8
     """One call in this number tests independence if a finding is only statistical."""

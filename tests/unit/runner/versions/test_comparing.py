@@ -83,7 +83,7 @@ def test_less_noise_is_read_off_told_apart_and_played_more(between):
     assert "the scale is 0.3 and was 1" in seen.lines[0]
     assert seen.loss == "ε of its releases, on the pairs looked at, is 3.333 and was 1"
     assert "the claim, 1-DP, is not kept on [1, 2] | [1], where it was" in seen.worse
-    assert "the value of the output" in seen.outputs
+    assert "distinguished their outputs by the value of the output, on" in seen.outputs
     assert (
         found.settings(settings).budget.calls
         == LIMITS.more_calls * settings.budget.calls
