@@ -241,7 +241,7 @@ def evidence_facts(
             yield name, value
 
 
-DETECTED = "Would have refuted, 9 times in 10"
+DETECTED = "Would have refuted, with probability 9 in 10"
 IN_STATEMENTS = (
     *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
     *("Calls to find pairs", DETECTED),

@@ -434,11 +434,11 @@ def trace_scope(trace: GameTrace) -> str:
     """Return the scope of a trace.
 
     >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
-    '4,000 pairs and 8,000 runs looked at'
+    '4,000 pairs and 8,000 runs traced'
     """
-    extents = {"part": ", traced in part", "none": ", not traced"}
+    extents = {"part": "traced in part", "none": "not traced"}
     scope = f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')}"
-    return f"{scope} traced{extents.get(trace.extent, '')}"
+    return f"{scope} {extents.get(trace.extent, 'traced')}"
 
 
 def at_most(result: AuditResult) -> str:

@@ -309,7 +309,7 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     then, now = (
         "without bound" if level == math.inf else f"{level:.4g}" for level in (old, new)
     )
-    return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
+    return f"{SYMBOLS[claim.parameter]} of its releases, on the compared pairs, is {now} and was {then}"
 
 
 def _worse(

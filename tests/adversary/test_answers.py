@@ -170,7 +170,7 @@ def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
     monkeypatch.setattr(Workers, "_work", lambda self, wanted: answers)
     with (
         Workers(needed=()) as processes,
-        pytest.raises(CrashError, match="something else than a result"),
+        pytest.raises(CrashError, match="something other than a result"),
     ):
         processes.ask(kind, TASK)
 

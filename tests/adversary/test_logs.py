@@ -199,7 +199,7 @@ def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
     assert len(edited) == log.stat().st_size
     log.write_bytes(edited)
     for conclude in (update, check, lambda log: compare(log, log)):
-        with pytest.raises(StoppedError, match="is not whole"):
+        with pytest.raises(StoppedError, match="is incomplete"):
             conclude(log)
     assert not Path("auditdp-baseline.toml").exists()
     assert ended_with(lambda: merge_it(log)) == 3

@@ -242,7 +242,8 @@ def test_hostile_text_in_every_field_of_a_trace_comes_through_as_text(attack):
         ):
             text = render(shown, name)
             PARSED[name](text, shown)
-            assert ("ead off" in text) == (name != "github" or "%0ARead off" in text)
+            marker = "%0ATrace: " if name == "github" else "race: "
+            assert marker in text
         (game, *_) = [
             result
             for result in results
@@ -251,7 +252,7 @@ def test_hostile_text_in_every_field_of_a_trace_comes_through_as_text(attack):
         text = terminal.line(game, verbose=True, width=61)
         on_a_terminal(text, shown)
         assert "releases" in text
-        assert ("read off" in text) == (verdict is not Verdict.NOT_REFUTED)
+        assert ("    trace   " in text) == (verdict is not Verdict.NOT_REFUTED)
         as_part_of_a_page(game._repr_html_())
     as_part_of_a_page(printed(ATTACKS[attack]))
     as_markdown(printed_markdown(ATTACKS[attack]), None)

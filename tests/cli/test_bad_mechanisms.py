@@ -121,8 +121,8 @@ def unknown_expectation():
 MESSAGES = """
 of_raises | raises raised ValueError: cannot count to 7 | on every input that was tried
 of_unreadable | cannot read an output of type object | return numbers, text, None
-of_one_too_many | one_too_many: returned shape (9,) | first dimension size=8
-of_one_number | one_number: returned shape () | first dimension size=8
+of_one_too_many | one_too_many: returned shape (3,) | first dimension size=2
+of_one_number | one_number: returned shape () | first dimension size=2
 of_an_input_that_is_changed | <lambda>: changes its input[0] in place | work on a copy
 of_randomness_from_elsewhere | <lambda>: gave different outputs | draws from elsewhere | auditdp.unseeded
 the_same_twice | both inputs of a pair are [2, 3] | give two different inputs

@@ -87,7 +87,7 @@ def test_the_fault_to_be_found_decides_how_many_calls_there_are(project):
     reports = "--format json --report html=out.html"
     found = project(f"run --seed 1 --find tail:0.2 {reports}")
     assert found.code == 3
-    assert "as find outputs of probability 0.2 that lose twice the claim" in found.err
+    assert "find outputs of probability 0.2 that lose twice the claim" in found.err
     played, refused = found.audit("played"), found.audit("without_power")
     assert played["evidence"][0]["details"]["detectable_rarely"][0] <= 0.2
     assert played["calls"] not in (2_000, 50_000)
@@ -96,7 +96,7 @@ def test_the_fault_to_be_found_decides_how_many_calls_there_are(project):
     assert found.record["arguments"]["budget"] == "tail:0.2"
     page = "".join(file.read_text() for file in project.root.glob("out*/*.html"))
     assert "Calls to find" in page
-    assert "that lose twice the claim, nine times in ten" in page
+    assert "outputs of probability 0.2 that lose twice the claim" in page
     again = project("replay played")
     assert (again.code, "same outcome as the recorded run" in again.err) == (0, True)
 

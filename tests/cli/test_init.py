@@ -68,7 +68,10 @@ def test_a_folder_is_searched_and_what_is_written_sees_the_noise_vanish(project)
     """
     project.write("package/release.py", source.format(noise=1))
     made = project("init package --ci none")
-    assert "wrote audits/audit_release.py: count; settle its comments" in made.out
+    assert (
+        "wrote audits/audit_release.py: count; answer the questions in its comments"
+        in made.out
+    )
     left_out = "left out package/release.py::capped: it needs cap; give -P cap=VALUE"
     assert left_out in made.out
     added = project("init package -P cap=100 --ci none")

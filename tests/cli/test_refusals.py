@@ -124,7 +124,7 @@ run --compare main --executor dask --scheduler tcp://nowhere:1 | --compare does 
 run --changed-since main | run inside a repository, or without this option
 """,
     "run --continue": """
-run --continue played | give how many calls its game is to have altogether, such as --calls 1e7
+run --continue played | give the total number of calls of its game, such as --calls 1e7
 run --continue played --calls 200 | the game of audits/audit_it.py::played has made 535 calls
 run --continue played --calls 300,400 | give one number, or one fault
 run --continue played --calls 300 --seed 3 --resume | give it without --seed, --resume

@@ -87,7 +87,7 @@ def test_last_failed_repeats_errors_and_findings_of_the_last_run_alone(five):
     five.run("--last-failed -P epsilon=3")
     outcome = five.run("--last-failed")
     assert outcome.code == 5
-    assert "nothing in .auditdp/run.jsonl had to be looked at" in outcome.err
+    assert "no audit in .auditdp/run.jsonl has to be repeated" in outcome.err
 
 
 @pytest.mark.full

@@ -122,8 +122,8 @@ def test_a_broken_function_is_proposed_at_its_line(functions):
         "line noise scale moved at most ε lost share of the claim",
         "functions.py:6 Laplace 50 100 2 2",
         "",
-        "confirmed: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 "
-        "(functions.py); on 1 of 2 pairs, such as [20] | [20, 100]",
+        "confirmed: line 6 adds Laplace noise of scale 50 to a value that differs by 100 "
+        "between the inputs; 1-DP needs scale 100 (functions.py); on 1 of 2 pairs, such as [20] | [20, 100]",
         "",
         "line 6 loses more than the claim, 1-DP, on [20] | [20, 100], in runs with other draws as well (a trace "
         "proposes, it proves nothing)",
@@ -133,7 +133,7 @@ def test_a_broken_function_is_proposed_at_its_line(functions):
 def test_the_loss_of_a_correct_function_is_what_its_noise_allows(functions):
     shown = lines_of(functions("trace of_clipped"))
     assert "functions.py:10 Laplace 50 50 1 1" in shown
-    result = "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
+    result = "at most ε = 1 on 2 pairs traced (a trace proposes, it proves nothing)"
     assert shown[-1] == result
     starts = ("confirmed", "suspicion", "where to look", "opaque")
     assert not any(line.startswith(starts) for line in shown)
@@ -144,7 +144,7 @@ def test_of_several_sizes_the_first_with_a_finding_is_shown(functions):
     outcome = functions("trace audits/audit_it.py::rounds")
     claim = "claim 1-DP at rounds = 2; 2 listed and 0 generated pairs"
     assert lines_of(outcome)[1] == claim
-    together = "2 times: the values move by 2 together; 1-DP needs scale 2"
+    together = "2 times: the values differ by 2 in total between the inputs; 1-DP needs scale 2"
     assert together in outcome.text
 
 
@@ -154,7 +154,7 @@ RESULTS = {
     "largest": "line 23 loses more than the claim, 1-DP, on [20] | [20, 100], if the output shows all that noise and chance "
     "decide there: runs with other draws did not confirm it (a trace proposes",
     "elsewhere": "what the output loses is not known: no draw was seen on 2 pairs",
-    "cubed": "what is understood loses ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing); the output may",
+    "cubed": "what is understood loses ε = 1 on 2 pairs traced (a trace proposes, it proves nothing); the output may",
 }
 
 

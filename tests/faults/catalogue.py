@@ -210,7 +210,7 @@ FAULTS = [
         "scribbles",
         "it writes into every pipe that it has",
         "for number in range(3, 64):\n    try:\n        os.write(number, b'scribble')\n    except OSError:\n        pass",
-        message="answered with something else than a result",
+        message="answered with something other than a result",
     ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault(

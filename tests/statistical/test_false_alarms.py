@@ -5,7 +5,7 @@ the alarms of all audits of a kind are at most binomial: more than are allowed h
 probability 1e-6. The table by case is `python -m benchmarks alarms`.
 
 Games are compared with two levels: wealth reaches 1/alpha with probability alpha at
-most at any level. In short, 211 games find a rate of .17 at .05 nine times in ten, and
+most at any level. In short, 211 games find a rate of .17 at .05 with probability 9 in 10, and
 one of .44 at .25; 24 lower bounds find .53 and .83. A level as high as .25 shows with
 few games that all bets are too large, and the low one that some pay much and seldom.
 """

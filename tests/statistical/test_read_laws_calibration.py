@@ -3,7 +3,7 @@
 The claims are those of the pairs that are played, so that any bet that is too large
 shows: of steps that follow earlier noise, of Poisson batches, and of models of which
 runs with the same draws show two normal laws or a threshold. A thousand games find a
-rate of .1 at .05 nine times in ten.
+rate of .1 at .05 with probability 9 in 10.
 """
 
 from functools import partial

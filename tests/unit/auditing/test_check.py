@@ -117,7 +117,7 @@ def test_the_card_of_a_clean_check_states_its_power(clean):
         in text
     )
     assert "Smaller or rarer leaks may be missed; more calls find more." in text
-    assert "that the audit lists was played, and no other was looked for" in text
+    assert "that the audit lists was tested, and no others" in text
     assert text.count("NOT REFUTED") == 1
     assert "NOT_REFUTED" not in text
 

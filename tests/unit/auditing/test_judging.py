@@ -137,7 +137,7 @@ def test_a_clean_game_states_its_power():
     result = run(Hidden(SAFE))
     assert result.verdict is NOT_REFUTED
     assert result.evidence[0].details.detectable_epsilon > 1.0
-    assert "nine times in ten" in result.summary
+    assert "with probability 9 in 10" in result.summary
 
 
 def test_controls_that_are_refuted_leave_the_verdict_alone():

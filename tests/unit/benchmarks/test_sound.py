@@ -143,7 +143,7 @@ def test_a_false_statement_is_counted_with_its_name():
         "calibrated: one release": {"accuses": True},
         "leaky: half the scale": {"bounds": [1.0]},
     }.items():
-        results[key] = quiet | stated
+        results[key] = quiet | stated | {"statement": "an accusation"}
     made = [false.made(results) for false in part.FALSE_STATEMENTS]
     assert [len(names) for names in made] == [1] * 7
     assert made[0] == {"half the scale": "at most 1; the truth is 2"}

@@ -168,7 +168,7 @@ def test_a_formula_is_about_the_worst_of_a_class_and_a_mechanism_may_be_better(
         assert result.counterexample.pair.startswith(worst)
     elif mechanism is not None:
         assert result.epsilon_lower is None
-        better = "the mechanism is one of them, and maybe a better one"
+        better = "the mechanism is among them, and may lose less"
         assert better in " ".join(result.evidence[0].assumptions)
     elif about is not None:
         wider = "any 3 adaptive selections of bounded range 0.2"

@@ -96,7 +96,9 @@ def test_calls_of_one_output_that_differ_from_others_are_stated(repeats):
         found = play(by_size, seed=seed)
         games = found.details.confirmation, found.details.together
         assert games[1].confirmed
-        assert "outputs of one call are not as those of many" in found.statement
+        assert (
+            "outputs of one call differ from outputs of many calls" in found.statement
+        )
         for fresh in games:
             assert fresh.alpha == 0.025
             assert f"{np.exp(fresh.log_e_value):.3g}" in found.statement

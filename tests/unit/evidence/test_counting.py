@@ -222,7 +222,7 @@ def hidden(mechanism):
 def test_a_certificate_states_how_well_the_code_follows_its_law():
     result = audited(Response(1.0), PureDP(1.5), BIT)
     assert result.verdict is CERTIFIED
-    assert "was seen to follow its law within total variation" in result.summary
+    assert "was observed to follow its law within total variation" in result.summary
     assert kinds(result) == ["exact", "game", "counting"]
 
 

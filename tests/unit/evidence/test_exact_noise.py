@@ -149,7 +149,7 @@ SEARCHED = "searched, not proved"
             PureDP(3.0),
             ONE,
             NOT_REFUTED,
-            "no pair that was looked at attains",
+            "no compared pair attains",
         ),
         # Nothing is declared.
         (Noise(sensitivity=math.nan), PureDP(1.0), ONE, NOT_REFUTED, ""),

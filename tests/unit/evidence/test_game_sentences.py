@@ -78,7 +78,7 @@ def test_every_forecaster_is_described_without_its_name(mechanism):
         ("output in cells", "the value of the output"),
         (
             "report['output'] in halves",
-            "what the forecaster \"report['output'] in halves\" looks at",
+            "the part of the output that the forecaster \"report['output'] in halves\" uses",
         ),
         (
             "output['a'][0], seen before",
@@ -159,7 +159,7 @@ def test_a_traced_loss_that_no_calls_show_is_a_suspicion_with_a_number_of_calls(
     assert found.verdict is NOT_REFUTED
 
     suspicion = re.search(
-        r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls",
+        r"suspicion: .*scale 0\.769.* differs by 1 between the inputs; 1-DP needs scale 1\. .*About ([\d,]+) calls",
         found.details.notices[0],
     )
     enough = int(suspicion[1].replace(",", ""))
@@ -190,7 +190,7 @@ def raises_on_both(data, rng):
 @pytest.mark.parametrize("shape", [float, lambda x: {"a": x}], ids=["number", "dict"])
 def test_an_exception_that_one_input_raises_is_named(shape):
     def explanation(function):
-        options = {"trace": False, "control": True}
+        options = {"trace": False}
         found = play(
             lambda data, rng: shape(function(data, rng)), PureDP(0.5), 300, **options
         )

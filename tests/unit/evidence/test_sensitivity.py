@@ -370,7 +370,9 @@ def test_a_query_whose_draws_never_agree_is_an_error():
     def unequal(bits, rng):
         return 100 * bits.sum() + rng.random(bits.sum()).sum()
 
-    with pytest.raises(MechanismError, match="draws unequally much randomness"):
+    with pytest.raises(
+        MechanismError, match="draws another amount of randomness on the neighbour"
+    ):
         found(unequal, NeighbourList(4), kind=RandomQuery)
 
 

@@ -181,7 +181,7 @@ def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances
     assert result.verdict is not CERTIFIED
     found = next(each for each in result.evidence if each.kind == "counting")
     assert found.verdict is INCONCLUSIVE
-    assert f"what it lists as {stated[-1]} came in 2 forms" in found.statement
+    assert f"the listed output {stated[-1]} occurred in 2 forms" in found.statement
 
 
 def test_an_output_that_the_law_does_not_list_is_named_and_costs_power():

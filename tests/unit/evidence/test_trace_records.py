@@ -106,7 +106,7 @@ def test_a_planted_sensitivity_is_refuted_with_its_line():
     assert found.verdict is MISCALIBRATED
     line = Total.__call__.__code__.co_firstlineno + 2
     assert f"line {line} is calibrated to l1 sensitivity 50, but" in found.statement
-    assert "moves by 100" in found.statement
+    assert "differs by 100 between two neighbours" in found.statement
     assert found.counterexample.python == pair.python is not None
 
 
@@ -161,7 +161,7 @@ def test_outputs_unlike_those_of_traced_runs_are_counted(mechanism, unlike):
     (game,) = details(found.evidence, GameDetails)
     assert game.trace.played
 
-    opaque = [text for text in game.trace.opaque if "that do not look like" in text]
+    opaque = [text for text in game.trace.opaque if "of another form" in text]
     assert len(opaque) == unlike
     for text in opaque:
         assert 0 < int(text.split(": ")[1].split(";")[0]) < 40

@@ -112,7 +112,11 @@ GOOD = write_baseline([HOLDS, FOUND])
         ('at_least = "0.81"', "at_least = 0.81", "at_least = 0.81 … a text"),
         ('at_least = "0.81"', 'at_least = "much"', "'much' … a number as a text"),
         ('["Twin(ε=2)"]', "[2]", "controls = [2] … a list of texts"),
-        ('reason = "repaired in release 3"', 'reason = " "', "reason = ' ' … say why"),
+        (
+            'reason = "repaired in release 3"',
+            'reason = " "',
+            "reason = ' ' … give the reason",
+        ),
         ('reason = "repaired in release 3"\n', "", "reason = None"),
         ("expires = 2027-01-31", 'expires = "2027-01-31"', "expected a date"),
         ("expires = 2027-01-31", "expires = 2027-13-31", "repair it, or write it anew"),

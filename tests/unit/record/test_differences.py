@@ -273,7 +273,7 @@ def test_differences_are_listed_worst_first():
         (detecting(3.0), detecting(3.2), None),
         (audit(), detecting(9.0), None),
         (None, detecting(1.9), None),
-        (None, detecting(9.0), "would not have seen twice the claim"),
+        (None, detecting(9.0), "would not have found twice the claim"),
     ],
 )
 def test_an_audit_that_detects_less_is_weaker(then, now, reason):

@@ -216,7 +216,10 @@ SENSITIVITY = "or two neighbours need more than the sensitivity 1 that the bound
         (LAW, "is certified, so the code does not draw from the law that it states"),
         (GIVEN, f"so either the code does not draw .*, {SENSITIVITY} given"),
         (SYMMETRIC, f"so either the code .*, or this is not so: {UNLABELLED}"),
-        (MODEL, "this is so, and it is not: batches: Poisson; given its sensitivity"),
+        (
+            MODEL,
+            "if all of this is true, and it is not: batches: Poisson; given its sensitivity",
+        ),
     ],
 )
 def test_a_certificate_that_the_game_contradicts_has_a_false_assumption(
@@ -255,7 +258,7 @@ def test_certificates_and_upper_bounds_fall_with_a_refuted_sensitivity():
     law, model, own, calibration = without_fallen_certificates(evidence)
     for fallen in (law, model):
         assert (fallen.verdict, fallen.epsilon_upper) == (NOT_REFUTED, None)
-        assert "the sensitivity that this is given is refuted" in fallen.statement
+        assert "the sensitivity on which it rests is refuted" in fallen.statement
     assert (own, calibration) == (LAW, CALIBRATION)
     assert without_fallen_certificates([GIVEN, MODEL, CLEAN]) == [GIVEN, MODEL, CLEAN]
     undecided = replace(GIVEN, verdict=NOT_REFUTED)

@@ -166,7 +166,7 @@ def unconfirmed() -> RunRecord:
     return plain(*as_declared().results, hidden)
 
 
-SENTENCE = "line 31 adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
+SENTENCE = "line 31 adds Laplace noise of scale 1 to a value that differs by 3 between the inputs; 1-DP needs scale 3"
 FINDING = TracedFinding(
     kind="loss",
     file="src/ages.py",

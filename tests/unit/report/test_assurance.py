@@ -37,7 +37,7 @@ def said(*results):
 
 def test_what_all_would_have_found_is_said():
     assert said(audit("a", 2.9), audit("b", 3.0)).endswith(
-        "would have been found nine times in ten in these 2 audits"
+        "would have been found with probability 9 in 10 in these 2 audits"
     )
     assert said(audit("a", 2.9)).endswith("in this audit")
 
@@ -50,17 +50,18 @@ def test_who_would_not_is_named_with_the_remedy():
         audit("d", 2.1, same=512),
     )
     assert "in the other audit" in text
-    assert (
-        "missed in `b` (seen from 1.7 times on), `c` (no size of loss is known that it would find), `d` (both inputs"
-        in text
+    missed = text.partition("missed in ")[2]
+    assert missed.startswith(
+        "`b` (found from 1.7 times the claim on), `c` (no size of "
     )
+    assert ", `d` (both inputs" in missed
     assert "`d`: give pairs whose outputs differ" in text
     assert text.endswith("--budget level:1.5 gives the calls that are needed")
 
 
 @pytest.mark.parametrize("sees", [3.01, 3.0001, 3.1, 4.0])
 def test_who_misses_a_loss_is_not_said_to_see_it(sees):
-    shown = re.search(r"seen from ([\d.]+) times on", said(audit("a", sees)))
+    shown = re.search(r"found from ([\d.]+) times the claim on", said(audit("a", sees)))
     assert shown
     assert float(shown[1]) >= sees / 2 > 1.5
 

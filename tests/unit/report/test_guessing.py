@@ -111,8 +111,8 @@ def exact(lower=None, **details):
 ONE, EIGHT = PureDP(1.0), PureDP(8.0)
 WHICH = "which of the two inputs was used"
 NOTHING = (
-    "There are outputs after which whoever sees them guesses rightly at least 86 times "
-    f"of 100 {WHICH}; the claim allows 73 after any output (a certified bound)."
+    "After some outputs, one can guess rightly at least 86 times in 100 "
+    f"{WHICH}; the claim allows 73 in 100 after any output (a certified bound)."
 )
 CURVE = [[0.0, 0.3], [1.0, 0.1], [2.0, 0.02]]
 CLOSE = 0.01 * math.exp(1.00003)
@@ -123,30 +123,33 @@ CLOSE = 0.01 * math.exp(1.00003)
     [
         (
             found(ONE, exact(4.4), (0.04, 0.01)),
-            f"Whoever sees this output guesses rightly 80 times of 100 {WHICH}; the claim allows 73.",
+            f"After this output, one can guess rightly 80 times in 100 {WHICH}; the claim allows 73 in 100.",
         ),
-        (found(ONE, exact(4.4), (0.2, 0.0)), "100 times of 100"),
+        (found(ONE, exact(4.4), (0.2, 0.0)), "100 times in 100"),
         (
             found(ONE, game(166, 198, 385)),
-            "Whoever sees one of the most telling outputs (51% of all) guesses rightly 84 times "
-            f"of 100 {WHICH} (166 of 198 guesses on fresh calls); the claim allows 73.",
+            "From 51% of the outputs, those that differ most, one can guess rightly 84 times in "
+            f"100 {WHICH} (166 of 198 guesses on fresh calls); the claim allows 73 in 100.",
         ),
-        (found(ONE, game(36, 36, 36)), "Whoever sees an output guesses rightly"),
+        (
+            found(ONE, game(36, 36, 36)),
+            "From the output, one can guess rightly 100 times in 100",
+        ),
         # With δ = 0.1 on 144 of 394 calls: (e + 0.1·394/144)/(1 + e) = 80.5 %.
-        (found(ApproxDP(1.0, 0.1), game(125, 144, 394)), "the claim allows 80."),
+        (found(ApproxDP(1.0, 0.1), game(125, 144, 394)), "the claim allows 80 in 100."),
         # Rare outputs may tell almost all: e^7.766 to 1 is 99.96 of 100.
         (
             found(ONE, game(84, 100, 100, epsilon_lower=7.766)),
-            "rightly at least 99 times of 100",
+            "rightly at least 99 times in 100",
         ),
-        (found(ONE, game(84, 100, 100, epsilon_lower=1.6)), "84 times of 100"),
+        (found(ONE, game(84, 100, 100, epsilon_lower=1.6)), "84 times in 100"),
         (
             found(ApproxDP(1.0, 1e-5), game(84, 100, 100, epsilon_lower=7.766)),
-            "84 times of 100",
+            "84 times in 100",
         ),
         (
             found(ApproxDP(1.0, 1e-5), game(84, 100, 100, epsilon_lower=7.766)),
-            "over all of them together",
+            "all of these outputs together",
         ),
         (
             found(ApproxDP(1.0, 0.01), exact(3.0, curve=CURVE)),
@@ -159,7 +162,7 @@ CLOSE = 0.01 * math.exp(1.00003)
         # Close shares have the digits that set them apart.
         (
             found(ONE, exact(), (CLOSE, 0.01)),
-            f"73.1064 times of 100 {WHICH}; the claim allows 73.1059",
+            f"73.1064 times in 100 {WHICH}; the claim allows 73.1059",
         ),
         (found(GaussianDP(0.5), game(90, 100, 100)), "the claim allows 60"),
         (
@@ -169,13 +172,13 @@ CLOSE = 0.01 * math.exp(1.00003)
         # Wrong with probability 4e-5/0.40004 = 1/10001; e^8 + 1 = 2982.
         (
             found(EIGHT, exact(12.0), (0.4, 4e-5)),
-            f"wrongly only once in 10,001 times {WHICH}; the claim makes that once in 2,982",
+            f"one error in 10,001 guesses {WHICH}; if the claim were true, at least one guess in 2,982",
         ),
         (
             found(EIGHT, exact(12.0), (0.4, 0.0)),
-            f"without ever being wrong {WHICH}; the claim makes that once in",
+            f"without ever being wrong {WHICH}; if the claim were true, at least one guess in",
         ),
-        (found(EIGHT, exact(50.0)), "wrongly only once in 5.184e21 times"),
+        (found(EIGHT, exact(50.0)), "one error in 5.184e21 guesses"),
         (found(EIGHT, exact(math.inf)), "without ever being wrong"),
     ],
 )
@@ -195,7 +198,7 @@ def test_guesses_that_show_nothing_are_not_mentioned(counts):
 )
 def test_how_seldom_a_guess_is_wrong_and_may_be_are_never_the_same_text(lower, claimed):
     shown = found(PureDP(claimed), exact(lower))
-    least, most = re.findall(r"once in ([\d.,e]+) times", shown)
+    least, most = re.findall(r"one (?:error|guess) in ([\d.,e]+) ", shown)
     assert float(least.replace(",", "")) > float(most.replace(",", ""))
 
 

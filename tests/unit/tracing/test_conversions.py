@@ -117,11 +117,12 @@ def test_helpers_of_another_module_are_followed(imported, call, tmp_path, monkey
         f"{imported}\n\ndef count(v, rng):\n    return v + {call}(rng)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    written = ["mechanism_of_a_test", "helpers_of_a_test"]
     try:
-        module = importlib.import_module("mechanism_of_a_test")
+        module = importlib.import_module(written[0])
         (release,) = record(module.count, 1).releases
     finally:
-        for name in ("helpers_of_a_test", "mechanism_of_a_test"):
+        for name in written:
             sys.modules.pop(name, None)
     assert release.law.family == "two-sided geometric"
     assert release.site.line == 4

@@ -194,5 +194,5 @@ def test_the_move_under_noise_of_an_unknown_law_is_stated():
     (finding,) = pair_of(student_noise, 3.0, 5.0, PURE).findings
     assert finding.sentence == (
         f"line {line} adds standard_t, whose law the trace does not know, "
-        "to a value that moves by 2"
+        "to a value that differs by 2 between the inputs"
     )

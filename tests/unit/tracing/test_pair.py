@@ -102,8 +102,8 @@ def test_a_finding_names_the_line_the_move_and_the_scale_that_is_needed():
     line = total.__code__.co_firstlineno + 1
     (finding,) = pair_of(total, [1, 2], [1, 5], PureDP(1.0)).findings
     assert finding.sentence == (
-        f"line {line} adds Laplace noise of scale 1 to a value that moves by 3; "
-        "1-DP needs scale 3"
+        f"line {line} adds Laplace noise of scale 1 to a value that differs by 3 between "
+        "the inputs; 1-DP needs scale 3"
     )
     assert finding.site.file == __file__
     assert finding.site.line == line

@@ -105,7 +105,11 @@ def at_two_lines(data, rng):
         ),
         (trainer(all_of_them), CLAIM, "no line draws the records of a batch"),
         (trainer(once_more), CLAIM, "adds noise 3 times"),
-        (trainer(poisson, norm=2.0), CLAIM, "moves by 2, a multiplier of 0.5"),
+        (
+            trainer(poisson, norm=2.0),
+            CLAIM,
+            "differs by 2 between the inputs, a multiplier of 0.5",
+        ),
         (trainer(one_by_one), CLAIM, None),
         (at_two_lines, CLAIM, None),
         (trainer(of_binomial_size, norm=2.0), CLAIM, None),

@@ -67,7 +67,9 @@ def test_a_value_that_moves_further():
     claim = PureDP(1.0)
     found = versions(old, uncapped, (3, 5), neighbour=[3, 5, 60], claim=claim)
     (change,) = found.changes
-    assert change.sentence.endswith("): it moves by 60 and moved by 10")
+    assert change.sentence.endswith(
+        "): the inputs differ by 60 in it and differed by 10"
+    )
     assert [pair.satisfies for pair in found.pairs] == [True, False]
 
 

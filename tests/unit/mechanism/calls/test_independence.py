@@ -318,7 +318,7 @@ ONE_OUTPUT = {
 def test_a_mechanism_of_one_output_is_refuted_and_named(mechanism):
     found = check(mechanism, PURE, [(0.0, 1.0)], calls=800)
     assert found.verdict is Verdict.VIOLATED
-    assert "cannot be told from one without noise" in found.summary
+    assert "cannot be distinguished from one without noise" in found.summary
 
 
 HONEST_FINDINGS = {

@@ -109,7 +109,7 @@ def test_a_statement_is_not_repeated_beside_it():
     assert facts(details, CERTIFIED.claim, calls=1200) == {
         "Went on": "after 600",
         "Calls": "1,200 calls",
-        "Would have refuted, 9 times in 10": "ε = 1.083",
+        "Would have refuted, with probability 9 in 10": "ε = 1.083",
     }
     assert not contains_phrase("after 21,200 calls, 1.0834, 2 pairsome", "1,200 calls")
     assert not contains_phrase("ε = 1.0834", "1.083")

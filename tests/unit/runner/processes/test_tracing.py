@@ -54,7 +54,7 @@ def test_what_chance_decides_has_the_loss_of_the_law_of_the_output():
     assert found.result.startswith("line ")
     assert "loses more than the claim" in found.result
     assert of(response, PureDP(1.1), AnyValues((0, 1))).result.startswith(
-        "at most ε = 1.09861 on 1 pair looked at"
+        "at most ε = 1.09861 on 1 pair traced"
     )
 
 

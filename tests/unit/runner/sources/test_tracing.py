@@ -105,7 +105,8 @@ def test_code_that_reaches_names_it_does_not_write_down_has_the_whole_file(root)
 def test_what_only_a_run_can_tell_is_said(root):
     add(root, "import importlib\nimportlib.import_module(name())\n", "late.py")
     assert (
-        traced(root, "second")[1] == "late.py, line 2, imports what only a run can tell"
+        traced(root, "second")[1]
+        == "late.py, line 2, imports a name that only a run determines"
     )
     assert traced(root, "first")[1] == ""
     (root / "late.py").write_text("no python at all (")
@@ -153,12 +154,12 @@ def selected(root, *files):
         (
             ["pyproject.toml"],
             ["first", "second", "third"],
-            "pyproject.toml changed, which says what is installed",
+            "pyproject.toml changed, which determines the installed packages",
         ),
         (
             ["sub/requirements-dev.txt"],
             ["first", "second", "third"],
-            "which says what is installed",
+            "which determines the installed packages",
         ),
     ],
 )
@@ -172,7 +173,7 @@ def test_a_change_concerns_the_audits_that_are_made_of_it(root, files, names, re
 def test_what_cannot_be_followed_is_run_or_named(root):
     add(root, "__import__(name())\n", "late.py")
     assert selected(root, "unused.py")[0] == {
-        "second": "late.py, line 1, imports what only a run can tell"
+        "second": "late.py, line 1, imports a name that only a run determines"
     }
     assert selected(root, "data.csv")[0] == {}
     assert selected(root, "data.csv")[1].untraced == ("data.csv",)

@@ -81,8 +81,8 @@ def test_less_noise_is_read_off_told_apart_and_played_more(between):
     seen = found.result
     assert (seen.change, seen.differs) == (LawChange.CHANGED, True)
     assert "the scale is 0.3 and was 1" in seen.lines[0]
-    assert seen.loss == "ε of its releases, on the pairs looked at, is 3.333 and was 1"
-    assert "the claim, 1-DP, is not kept on [1, 2] | [1], where it was" in seen.worse
+    assert seen.loss == "ε of its releases, on the compared pairs, is 3.333 and was 1"
+    assert "the claim 1-DP does not hold on [1, 2] | [1], and held before" in seen.worse
     assert "distinguished their outputs by the value of the output, on" in seen.outputs
     assert (
         found.settings(settings).budget.calls
@@ -97,7 +97,7 @@ def test_a_pair_like_the_listed_one_shows_what_it_does_not(between):
         total.format(9.0), total.format(6.5), pair="([1, 8, 2], [1, 2, 2])"
     )  # 8 may become 1 as well
     assert (
-        "the claim, 1-DP, is not kept on a pair like the given: " in found.result.worse
+        "the claim 1-DP does not hold on a pair like the given: " in found.result.worse
     )
     assert not found.pairs  # to be played: nobody said that those are neighbours, and the listed one is played anyway
 
