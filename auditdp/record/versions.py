@@ -60,7 +60,7 @@ class VersionsResult:
         looked = f"{self.inputs:,} inputs traced, {self.calls:,} calls"
         if self.change is LawChange.UNSEEN:
             return f"no difference from {self.revision} was found ({looked})"
-        head = f"what `{self.mechanism}` releases has changed since {self.revision}"
+        head = f"the releases of `{self.mechanism}` have changed since {self.revision}"
         if self.change is LawChange.DRAWS:
             head = (
                 f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets "
