@@ -13,7 +13,6 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from auditdp.adjacency import Pair
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.remote_audit import AuditElsewhere, evidence_elsewhere
 from auditdp.claims.claim import Claim
@@ -89,7 +88,6 @@ def gather(
     purpose: str,
     *,
     control: bool = False,
-    best_pairs: list[Pair] | None = None,
 ) -> list[Evidence]:
     """Return the evidence of every kind that applies to a mechanism.
 
@@ -100,7 +98,6 @@ def gather(
         purpose: Name that keys the random streams.
         control: Whether the mechanism is a broken twin. Games then end at their verdict
             and give no lower bound.
-        best_pairs: See ``GameOptions``.
 
     Raises:
         CollectionError: If no kind of evidence applies.
@@ -108,8 +105,6 @@ def gather(
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control)
     request = request_for(built, mechanism, settings, purpose, control=control)
-    if best_pairs is not None:
-        request = replace(request, game=replace(request.game, best_pairs=best_pairs))
     time_share = 1.0 if control else 1 / (1 + len(built.controls))
     runs = math.inf if built.is_promise else request.runs
     untouched = (

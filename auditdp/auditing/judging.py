@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from auditdp.accountants import Description, narrowest
-from auditdp.adjacency import Pair
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings, gather, kept_if_refuted
 from auditdp.auditing.remote_audit import AuditElsewhere
@@ -48,10 +47,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     started, cpu, before = time.perf_counter(), _cpu(built), allowance().made
-    best_pairs: list[Pair] = []
-    evidence = gather(
-        built, built.mechanism, settings, "mechanism", best_pairs=best_pairs
-    )
+    evidence = gather(built, built.mechanism, settings, "mechanism")
     calls = allowance().made - before
     controls: list[ControlResult] = []
     with kept_if_refuted(evidence):
@@ -65,7 +61,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
                 ) from None
         for number, twin in enumerate(built.controls):
             try:
-                controls.append(_control(built, twin, settings, number, best_pairs))
+                controls.append(_control(built, twin, settings, number))
             except Timeout as late:
                 if any(each.verdict is Verdict.VIOLATED for each in evidence):
                     raise
@@ -116,23 +112,14 @@ def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
     return max(settings.budget.missing_calls(built.calls), *games, 0)
 
 
-def _control(
-    built: Audit, twin: Any, settings: Settings, number: int, best_pairs: list[Pair]
-) -> ControlResult:
+def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
     """Gather evidence about a broken twin, which all kinds of evidence have to refute.
 
     Evidence of sensitivity and of the support does not depend on the size of the noise.
     So it has to refute a control only if there is no other evidence; a refuted
     calibration then suffices.
     """
-    evidence = gather(
-        built,
-        twin,
-        settings,
-        f"control {number}",
-        control=True,
-        best_pairs=best_pairs,
-    )
+    evidence = gather(built, twin, settings, f"control {number}", control=True)
     judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
     verdict = blind[0].verdict if blind else leading(judging).verdict

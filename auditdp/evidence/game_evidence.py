@@ -63,8 +63,6 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 SINGLE_CALLS = 0.75
 """Share of a confirmation after which single calls without gain end. The other calls may
 then be calls of several outputs."""
-MAX_BEST_PAIRS = 3
-"""Number of pairs of a game that the games of its controls play as well."""
 MAX_FORECASTERS = 12
 """Number of forecasters that a record lists."""
 MAX_PAIR_NAME = 60
@@ -139,9 +137,7 @@ def play_game(
             "repeated and continued; run it again instead: e-values of independent "
             "runs may be multiplied"
         )
-    chosen = list(checked_pairs(adjacency, options.play))
-    if options.control:
-        chosen += options.best_pairs
+    chosen = checked_pairs(adjacency, options.play)
     options = replace(
         options,
         play=chosen,
@@ -165,10 +161,6 @@ def play_game(
             parts = resume(opened)
             if opened.game.wealth.refuted(options.alpha):
                 _continue_to_confirm(opened)
-        if not options.control:
-            unlisted = opened.game.tables[len(chosen) :]
-            unlisted.sort(key=lambda table: -table.calls)
-            options.best_pairs.extend(table.pair for table in unlisted[:MAX_BEST_PAIRS])
         with allowing(opened.to_predict, share=ASIDE):
             details = _details(opened, parts)
         played = _Played(opened, _assumptions(opened.game.calls, adjacency), details)

@@ -274,14 +274,9 @@ class _Opening:
     def trace_seed(self) -> int:
         return int(self.streams("trace", 0).integers(2**32))
 
-    @property
-    def trace_searches(self) -> bool:
-        """True if a trace may search for further pairs; a control has those of its audit."""
-        return self.options.search and not self.options.control
-
     def traced_adjacency(self) -> Adjacency | None:
         """The adjacency from which a trace may take further pairs."""
-        return self.adjacency if self.trace_searches else None
+        return self.adjacency if self.options.search else None
 
     def can_read_laws(self, look: Traced | None) -> bool:
         """True if laws of the output may be read off the trace.
@@ -321,7 +316,7 @@ def _open_plain_game(opening: _Opening) -> PreparedGame:
         opened.calls = min(calls, budget.max_calls or calls) + allowed.made
     is_refuted = look is not None and _play_proposed_pairs(opened, look)
     if opening.options.control and not is_refuted:
-        # Most controls are refuted on the pairs of the audit, without a search.
+        # Most controls are refuted without a search by calls.
         opened.advance(opened.to_play // 2)
         is_refuted = game.refuted_at is not None
     if opening.options.search and not is_refuted:
@@ -361,7 +356,7 @@ def _plain_trace(opening: _Opening) -> Traced:
     seed = opening.trace_seed()
     if isinstance(opening.adjacency, AdjacencyElsewhere):
         return opening.adjacency.traced(
-            opening.calls, opening.pairs, calls, seed, search=opening.trace_searches
+            opening.calls, opening.pairs, calls, seed, search=opening.options.search
         )
     return looked_by_trace(
         opening.calls.mechanism,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,8 +46,6 @@ class GameOptions:
         recorded: The recorded log wealth before the last continuation, if it is known.
         control: Whether the mechanism is a broken twin, which the game has to refute.
             The game then ends at its verdict, without confirmation and lower bound.
-        best_pairs: Unlisted pairs with most calls in the game of the audit's mechanism.
-            That game adds them, and those of its controls play them from the beginning.
     """
 
     alpha: float
@@ -58,7 +56,6 @@ class GameOptions:
     trace: bool = True
     recorded: float | None = None
     control: bool = False
-    best_pairs: list[Pair] = field(default_factory=list)
 
     @property
     def stop_when_refuted(self) -> bool:
