@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ROUNDING = 1e-9
-"""Difference of two doubles, relative to their size, that is taken for rounding."""
+"""Relative difference of two doubles that is taken for rounding."""
 ROUNDING_OF_SUMS = 1e-6
-"""The same for sums of many doubles, such as a δ of a curve or a sampling rate."""
+"""Relative difference of two sums of many doubles that is taken for rounding."""
 ABSOLUTE_ROUNDING = 1e-12
 """Difference of two numbers of size 1 that is taken for rounding."""
 SINGLE = 1e-5
-"""Difference of two numbers of single precision, relative to their size, that is taken
-for rounding."""
+"""Relative difference of two numbers of single precision that is taken for rounding."""
 
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """Limits of a trace."""
+    """Limits of a trace that protect time and memory, and numbers of its runs."""
 
     # Largest number of outcomes of one release that are forced.
     outcomes: int = 16
