@@ -145,8 +145,8 @@ def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
         distances = distances.T
     short, long = distances.shape
     surplus = long - short
-    # least[i][k]: of the first i of the shorter sequence, with k of the longer one left
-    # out.
+    # least[i][k] is the smallest total move of the first i items of the shorter
+    # sequence, if k items of the longer one are left out.
     least = np.full((short + 1, surplus + 1), np.inf)
     least[0] = 0.0
     for i in range(short):

@@ -46,7 +46,7 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
             return fresh
     elif places.shape != drawn.shape:
         return fresh
-    # Records behind the place have another number on the other input.
+    # Records after the place have another number on the other input.
     gone = (places == place) & (not more)
     places = np.where((places >= place) & ~gone, places + difference, places)
     if family == "permutation" and more:

@@ -226,8 +226,8 @@ RULES.update(dict.fromkeys(LINEAR, _linear))
 
 @_unary("sum")
 def _sum(noise: Noise, call: Call) -> Any:
-    # With a term for each entry, the sum of any family has a law with a name, and
-    # differences that cancel are found. Longer sums have to be Gaussian.
+    # A short sum has a term for each entry. So draws of any family can be summed, and
+    # draws that cancel are found. Longer sums have to be Gaussian.
     is_short = ndim(noise.value) == 1 and len(noise.value) <= MAX_TERMS
     if is_short and call.is_of_one:
         terms = tuple(term for entry in noise for term in entry.terms)
@@ -275,7 +275,7 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
     result = None
-    # Rounded to whole numbers, and not to digits.
+    # Rounding to whole numbers is followed, and rounding to digits is not.
     if call.is_of_one:
         result = rounded(noise, call.of(noise.value))
     if result is None:
@@ -294,8 +294,8 @@ def _changed(change: Callable[[Noise, Any], Any]) -> Rule:
     return rule
 
 
-# A uniform draw becomes exponential by its logarithm, and Laplace noise by its sign:
-# the way in which code without a library makes Laplace noise.
+# Code without a library makes Laplace noise of a uniform draw: its logarithm is
+# exponential noise, and its sign is that of the Laplace noise.
 RULES |= {
     "log": _changed(logarithm),
     "log1p": _changed(partial(logarithm, plus=1.0)),

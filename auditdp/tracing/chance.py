@@ -98,7 +98,7 @@ def other_outcomes(release: Release) -> tuple[Iterator[Any], bool]:
     if release.law.family == "permutation":
         orders = map(np.array, itertools.permutations(range(size)))
         return _without(orders, release.result), True
-    # A number has few other outcomes, and an array the products of its entries.
+    # The outcomes of an array are all combinations of the values of its entries.
     values = _values(release)
     if not shape:
         others = [value for value in values if value != release.result]

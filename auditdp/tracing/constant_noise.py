@@ -50,7 +50,7 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
     again = trace.again(pair.first, lines)
     anew = type(pair).of(again, trace.replay(pair.second.data, again), pair.claim)
     if anew.differ is None:
-        # Searches look at two runs of a pair, and have these lines from now on.
+        # Later pairs of a search are compared with these lines from the start.
         trace.constants |= lines
         return anew
     if not is_same_form:

@@ -47,7 +47,7 @@ class WatchedDraw:
             its comparisons with numbers; by the entry, or under ``WHOLE`` for all
             entries.
         drawn: Copy of an array as the sampler returned it, for replays; None for a
-            number.
+            number, and for a draw that repeats the numbers of an earlier one.
         is_lent: Whether the code got the memory of the array, as by ``view``, so that
             it may have changed the numbers.
     """
@@ -65,7 +65,7 @@ class WatchedDraw:
 
     @property
     def numbers(self) -> Any:
-        """The numbers that the sampler returned, before any change in place."""
+        """The array that the sampler returned, by its copy; else ``value``."""
         if self.drawn is None:
             return self.value
         return self.drawn
@@ -86,7 +86,7 @@ class WatchedDraw:
 
     def use(self, index: Any, release: int) -> None:
         """Record that a release uses entries; an entry keeps its first release."""
-        # A single entry is the usual case, and numpy takes long for it.
+        # A single entry is the usual case, and numpy is slow for it.
         entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
         for k in entries:
             self.used.setdefault(k, release)

@@ -64,7 +64,8 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
         return None
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
-        # Code in C, or by an array of numpy in the same memory, may have changed it.
+        # Code in C, or an array of numpy in the same memory, may have changed the
+        # numbers.
         if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
             for term in noise.terms:
                 term.draw.is_lent = True

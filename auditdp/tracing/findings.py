@@ -122,7 +122,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
     claim, outcomes = pair.claim, pair.outcomes
     if claim is None or pair.satisfies:
         return []
-    # Clipping in single precision exceeds its norm by rounding.
+    # A value that is clipped in single precision may exceed the norm by rounding.
     if pair.is_single and pair.composed.times(1 - SINGLE).satisfies(claim):
         return []
     is_settled = pair.is_settled
@@ -131,7 +131,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
     losses = [each.loss for each in rest]
     if outcomes is not None and is_settled:
         losses.append(Loss(outcomes.epsilon))
-    # What other findings name may exceed the claim alone.
+    # The excess may come from the releases of other findings alone.
     if ComposedLoss.of(losses).satisfies(claim):
         return []
     if not rest:
@@ -170,7 +170,8 @@ def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
     if pair.reordered:
         return False
     if not pair.is_settled:
-        # Records that are drawn take part seldom, which makes the loss smaller.
+        # A sampled record takes part with a probability below 1, so the loss is
+        # smaller.
         if any(map(is_sample, first.releases)):
             return False
         # The output may hide a choice, unless every other outcome of it was tried and

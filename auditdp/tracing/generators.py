@@ -371,7 +371,7 @@ def _permuted(
         draw = functools.partial(perform, x, axis=axis, out=out)
         return _not_followed(run, method, draw, (), {})
     is_count = ndim(x) == 0 and not hasattr(x, "__len__")
-    # Every line is wrapped by itself.
+    # ``permuted`` permutes each line along an axis by itself.
     each = method == "permuted"
     axis = axis if each else axis or 0
     shape = shape_of(x)

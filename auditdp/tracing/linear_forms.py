@@ -142,7 +142,7 @@ class Form:
         the numbers in memory.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
-        # Lent noise has such a law already, by its draws.
+        # The law of lent noise has such a name already, by its draws.
         is_lent = any(term.draw.is_lent for term in self.terms)
         if not is_lent and self.was_changed():
             law = NoiseLaw(f"{law.family}{LENT}")
@@ -234,7 +234,7 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
     """Return the sum of terms, with terms of the same entries of a draw joined."""
     if len(terms) < 2:
         return terms
-    # Terms are few, and their entries arrays, so that no table of them would be faster.
+    # Terms are few and their entries are arrays, so a dictionary would not be faster.
     result: list[Term] = []
     for term in terms:
         for other in result:

@@ -58,7 +58,8 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     if not all(map(is_numeric, values)) or sum(sizes) > LIMITS.gathered:
         return None
 
-    # Numbers in place of the entries show which entries the function takes.
+    # The function is called with numbered entries, which show the entries that it
+    # takes.
     starts = np.cumsum([0, *sizes])[:-1].tolist()
     entries = [
         np.arange(start, start + size).reshape(shape_of(value))
@@ -123,7 +124,8 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
         value = function(noise.value)
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
-    # A large argument keeps the digits of the coefficients beside the constant.
+    # With large arguments, the coefficients lose few digits when the constant is
+    # subtracted.
     magnitude = 2.0**20 if has_constant else 1.0
     # The matrix of the function, column by column.
     units = magnitude * np.eye(size).reshape(-1, *shape)

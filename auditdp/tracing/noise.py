@@ -125,7 +125,8 @@ class Noise(Form):
     def __class__(self) -> Any:
         """The type that code observes with ``isinstance(x, float)``."""
         kind = type(self.value)
-        # An array of jax leaves operators only to types that it does not know.
+        # An array of jax leaves an operator to another type only if it does not know
+        # the type.
         if hasattr(kind, "aval"):
             return Noise
         return kind
@@ -172,7 +173,7 @@ class Noise(Form):
         if offset is not None and shape:
             offset = change(np.broadcast_to(offset, shape))
         value = self.value
-        # The value is a number of Python.
+        # A number of Python has no entries to move.
         if not hasattr(value, "reshape"):
             value = np.asarray(value)
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
@@ -254,7 +255,8 @@ class Noise(Form):
             # The value is the same on both inputs, and part of the noise.
             return form
         law, groups = form.law_and_groups()
-        # Noise such as one geometric draw is a part of noise that is still to come.
+        # One geometric draw, for example, is only a part of noise: code will add
+        # another one.
         if law.known is None:
             is_part = all(
                 term.draw.law.family in LAZY and not term.draw.compared(term.index)
@@ -358,7 +360,7 @@ class Noise(Form):
     # -- functions of libraries --------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        # Libraries look for these in types of their own.
+        # Libraries look for private attributes to find types of their own.
         if name.startswith("_"):
             raise AttributeError(name)
         if name in DESCRIBING:
@@ -400,7 +402,7 @@ class Noise(Form):
         if method == "__call__" and set(keywords) <= {"out"}:
             result = apply(name, function, inputs, {})
             return _into(keywords.get("out"), result)
-        # As ``numpy.sum`` calls it.
+        # ``numpy.sum`` calls this method.
         if (name, method) == ("add", "reduce"):
             return apply("sum", compute, inputs, keywords)
         return plainly(compute, inputs, keywords, name)

@@ -28,8 +28,8 @@ class Loss(NamedTuple):
 
     Attributes:
         epsilon: ε in nats, which may be infinite.
-        delta: δ, which is positive if some outcomes occur on one input alone.
-        squared_mu: μ² for Gaussian noise; 0 for other noise.
+        delta: δ, such as the probability of outcomes that occur on one input alone.
+        squared_mu: μ² of a Gaussian pair; 0 for a statement.
         rho: ρ of zero-concentrated DP in nats, if it is known exactly and is smaller
             than the ρ that ε implies; else None.
     """
@@ -193,7 +193,7 @@ def _log_rounded(z: Any, scale: Any) -> Any:
 def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     from scipy.special import logsumexp
 
-    # Beyond 20 standard deviations all probabilities together are no double.
+    # Beyond 20 standard deviations all probabilities together are lost in rounding.
     reach = math.ceil(20 * float(np.max(sigma))) + 1
     grid = np.arange(-reach, reach + 1)[:, None]
     total = logsumexp(-np.square(grid / np.atleast_1d(sigma)) / 2, axis=0)
@@ -342,7 +342,8 @@ def _clipped(noise: Family) -> Family:
         (low, high), inside = bounds, noise.loss(moved, None)
         away = np.abs(np.atleast_1d(moved))
         away = away[away > 0]
-        # The ends have these probabilities on either input.
+        # Probability, on the first and on the second input, of results that the other
+        # input cannot have.
         first = distribution(low + away, None) + 1 - distribution(high, None)
         second = distribution(low, None) + 1 - distribution(high - away, None)
         alone = np.minimum(np.maximum(first, second), 1.0)

@@ -100,7 +100,8 @@ def _is_score(pair: Moved) -> bool:
     law = release.law
     if release.kind != NOISY or release.groups is not None:
         return False
-    # Exponential noise shows its value if it is released, which is no fault here.
+    # A released value with exponential noise loses without bound, but its order does
+    # not.
     is_sound = not pair.why or law.family == "exponential"
     if law.family not in ("Laplace", "exponential") or not is_sound:
         return False

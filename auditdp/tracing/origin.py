@@ -54,7 +54,7 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
 def _last_common_line(trace: Trace, pair: PairTrace) -> CodeLine:
     """Return the last line before the runs on the two inputs go to different lines.
 
-    It is unknown if this line is a loop: then the loop may have more passes on one
+    It is unknown if that line has a ``for``: the loop may only have more passes on one
     input.
     """
     ways: list[list[CodeLine]] = []
@@ -77,7 +77,8 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
 
     They have to hold it more often than on the other input. A number such as 0.5 may
     occur on both inputs by accident. So a line is preferred at which each input holds
-    its own number more often. Lines after the noise may offer none.
+    its own number more often. If there is none, as after noise, the first line at which
+    the first input does is returned.
     """
     outputs = leaves(pair.first.output), leaves(pair.second.output)
     unequal = [(a, b) for a, b in zip(*outputs, strict=True) if a != b]
@@ -102,7 +103,7 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
 def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
     """Return the numbers that are not in the input; only fractions if there are any."""
     numbers = numbers - set(_numbers(pair.first.data))
-    # Whole numbers are everywhere.
+    # Whole numbers also occur as counts and places, so they locate no line.
     return {number for number in numbers if number != round(number)} or numbers
 
 

@@ -143,8 +143,8 @@ def replayed(
         located = len(trace.located)
         second = trace.replay(neighbour, recorded)
         if len(trace.located) > located:
-            # The replay gave a sampler a location, which makes other releases of the
-            # recorded run.
+            # The replay gave a sampler a location. The recorded run has other releases
+            # with it, so it is recorded again.
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         pair = _best_order(trace, PairTrace.of(recorded, second, claim))

@@ -240,7 +240,7 @@ class PairRecord:
         is_above = self.share > 1 + ROUNDING
         return self.differ is not None or bool(self.second.parted) or is_above
 
-    # What is understood.
+    # The extent to which the trace understands the code.
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:

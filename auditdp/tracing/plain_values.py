@@ -79,7 +79,7 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _on_cpu(value: Any) -> Any:
     """Return arrays and tensors, also those in a list, as tensors on the CPU."""
-    # Fractions have double precision, as all arrays do that noise is followed by.
+    # Noise is followed by arrays of double precision, so floats become doubles.
     if type(value) in (list, tuple):
         return type(value)([_on_cpu(part) for part in value])
     if isinstance(value, np.ndarray):

@@ -85,7 +85,7 @@ def torch_function(
     # Noise that is written into a parameter initialises it, and parameters are public.
     if name in ("copy", "set") and getattr(first, "requires_grad", False):
         return function(*plain(arguments, ""), **options)
-    # A rule returns new noise: what it makes in place is followed for arithmetic alone.
+    # A rule returns new noise. Changes in place are followed for arithmetic alone.
     if in_place and name not in ARITHMETIC:
         return plainly(function, arguments, options, name)
     if name in ("add", "sub") and len(arguments) == 2 and "alpha" in options:

@@ -70,8 +70,8 @@ class _Sources:
         if self._depth > 1:
             return
         try:
-            # These are never removed: functions that are made meanwhile refer to them
-            # later.
+            # These names are never removed: functions that watched code defines may use
+            # them later.
             vars(builtins).update(conversions.FUNCTIONS)
             sources.watch(self.patches, self.active)
         except BaseException:

@@ -30,14 +30,15 @@ class TraceLimits:
     composed_epsilon: float = 600.0
     # Largest number whose exponential is a double.
     exponent: float = 700.0
-    # Halvings of an interval at whose ends outputs differ and are equal.
+    # Halvings of an interval, at one end of which outputs differ and at the other not.
     bisections: int = 30
 
     # Runs of each kind on each input that test a statement.
     runs: int = 2
     # Runs with moved or new noisy values before a loss is called a bound.
     runs_for_bound: int = 24
-    # Runs with moved or new noisy values before an output is stated to show one.
+    # Runs with moved or new noisy values before an output is stated to show a noisy
+    # value.
     runs_for_output: int = 8
     # Runs whose orders of noisy values are compared.
     runs_for_order: int = 5
@@ -55,8 +56,8 @@ class TraceLimits:
     # difference reads.
     read_entries: int = 2_048
     read_depth: int = 3
-    # Numbers that such a search reads in all, in half a second. A loop over many
-    # records may hold all of them at every line.
+    # Numbers that such a search reads in all, which takes about half a second. A loop
+    # over many records may hold all of them at every line.
     read_numbers: int = 1_000_000
 
 

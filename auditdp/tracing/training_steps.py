@@ -118,7 +118,8 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
     if any(each is None or np.ndim(each) or each != rates[0] for each in rates):
         return None
     ratios = [[each.distance / _scale(each) for each in part] for part in parts]
-    # Releases of one step compose to one of the norm of their ratios.
+    # The releases of one step compose to one release, whose ratio is the norm of
+    # theirs.
     farthest = float(np.linalg.norm(ratios, axis=0).max())
     if not 0 < rates[0] <= 1 or not farthest:
         return None

@@ -140,8 +140,8 @@ class WatchedRun:
         if record is not None:
             self.traced.constants = record.constants
             self.traced.state = record.state
-            # Each line has its own queue, so a draw more at one line moves no other
-            # line.
+            # Each line has its own queue, so an additional draw at one line shifts no
+            # other line.
             self._draws = _queues(record.draws, sampler_key, draws)
             self._releases = _queues(record.releases, family_key, releases)
 

@@ -88,7 +88,7 @@ def _called(
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
     is_declared = law.declared is not None
-    # A declared distance is one of the inputs as they are, and not of numbers.
+    # A declared distance takes the inputs as they are, which may be no numbers.
     if not is_declared:
         value = number(value)
     draw = run.draw(path, lambda: result, law, site, location=value)

@@ -161,8 +161,8 @@ def _in_place(
         run = active()
         if run is None:
             return function(tensor, *arguments, **keywords)
-        # Two references are this function's own: then no name in the code holds the
-        # tensor.
+        # Two references are this function's own. Without a further one, no name in the
+        # code holds the tensor.
         is_held = sys.getrefcount(tensor) > 2
 
         # The sampler writes into the tensor, which keeps its numbers until ``fill``.
