@@ -92,7 +92,7 @@ class Mixed(WatchedDraw):
         return sorted(releases)
 
     def use(self, index: Any, release: int) -> None:
-        """Record that a release uses entries; an entry keeps its first release."""
+        """Record a use of entries by a release; each entry keeps its first use."""
         for draw, places in self._of(index):
             draw.use(places, release)
 

@@ -85,7 +85,7 @@ class WatchedDraw:
         return sorted({self.used[k] for k in entries if k in self.used})
 
     def use(self, index: Any, release: int) -> None:
-        """Record that a release uses entries; an entry keeps its first release."""
+        """Record a use of entries by a release; each entry keeps its first use."""
         # A single entry is the usual case, and numpy is slow for it.
         entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
         for k in entries:

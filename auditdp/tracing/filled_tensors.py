@@ -56,7 +56,11 @@ def _laid_as(tensor: Any) -> Any:
 
 
 def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
-    """Return the noise that a tensor stands for, or None."""
+    """Return the noise that a tensor stands for, or None.
+
+    The noise ends if other code has changed the memory, or if the tensor is a
+    parameter.
+    """
     if not run.filled:
         return None
     flat, noise = run.filled.get(memory(tensor), (None, None))

@@ -165,7 +165,7 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
 
 
 def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the output can lose as much as these releases lose on the pair."""
+    """Return True if the output can have the whole loss of these releases."""
     first, second = pair.first, pair.second
     if pair.reordered:
         return False
@@ -281,7 +281,7 @@ def _of_opaque_code(pair: PairRecord) -> list[Finding]:
 
 
 def _lossy(moved: Iterable[Moved]) -> list[Moved]:
-    """Return the releases with a known positive loss."""
+    """Return the releases that the trace understands and whose loss is positive."""
     return [each for each in moved if each.loss is not None and any(each.loss)]
 
 

@@ -105,7 +105,7 @@ DESCRIBING = frozenset(
         "stride",
     )
 )
-"""Attributes and functions that depend on no entry of an array or a tensor."""
+"""Attributes and functions that reveal no entry of an array or a tensor."""
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
 WRITTEN = "is written into an array"

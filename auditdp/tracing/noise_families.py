@@ -333,8 +333,9 @@ FAMILIES = {family.name: family for family in _LIST}
 def _clipped(noise: Family) -> Family:
     """Return the family of noise that is clipped to an interval.
 
-    The ends of the interval have positive probability. Added to a location that moves,
-    they are results that occur on one input alone, and their probability is δ.
+    The ends of the interval have positive probability. So if the location moves, some
+    results occur on one input alone: an end, and numbers beyond the interval of the
+    other input. Their probability is δ.
     """
     distribution: Any = noise.distribution
 

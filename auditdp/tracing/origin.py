@@ -101,7 +101,10 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
-    """Return the numbers that are not in the input; only fractions if there are any."""
+    """Return the numbers that the first input does not contain.
+
+    Whole numbers are left out if other numbers remain.
+    """
     numbers = numbers - set(_numbers(pair.first.data))
     # Whole numbers also occur as counts and places, so they locate no line.
     return {number for number in numbers if number != round(number)} or numbers

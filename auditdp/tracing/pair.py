@@ -159,7 +159,7 @@ def replayed(
 def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
     """Return the pair after further runs.
 
-    They count noise on constants as noise, repeat the output, find noise that is fixed,
+    They treat noisy constants as noise, repeat the output, find noise that is fixed,
     test whether the output reveals an order alone, and try other outcomes of events and
     choices.
 

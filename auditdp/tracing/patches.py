@@ -111,9 +111,9 @@ def _with_run(draw: Any, function: Any, run: Any, *given: Any, **options: Any) -
 
 
 GENERATOR = np.random.Generator
-"""numpy's own class: while code is watched, another class has its name."""
+"""numpy's own class; while code is watched, its name stands for another class."""
 STATE = np.random.RandomState
-"""numpy's own class of older generators; another class has its name likewise."""
+"""numpy's own class of older generators, whose name is replaced likewise."""
 MAX_FUNCTIONS = 2000
 """Largest number of functions that are followed; reading each one takes time."""
 

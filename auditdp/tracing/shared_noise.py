@@ -27,7 +27,7 @@ from auditdp.tracing.trace_limits import LIMITS, ROUNDING, SINGLE
 Both = tuple[Release, Release]
 """A release on both inputs."""
 Row = Mapping[int, tuple[float, Any]]
-"""By the identity of a draw: its coefficient in a release, and its entries there."""
+"""Coefficient of each draw in a release, and its entries there, by the draw's id."""
 
 
 class Added(NamedTuple):
@@ -163,7 +163,7 @@ def _draws(release: Release) -> set[int]:
 
 
 def _row(release: Release) -> Row | None:
-    """Return the row of a release whose entries have the same coefficients.
+    """Return the ``Row`` of a release whose entries all have the same coefficients.
 
     Returns:
         The row, or None for any other release.

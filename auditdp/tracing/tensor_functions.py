@@ -32,7 +32,7 @@ ALIASES = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "
 """Names of the in-place and reflected operators, without underscores, and their rules.
 """
 OVERWRITING = frozenset(("copy", "fill", "setitem", "zero"))
-"""Functions that leave nothing of the entries that they write into."""
+"""Functions that replace the entries that they write into, whatever these were."""
 VIEWS = COPYING | LAYING | frozenset(["H", "T", "data", "item", "mH", "mT", "tolist"])
 """Functions and attributes that share the memory of a tensor, or copy its entries."""
 PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divided)}

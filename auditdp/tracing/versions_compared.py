@@ -53,7 +53,8 @@ class VersionsTrace(Printed):
         new: The run of the new version.
         changes: The differences, release by release, in the order of the new version.
         output: Place where the outputs differ; None if they are equal.
-        pairs: Both versions on the pair; None without a neighbour.
+        pairs: Comparison of the two inputs by the old version, and by the new one; None
+            without a neighbour.
     """
 
     old: TracedRun
@@ -66,7 +67,7 @@ class VersionsTrace(Printed):
     def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
         """Return the comparison of two versions that were traced on one pair.
 
-        Both traces had the same generator.
+        Both traces have to start with a generator in the same state.
         """
         output = where_differ(old.first.output, new.first.output)
         return cls(old.first, new.first, list(_changes(old, new)), output, (old, new))

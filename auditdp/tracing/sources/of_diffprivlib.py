@@ -34,7 +34,7 @@ def _uniform(mechanism: Any, value: Any) -> Law:
 
 
 def _numeric(mechanism: Any, value: Any) -> Law:
-    """Return the declared law of noise that is rejected, snapped or in steps."""
+    """Return the declared law of noise by rejection, by snapping or in steps."""
     epsilon, delta, unit = mechanism.epsilon, mechanism.delta, mechanism.sensitivity
     loss = of_groups(epsilon, delta)
     law = declared(_name(mechanism), apart(unit), loss, epsilon, delta, unit)
