@@ -49,8 +49,8 @@ class Family:
     """One family of noise, given by its standard draw U.
 
     The noise of a release is c·U with a scale c. Some families also have a shape
-    parameter, such as p of geometric draws. The functions below take it as their last
-    argument.
+    parameter, such as p of geometric draws. ``log_density``, ``distribution``, ``loss``
+    and ``units`` are functions of a number or an array z, and of this parameter.
 
     Attributes:
         name: Its name in sentences.
@@ -61,8 +61,8 @@ class Family:
         loss: Loss of a location that moves by z scales. Its result is None if the loss
             is neither an (ε, δ) statement nor that of a Gaussian pair.
         norm: Norm in which a move counts, "L1" or "L2".
-        units: Converts a move of whole noise into units of the scale that the shape
-            parameter implies; None if the scale is c alone.
+        units: Move z of whole noise, in units of the scale that the shape parameter
+            implies; None if the scale is c alone.
         is_whole: Whether draws are whole numbers.
         is_part: Whether a draw is usually a part of noise, as one of two geometric
             draws, or is compared. The sum of a value and such a draw is no release

@@ -138,7 +138,7 @@ def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | Non
 def _add_missing(
     kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
 ) -> None:
-    """Append the items of ``made`` of which ``kept`` has fewer with the same key."""
+    """Append items of ``made`` that have no counterpart with their key in ``kept``."""
     counts, passed = Counter(map(key, kept)), Counter[Any]()
     for item in made:
         passed[key(item)] += 1

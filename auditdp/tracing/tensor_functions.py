@@ -248,7 +248,7 @@ def _viewed(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Return tensors in the same memory as they are, and noise in place of others."""
+    """Return views in the same memory as tensors, and other results as noise."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     result = function(*arguments, **keywords)
