@@ -2,11 +2,11 @@
 
 A trace records the values that noise is added to, and the lines that add it.
 
-A run draws U₁, U₂, … A **release** is a value at which noise enters: R = v + c·U, an
-event 1[U < p], a choice by a table p, the largest of noisy scores. *Record* runs the
-code on D and keeps every release; *replay* runs it on D′ with the same draws, where
-every release gets the recorded result, so that its noise is what it has to be, U′ = (R
-− v′)/c′.
+A *draw* is one call of a sampler: U₁, U₂, … A **release** is a value at which noise
+enters: R = v + c·U, an event 1[U < p], a choice by a table p, or the place of the
+largest of noisy scores. *Record* runs the code on D and stores its draws and releases.
+*Replay* runs it on D′ with the same draws, and gives every release its recorded result.
+So the noise of the replay is U′ = (R − v′)/c′.
 
 **Theorem.** Let the code draw releases R₁, …, R_k one after the other, R_i from a law
 L_i(D, R₁ … R_{i−1}), and draws P besides, whose law does not depend on D. Suppose that
@@ -30,8 +30,8 @@ apart (data processing). The law of P cancels in the likelihood ratio of (R, P),
 is the product above. A bijection f keeps likelihood ratios, and the lemma of Neyman and
 Pearson is the last statement. ∎
 
-**Assumptions**, which are observed on the pairs and runs that were made, and never
-certified for others:
+**Assumptions**, which are observed on the traced pairs and runs, and never certified
+for others:
 
 - *f is the same on both*: with all releases equal the outputs are equal. If they are
   not, a difference reaches the output without noise.
@@ -45,14 +45,20 @@ certified for others:
   are decided in all ways on both inputs, and the law of the output is computed
   (`auditdp.tracing.outcomes`).
 
-**Overcharged** are noisy values that the code only compares with each other (the sparse
-vector technique, a maximum of scores with Laplace noise): they count as if they were
-released, unless runs in the same order show the order alone. Sampled rows give no
-amplification. Such a proposal costs a game.
+**Losses that are too large.** Code may only compare noisy values with each other (the
+sparse vector technique, a maximum of scores with Laplace noise). They are charged as
+releases, unless runs with other values in the same order give the same output
+(`auditdp.tracing.order_statistics`). Sampled rows give no amplification. A pair that is
+proposed for such a loss costs calls of a game.
 
-Code that is not understood is opaque, and every result has its lines. Every other
-statement is tested by runs with other draws, or it is called a suspicion
+Code that the trace does not understand is *opaque*, and every result lists its lines.
+Every other statement is tested by runs with other draws, or it is called a suspicion
 (`auditdp.tracing.prediction`). A trace proposes; evidence decides.
+
+To read the room, begin with `draws`, `watched_run` and `trace`, which record and replay
+runs. `noise` and the files of rules (`array_functions`, `tensor_functions`) follow
+noise through the code. `losses`, `pair_record` and `pair` compare two runs. `findings`
+states suspected faults. `sources` replaces the samplers of libraries.
 """
 
 from auditdp.tracing.findings import Finding

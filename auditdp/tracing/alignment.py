@@ -1,15 +1,15 @@
 """Correspondence of the releases of two runs with different numbers of them.
 
-A loop over the keys of the data draws once for each, and a new key may come first. The
-releases of a line correspond in order, and the surplus ones are those without which
-values move least: the shorter sequence is matched with a subsequence of the longer one,
-by dynamic programming. Draws of a line are independent and of one law, so every
+A loop over the keys of the data draws once for each key, and a new key may come first.
+The releases of a line correspond in order. The surplus ones are those without which
+values move least: dynamic programming matches the shorter sequence with a subsequence
+of the longer one. Draws of a line are independent and of one law, so every
 correspondence is a coupling. Keys may come in another order, so the correspondence in
-which values move least may be tried as well, and counts if the outputs are then equal.
+any order in which values move least may be tried as well.
 
-A loop over records that tosses a coin for each has one more or one less on inputs that
-differ in a record. The other records keep their coins, as if these were drawn as one
-vector.
+A loop over records may toss a coin for each record. Then two inputs that differ in a
+record have different numbers of coins. The other records keep their coins, as if all
+coins were drawn as one vector.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOSSED = ("uniform", "coin")
 """Families of draws that coins are made of."""
 
 Numbers = list[int | None]
-"""Number of the recorded release for each of a replay, None for a new one."""
+"""Number of the recorded item for each item of a replay; None for a new one."""
 
 
 class RunAlignment(NamedTuple):
@@ -52,16 +52,17 @@ class RunAlignment(NamedTuple):
 def aligned(
     recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True
 ) -> RunAlignment | None:
-    """Return the correspondence of a replay with its record, where it has to change.
+    """Return the correspondence of a replay with its record, if it has to change.
 
     Args:
         recorded: The record.
         replayed: A replay, in which releases corresponded in order.
-        in_order: Whether the order of a line is kept. Else lines with equal numbers of
-            releases are matched as well.
+        in_order: Whether releases of a line correspond in order. Then only lines with
+            different numbers of releases change. Else the releases of every line are
+            matched so that values move least.
 
     Returns:
-        The alignment, or None if the replay has it already.
+        The alignment of the lines that change, or None if the replay has it already.
     """
     before, after = (_by_key(run.releases, family_key) for run in (recorded, replayed))
     # Coins of records come first, since their places are known exactly.
@@ -107,7 +108,7 @@ def _by_record(
     before: Mapping[Key, Sequence[Item]],
     after: Mapping[Key, Sequence[Item]],
 ) -> dict[Key, Numbers]:
-    """Return the correspondence of items that both runs have for each of their records.
+    """Return the correspondence of draws or releases that a loop makes for each record.
 
     It is empty if the inputs do not differ in one record.
     """
@@ -137,15 +138,15 @@ def _by_record(
 
 
 def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
-    """Return the correspondence in order in which values move least."""
+    """Return the correspondence in which values move least and order is kept."""
     distances = _distances(mine, theirs)
     is_shorter = len(mine) < len(theirs)
     if not is_shorter:
         distances = distances.T
     short, long = distances.shape
     surplus = long - short
-    # least[i][k]: of the first i of the shorter sequence, with k of the longer one left
-    # out.
+    # least[i][k] is the smallest total move of the first i items of the shorter
+    # sequence, if k items of the longer one are left out.
     least = np.full((short + 1, surplus + 1), np.inf)
     least[0] = 0.0
     for i in range(short):
@@ -162,7 +163,7 @@ def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
 
 
 def _by_distance(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
-    """Return the correspondence in any order in which values move least."""
+    """Return the correspondence in which values move least, in any order."""
     # SciPy is slow to load, so it is imported only if it is needed.
     from scipy.optimize import linear_sum_assignment
 
@@ -180,7 +181,7 @@ def _numbers(
 
 
 def _distances(mine: Sequence[Release], theirs: Sequence[Release]) -> Floats:
-    """Return the distances of all locations."""
+    """Return the distance of each recorded location from each location of a replay."""
     # Infinite distances would leave the assignment without a solution.
     far = 1e12
     distances = np.full((len(mine), len(theirs)), far)

@@ -1,12 +1,16 @@
 """Orders and samples of records on an input that has one record more, or one fewer.
 
-A replay may have any draw that has the law of the other input, jointly with the
-recorded draw; the less it differs from that, the less it moves. Without a record, an
-order keeps the order of the others. A further record comes in at the place that it has
-in a fresh order. In a sample without replacement, a record that is not in the sample,
-drawn afresh, takes the place of a missing one; a further record takes the place that it
-has in a fresh sample, if it is in that. Draws with replacement do so one by one. Each
-result is uniform on the one input if the recorded draw is uniform on the other.
+A replay may use any draw that has the right law for its own input, whatever the joint
+law with the recorded draw. The less the two differ, the less the noisy values move:
+
+- An order keeps the order of the records that both inputs have. A further record gets
+  the place that it has in a fresh order.
+- In a sample without replacement, a missing record is replaced by a freshly drawn one
+  that is not in the sample. A further record takes the place that it has in a fresh
+  sample, if it is in that sample.
+- In draws with replacement, the same is done for each draw by itself.
+
+The result is uniform on its input if the recorded draw is uniform on the other one.
 """
 
 from __future__ import annotations
@@ -23,17 +27,17 @@ AMONG = ("permutation", "sample of items", "choice of items", "integer")
 
 
 def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any:
-    """Return a recorded draw of places as it is with one record more, or one fewer.
+    """Return a recorded draw of places for an input with one record more or fewer.
 
     Args:
         family: The family of the draw.
-        recorded: The places that were drawn.
-        fresh: An independent draw on the other input, whose type the result has.
-        place: The place of the record on the input that has it.
-        more: Whether the other input is the one that has it.
+        recorded: The recorded places.
+        fresh: An independent draw on this input, whose type the result has.
+        place: Place of the record that only one input has.
+        more: Whether this input has that record.
 
     Returns:
-        The places; the fresh ones if the shapes of both do not fit.
+        The places; ``fresh`` if the shapes of both draws do not fit.
     """
     places, drawn = np.array(of_tensor(recorded)), np.array(of_tensor(fresh))
     difference = 1 if more else -1
@@ -42,7 +46,7 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
             return fresh
     elif places.shape != drawn.shape:
         return fresh
-    # Records behind the place have another number on the other input.
+    # Records after the place have another number on the other input.
     gone = (places == place) & (not more)
     places = np.where((places >= place) & ~gone, places + difference, places)
     if family == "permutation" and more:

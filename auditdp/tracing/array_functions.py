@@ -1,8 +1,8 @@
 """Rules that apply functions of numpy and of torch to noise, by the function's name.
 
-A function without a rule, or a rule that does not follow the noise, gets ordinary
-numbers, and the trace states so. Functions of one name do the same in both libraries,
-up to the names of their options, which the rules pass on.
+If a function has no rule, or its rule does not follow the noise, the function gets
+ordinary numbers, and the noise ends. Functions of one name do the same in both
+libraries, up to the names of their options, which the rules pass on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from auditdp.tracing.noise import (
 from auditdp.tracing.plain_values import any_of, for_arrays, ndim, placed, shape_of
 
 MAX_TERMS = 64
-"""Largest number of entries whose sum has one term for each of them."""
+"""Largest number of entries whose sum has a term for each entry."""
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": added,
     **dict.fromkeys(("subtract", "sub"), subtracted),
@@ -79,7 +79,7 @@ LAYING = frozenset(
         "view_as",
     )
 )
-"""Functions that lay entries out in another way, in one array or several."""
+"""Functions that move, repeat or select entries, in one array or in several."""
 COPYING = frozenset(
     (
         "bfloat16",
@@ -126,7 +126,7 @@ LINEAR = frozenset(
         "vdot",
     )
 )
-"""Functions that are linear in each array, but for a constant."""
+"""Functions that are linear in each array argument, up to an added constant."""
 GATHERING: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ["cat", "column_stack", "concat", "concatenate", "hstack", "stack", "vstack"],
@@ -138,8 +138,8 @@ GATHERING: dict[str, tuple[int, ...]] = {
 }
 """Functions that put entries of several arrays into one.
 
-The value is the places of these arrays among the arguments, or () if the first argument
-is the list of them.
+The value is the places of these arrays among the arguments. It is () if the first
+argument is the list of the arrays.
 """
 
 
@@ -147,7 +147,10 @@ Unary = Callable[[Noise, Call], Any]
 
 
 def _unary(*names: str) -> Callable[[Unary], Unary]:
-    """Return a decorator that adds a rule of functions of noise, by their names."""
+    """Return a decorator that registers a rule under some names.
+
+    The rule applies if the first argument is noise.
+    """
 
     def add(rule: Unary) -> Unary:
         def of_noise(call: Call) -> Any:
@@ -223,8 +226,8 @@ RULES.update(dict.fromkeys(LINEAR, _linear))
 
 @_unary("sum")
 def _sum(noise: Noise, call: Call) -> Any:
-    # With a term for each entry, the sum of any family has a law with a name, and
-    # differences that cancel are found. Longer sums have to be Gaussian.
+    # A short sum has a term for each entry. So draws of any family can be summed, and
+    # draws that cancel are found. Longer sums have to be Gaussian.
     is_short = ndim(noise.value) == 1 and len(noise.value) <= MAX_TERMS
     if is_short and call.is_of_one:
         terms = tuple(term for entry in noise for term in entry.terms)
@@ -242,7 +245,7 @@ def _gathering(places: tuple[int, ...]) -> Rule:
     """Return the rule of a function that puts entries of several arrays into one.
 
     Args:
-        places: See `GATHERING`.
+        places: Value of the function in ``GATHERING``.
     """
 
     def rule(call: Call) -> Any:
@@ -272,7 +275,7 @@ RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
 @_unary("rint", "round", "around", "round_")
 def _rounded(noise: Noise, call: Call) -> Any:
     result = None
-    # Rounded to whole numbers, and not to digits.
+    # Rounding to whole numbers is followed, and rounding to digits is not.
     if call.is_of_one:
         result = rounded(noise, call.of(noise.value))
     if result is None:
@@ -291,8 +294,8 @@ def _changed(change: Callable[[Noise, Any], Any]) -> Rule:
     return rule
 
 
-# A uniform draw becomes exponential by its logarithm, and Laplace noise by its sign:
-# the way in which code without a library makes Laplace noise.
+# Code without a library makes Laplace noise of a uniform draw: its logarithm is
+# exponential noise, and its sign is that of the Laplace noise.
 RULES |= {
     "log": _changed(logarithm),
     "log1p": _changed(partial(logarithm, plus=1.0)),
@@ -303,7 +306,7 @@ RULES |= {
 
 
 def _with_sign(call: Call) -> Any:
-    """The size of one number with the sign of another one."""
+    """Return the size of the first argument with the sign of the second, or None."""
     size, noise = call.given
     sign = None
     if type(noise) is Noise and type(size) in (int, float):
@@ -349,7 +352,7 @@ RULES["searchsorted"] = _searched
 
 @_unary("setitem")
 def _written(noise: Noise, call: Call) -> Any:
-    """Write numbers or noise into the entries of noise."""
+    """Write numbers or noise into entries of noise."""
     key, content = call.given[1:]
     result = None
     if noise.settled is None:
@@ -370,13 +373,16 @@ def overwritten(
     key: Any = ...,
     view: Callable[[Any], Any] = lambda array: array,
 ) -> Noise | None:
-    """Return noise that is an array, or a tensor, after a change of some entries.
+    """Return an array or a tensor after a change of some entries, as noise.
+
+    The array itself does not change.
 
     Args:
         before: The array, or noise.
-        content: The numbers, or the noise, that are written.
-        key: The entries that they are written into.
-        view: A function of the array: the key is one of the view that it returns.
+        content: Numbers or noise that are written.
+        key: Index of the entries that they are written into.
+        view: Function that returns a view of the array; ``key`` is an index of the
+            view.
 
     Returns:
         The noise, or None if it is not followed.

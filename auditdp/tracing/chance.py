@@ -18,9 +18,9 @@ from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.trace_limits import LIMITS
 
 NAMED = (COIN, CHOICE, MAXIMUM)
-"""Kinds of releases whose result is the name of an outcome."""
+"""Kinds of releases that have a table of the probabilities of their outcomes."""
 SAMPLES = ("permutation", "choice of items", "integer")
-"""Families of draws that put records in order, choose some of them, or number them."""
+"""Families of orders, and of draws with replacement among items or integers."""
 
 
 def is_by_chance(release: Release) -> bool:
@@ -38,7 +38,8 @@ def is_by_chance(release: Release) -> bool:
 def is_sample(release: Release) -> bool:
     """Return True if a release may decide which records take part.
 
-    Events of several records do, and so do orders and samples of records.
+    A vector of events may, and a coin that a loop tosses for each record. So may an
+    order, and a vector of places or integers that are drawn with replacement.
     """
     is_draw = release.kind == ALONE and release.law.family in SAMPLES
     is_vector = bool(release.shape)
@@ -46,7 +47,11 @@ def is_sample(release: Release) -> bool:
 
 
 def tables_of(release: Release) -> Any:
-    """Return the probabilities of the outcomes, with shape (events, outcomes)."""
+    """Return the probabilities of the outcomes of an event, a choice or a maximum.
+
+    Returns:
+        An array of shape (events, outcomes).
+    """
     if release.kind == COIN:
         p = np.atleast_1d(np.asarray(release.location, float)).ravel()
         return np.stack([1 - p, p], axis=-1)
@@ -83,12 +88,17 @@ def other_outcome(release: Release) -> Any:
 
 
 def other_outcomes(release: Release) -> tuple[Iterator[Any], bool]:
-    """Return the other outcomes that have a probability, and whether these are all."""
+    """Return the other possible outcomes of a release by chance.
+
+    Returns:
+        The outcomes, at most ``LIMITS.outcomes`` except for orders; and whether these
+        are all.
+    """
     shape, size = release.shape, math.prod(release.shape)
     if release.law.family == "permutation":
         orders = map(np.array, itertools.permutations(range(size)))
         return _without(orders, release.result), True
-    # A number has few other outcomes, and an array the products of its entries.
+    # The outcomes of an array are all combinations of the values of its entries.
     values = _values(release)
     if not shape:
         others = [value for value in values if value != release.result]

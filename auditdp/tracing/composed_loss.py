@@ -1,13 +1,14 @@
 """The composed loss of all releases of a pair, compared with a claim.
 
 Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about
-this pair. ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
+this pair. The ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
 occur, two bounds hold and the smaller one counts: the Gaussian curve moved by Σε_i, and
-that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless
-that of the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its
-trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which
-is the chord of the convex Gaussian one between the same two points, and the other half
-is its mirror image.
+the curve of zero-concentrated DP with ρ = Σμ_i²/2 + Σρ_i. The ρ_i of a statement is ε_i
+tanh(ε_i/2), unless the noise has a smaller known one.
+
+An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1
+− e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex
+Gaussian one between the same two points, and the other half is its mirror image.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class ComposedLoss:
 
     @classmethod
     def of(cls, losses: Sequence[Loss | None]) -> ComposedLoss:
-        """Return the composition of all positive losses that are given."""
+        """Return the composition of losses; None and zero losses are left out."""
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
     def times(self, factor: float) -> ComposedLoss:
-        """Return it with every loss multiplied by a factor, except the δ."""
+        """Return a copy with ε, μ and ρ of each part multiplied by a factor."""
         parts = []
         for part in self.parts:
             rho = None if part.rho is None else part.rho * factor
@@ -57,19 +58,19 @@ class ComposedLoss:
 
     @cached_property
     def statements(self) -> float:
-        """Σ ε_i of the parts that are statements."""
+        """Σ ε_i of the parts that are (ε_i, δ_i) statements."""
         return math.fsum(part.epsilon for part in self.parts)
 
     @cached_property
     def delta(self) -> float:
-        """1 − ∏(1 − δ_i)."""
+        """δ of all parts together: 1 − ∏(1 − δ_i)."""
         if any(part.delta >= 1 for part in self.parts):
             return 1.0
         return -math.expm1(math.fsum(math.log1p(-part.delta) for part in self.parts))
 
     @cached_property
     def squared_mu(self) -> float:
-        """Σ μ_i²."""
+        """μ² of all Gaussian parts together: Σ μ_i²."""
         return math.fsum(part.squared_mu for part in self.parts)
 
     @cached_property
@@ -79,14 +80,14 @@ class ComposedLoss:
 
     @cached_property
     def rho(self) -> float:
-        """ρ of zero-concentrated DP."""
+        """ρ of zero-concentrated DP; infinite if some part has a δ."""
         if self.delta > 0 or math.isinf(self.squared_mu):
             return math.inf
         return self.squared_mu / 2 + math.fsum(map(_rho_of, self.parts))
 
     @property
     def _mu(self) -> float:
-        """μ of Gaussian DP."""
+        """μ of Gaussian DP; infinite if some part has a δ."""
         if self.delta > 0:
             return math.inf
         others = [_mu_of(part.epsilon) for part in self.parts if part.epsilon]
@@ -154,9 +155,8 @@ class ComposedLoss:
     def share(self, claim: Claim) -> float:
         """Return the loss relative to a claim, which is 1 at the claim.
 
-        A search maximises it, so no curves are composed for it.
-
-        No curves are composed for it.
+        A search maximises it. For claims without a single parameter it composes no
+        curves, and is an estimate.
         """
         if isinstance(claim, LEVELLED):
             return _ratio(self.level(claim), claim.level)
@@ -177,7 +177,7 @@ def _ratio(loss: float, allowed: float) -> float:
 
 
 def _rho_of(part: Loss) -> float:
-    """Return ρ of a statement: its own, or that of every (ε, 0) statement."""
+    """Return ρ of a statement: its own, or that of every ε-DP pair."""
     return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 
@@ -193,7 +193,7 @@ def _mu_of(epsilon: float) -> float:
 
 @lru_cache(maxsize=64)
 def _max_mu(epsilon: float, delta: float) -> float:
-    """Return the largest μ of Gaussian noise within an (ε, δ) statement."""
+    """Return the largest μ of a Gaussian pair that satisfies an (ε, δ) statement."""
     return 1 / GaussianCurve.sigma_for(epsilon, delta)
 
 

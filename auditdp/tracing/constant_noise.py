@@ -2,8 +2,8 @@
 
 Code fills noise into zeros, or draws the initial weights of a model. The sum of a
 constant and noise is a release by itself. A value that is added to the sum later has no
-noise of its own, so the outputs differ. Here the runs are made again with such sums as
-part of the noise. If the outputs still differ, a number that the code computes from the
+noise of its own, so the outputs differ. Here the runs are made again, and such sums
+count as noise. If the outputs still differ, a number that the code computes from the
 sum may hide the difference. Runs with other noise on the constants decide whether the
 differing numbers depend on it.
 """
@@ -26,11 +26,11 @@ AnyPair = TypeVar("AnyPair", bound=PairRecord)
 
 
 def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
-    """Return a pair whose outputs differ, with noise on constants taken for noise.
+    """Compare a pair again, with sums of a constant and noise counted as noise.
 
     Args:
-        trace: Of the function. It keeps the lines for later pairs.
-        pair: The pair.
+        trace: Trace of the function. It stores the lines of such sums for later pairs.
+        pair: A pair whose outputs differ.
 
     Returns:
         The comparison of new runs if their outputs are equal. Else the pair as it is,
@@ -50,7 +50,7 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
     again = trace.again(pair.first, lines)
     anew = type(pair).of(again, trace.replay(pair.second.data, again), pair.claim)
     if anew.differ is None:
-        # Searches look at two runs of a pair, and have these lines from now on.
+        # Later pairs of a search are compared with these lines from the start.
         trace.constants |= lines
         return anew
     if not is_same_form:
@@ -63,14 +63,14 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
 
 
 def constant_lines(pair: PairRecord) -> frozenset[CodeLine]:
-    """Return the lines that add noise to values that move nowhere, such as zeros."""
+    """Return the lines that add noise only to values equal on both inputs."""
     noisy = [each for each in pair.moved if each.first.kind == NOISY]
     moving = {each.first.site for each in noisy if each.distance or each.why}
     return frozenset(each.first.site for each in noisy) - moving
 
 
 def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
-    """Return a sentence on noise that the output does not show, or an empty text."""
+    """Return a sentence on a noisy constant that the output does not show, or ""."""
     for each in pair.moved:
         release = each.first
         if release.site not in lines or each.distance:
@@ -86,8 +86,8 @@ def _unreached(
 ) -> frozenset[int]:
     """Return the differing numbers that the noise of some lines does not change.
 
-    They are the same on either input if that noise is huge or absent, as where weights
-    are overwritten after they were initialised.
+    Runs on either input multiply the noisy constants by −10⁶ and by 0. Such numbers
+    stay the same, as where weights are overwritten after their initialisation.
     """
     # Huge noise of the other sign changes whatever is computed from it.
     for factor, run in product((-1e6, 0.0), (pair.first, pair.second)):

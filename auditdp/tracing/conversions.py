@@ -1,4 +1,4 @@
-"""Calls of ``int`` and ``float`` in the caller's code, which keep noise noise.
+"""Calls of ``int`` and ``float`` in the caller's code, which return noise for noise.
 
 ``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) -
 int(rng.geometric(p))`` would lose its draws. While code is watched its functions have a
@@ -21,18 +21,18 @@ NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 MAX_NAMES = 127
-"""Largest number of names of a function; a larger one would not fit into 7 bits."""
+"""Largest number of names of a function; the number of a name has 7 bits."""
 
 
 def watched_int(*arguments: Any, **keywords: Any) -> Any:
-    """Return ``int(...)``, and noise of whole numbers as noise."""
+    """Return ``int(...)``; noise of whole numbers stays noise."""
     if len(arguments) == 1 and not keywords and type(arguments[0]) is Noise:
         return arguments[0].as_number(int)
     return int(*arguments, **keywords)
 
 
 def watched_float(*arguments: Any) -> Any:
-    """Return ``float(...)``, and noise as noise."""
+    """Return ``float(...)``; noise stays noise."""
     if len(arguments) == 1 and type(arguments[0]) is Noise:
         return arguments[0].as_number(float)
     return float(*arguments)
@@ -47,7 +47,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 
     Args:
         code: The code of a function.
-        own: Names among these two that its module defines itself.
+        own: Those of the two names that its module defines itself.
 
     Returns:
         The code; the same object if it has no such call.
@@ -84,7 +84,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 
 
 def own_names(namespace: dict[str, Any]) -> frozenset[str]:
-    """Return the names among the two that a module has for something of its own."""
+    """Return those of the two names that a module defines itself."""
     return frozenset(
         name
         for name in NAMES

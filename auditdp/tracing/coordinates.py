@@ -1,4 +1,8 @@
-"""A sparse matrix that maps entries of draws to entries of noise."""
+"""A sparse matrix that maps entries of draws to entries of noise.
+
+`Mixed` is one draw in place of several, with such a matrix.
+`auditdp.tracing.mixed_values` makes it.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,16 @@ from auditdp.tracing.draws import Term, WatchedDraw
 
 
 class Coordinates(NamedTuple):
-    """The nonzero numbers of the matrix, in the order of the entries of the noise.
+    """The nonzero coefficients of the matrix, in the order of the entries of the noise.
+
+    Each coefficient has one item in each of the four arrays.
 
     Attributes:
         draws: The draws.
-        rows: The entry of the noise, counted flat, for each number.
-        which: The place of its draw in ``draws``.
-        places: The entry of that draw, counted flat.
-        numbers: The factor of the standard draw.
+        rows: Entry of the noise, counted flat.
+        which: Place of the draw in ``draws``.
+        places: Entry of that draw, counted flat.
+        numbers: Coefficient of the standard draw.
     """
 
     draws: tuple[WatchedDraw, ...]
@@ -27,7 +33,12 @@ class Coordinates(NamedTuple):
     numbers: Any
 
     def taken(self, index: Any, factors: Any) -> Coordinates:
-        """Return the numbers of some entries, in their order, multiplied by factors."""
+        """Return the coordinates of some entries of the noise, multiplied by factors.
+
+        Args:
+            index: The entries; an entry may occur several times.
+            factors: Factor of each entry.
+        """
         starts = np.searchsorted(self.rows, index, "left")
         counts = np.searchsorted(self.rows, index, "right") - starts
         rows = np.repeat(np.arange(len(index)), counts)
@@ -44,7 +55,7 @@ class Coordinates(NamedTuple):
 
     @property
     def columns(self) -> Any:
-        """A number for each coordinate, the same for those of one entry of one draw."""
+        """Column of each coefficient; each entry of each draw has one column."""
         # Draws that are the same numbers share the record of their uses.
         first: dict[int, int] = {}
         names = [first.setdefault(id(draw.used), len(first)) for draw in self.draws]
@@ -53,17 +64,17 @@ class Coordinates(NamedTuple):
         return np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
 
     def by_draw(self) -> list[tuple[WatchedDraw, Any]]:
-        """Return each draw with its entries."""
+        """Return each draw that has a coefficient, with its entries."""
         parts = [self.places[self.which == k] for k in range(len(self.draws))]
         pairs = zip(self.draws, parts, strict=True)
         return [(draw, places) for draw, places in pairs if places.size]
 
 
 class Mixed(WatchedDraw):
-    """Entries that are made of those of several draws, as one draw.
+    """Entries of several draws, or sums of them, as one draw.
 
     Attributes:
-        of: The draws.
+        of: Coordinates of its entries in these draws.
     """
 
     __slots__ = ("of",)
@@ -74,20 +85,20 @@ class Mixed(WatchedDraw):
         return self.of.taken(index, np.ones(len(index))).by_draw()
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the numbers of the releases that some entries went into."""
+        """Return the numbers of the releases that first used entries of ``index``."""
         releases = set[int]()
         for draw, places in self._of(index):
             releases.update(draw.earlier(places))
         return sorted(releases)
 
     def use(self, index: Any, release: int) -> None:
-        """Record that some entries go into a release."""
+        """Record a use of entries by a release; each entry keeps its first use."""
         for draw, places in self._of(index):
             draw.use(places, release)
 
 
 def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
-    """Return the coordinates of the entries of noise of a shape."""
+    """Return the coordinates of noise of a shape in the draws of its terms."""
     parts: list[Coordinates] = []
     for term in terms:
         index, factors, scales = (
@@ -110,7 +121,7 @@ def together(parts: list[Coordinates], after: list[int]) -> Coordinates:
 
     Args:
         parts: The parts.
-        after: The number of the first entry of each part.
+        after: The entry of the whole at which each part begins.
     """
     offsets = np.cumsum([0, *(len(part.draws) for part in parts)])
     moved = [part.rows + start for part, start in zip(parts, after, strict=True)]

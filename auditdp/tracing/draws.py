@@ -1,4 +1,8 @@
-"""Records of a trace: draws, the linear forms that code makes of them, and releases."""
+"""Records of a trace: draws, releases, and the terms of noise.
+
+Code adds and scales draws. The result is a linear form: a sum of `Term`, each a draw
+times a coefficient. A linear form that is added to a value is the noise of a `Release`.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,16 @@ from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
 MAX_NOISE_RANGE = 2**24
-"""Largest range of integers that is noise; a wider one is of seeds and names."""
+"""Largest range of drawn integers that can be noise; wider ranges are seeds and names.
+"""
 WHOLE = -1
-"""Key that stands for all entries of a draw."""
+"""Key of ``WatchedDraw.limits`` that stands for all entries of the draw."""
 COMPARED = " noise that was compared with a number before"
 """Suffix of the name of a family, for noise whose law a comparison changed."""
 LENT = " noise that may have been changed in place"
 """Suffix of the name of a family, for noise whose numbers code may have changed."""
 SHARED = " noise that entries share"
-"""Suffix of the name of a family, for one draw in sums of several entries."""
+"""Suffix of the name of a family, for sums of draws that several entries share."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,17 +36,20 @@ class WatchedDraw:
 
     Attributes:
         number: Its place among the draws of the run.
-        method: The sampler, as the caller's code names it.
-        law: The law of the draw without its location.
-        value: The number or the array that the sampler returned.
-        site: The line.
-        location: The number that the sampler added to the draw.
-        used: The number of the first release that an entry went into, by the entry.
-        limits: The bounds on P(U <= u) that comparisons with numbers left, by the entry
-            of the draw u; under ``WHOLE`` for all entries.
-        drawn: A copy of a returned array, for replays: code may change it in place.
-        is_lent: Whether code got the memory of the array, as by ``view``, so that it
-            may have changed the numbers.
+        method: Name of the sampler, such as ``laplace``.
+        law: Law of the draw without its location.
+        value: Number or array that the code got. The code may change an array in place.
+        site: The line that draws.
+        location: Number or array that the sampler added to the draw.
+        used: For each entry of the draw that went into a release, the number of the
+            first such release. Entries are counted flat.
+        limits: Interval in which P(U <= u) lies for the draw u, given the results of
+            its comparisons with numbers; by the entry, or under ``WHOLE`` for all
+            entries.
+        drawn: Copy of an array as the sampler returned it, for replays; None for a
+            number, and for a draw that repeats the numbers of an earlier one.
+        is_lent: Whether the code got the memory of the array, as by ``view``, so that
+            it may have changed the numbers.
     """
 
     number: int
@@ -57,19 +65,19 @@ class WatchedDraw:
 
     @property
     def numbers(self) -> Any:
-        """The numbers that the sampler returned, before any change in place."""
+        """The array that the sampler returned, by its copy; else ``value``."""
         if self.drawn is None:
             return self.value
         return self.drawn
 
     def compared(self, index: Any) -> bool:
-        """Return True if any of some entries may have been compared with a number."""
+        """Return True if an entry of ``index`` may have been compared with a number."""
         if not self.limits or WHOLE in self.limits:
             return bool(self.limits)
         return not isinstance(index, int) or index in self.limits
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the numbers of the releases that some entries went into."""
+        """Return the numbers of the releases that first used entries of ``index``."""
         # The usual case, which needs no list of the entries.
         if not self.used:
             return []
@@ -77,8 +85,8 @@ class WatchedDraw:
         return sorted({self.used[k] for k in entries if k in self.used})
 
     def use(self, index: Any, release: int) -> None:
-        """Record that some entries go into a release."""
-        # A single entry is the usual case, and numpy takes long for it.
+        """Record a use of entries by a release; each entry keeps its first use."""
+        # A single entry is the usual case, and numpy is slow for it.
         entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
         for k in entries:
             self.used.setdefault(k, release)
@@ -105,16 +113,17 @@ DIFFERENCES = {
     "exponential": "Laplace",
     "Gumbel": "logistic",
 }
-"""The family of the difference of two independent draws of one law."""
+"""Family of the difference of two independent draws of one law, by their family."""
 
 
 def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     """Return the law of a linear form of draws.
 
     One term has the family of its draw. The difference of two geometric draws of one p
-    is two-sided geometric, that of two exponential ones of one scale Laplace, and that
-    of two Gumbel ones logistic; sums of Gaussian draws are Gaussian. Any other form has
-    a law with a name alone.
+    is two-sided geometric, that of two exponential draws of one scale is Laplace, and
+    that of two Gumbel draws is logistic. Sums of Gaussian draws are Gaussian. Any other
+    form is of unknown law: its family has a name, but is not in ``FAMILIES``. So is a
+    form whose draws were compared with a number, or may have been changed in place.
     """
     laws = [term.draw.law for term in terms]
     family = laws[0].family
@@ -159,9 +168,9 @@ def _times(factor: Any, scale: Any) -> Any:
 COIN = "coin"
 """Kind of a release: an event of known probability."""
 CHOICE = "choice"
-"""Kind of a release: a name, by a table of probabilities."""
+"""Kind of a release: the place of an item, drawn by a table of probabilities."""
 MAXIMUM = "maximum"
-"""Kind of a release: the name with the largest noisy score."""
+"""Kind of a release: the place of the largest noisy score."""
 NOISY = "noise on a value"
 """Kind of a release: a value with noise."""
 ALONE = "noise alone"
@@ -174,26 +183,27 @@ class Release:
 
     Attributes:
         number: Its place among the releases of the run.
-        kind: One of the kinds above.
-        law: The law of the noise.
+        kind: ``COIN``, ``CHOICE``, ``MAXIMUM``, ``NOISY`` or ``ALONE``.
+        law: Law of the noise.
         location: The value v that the noise is added to; the probability of a coin, the
             table of a choice, the scores before a maximum; None for noise alone without
             a location.
-        result: A number or an array; a truth value; a place in the table.
-        site: The line.
-        groups: The number of the draw's entry for each entry, if one draw is shared by
-            several entries; else None.
-        factor: The factor of the draws, if there is one draw.
-        earlier: Releases that the same draws went into before.
-        why: The reason for which noise alone was taken for public randomness, if the
-            trace does not understand it.
-        names: The items that the places of a choice stand for; None if these are
-            numbers.
-        label: Texts that differ between the passes of a loop.
-        recorded: On a replay, the number of the recorded release that gave the result,
-            or None.
-        terms: The draws.
-        of_record: Whether it is a coin that is tossed once for each record.
+        result: The noisy number or array; the truth value of a coin; the place that a
+            choice or a maximum returned.
+        site: The line at which the noise enters.
+        groups: For each entry of the result, a number that entries with the same draw
+            share; None if no two entries share a draw.
+        factor: Coefficient of the draw, if the noise has one term; else 1.
+        earlier: Numbers of the earlier releases that the same draws went into.
+        why: Reason for which the trace does not understand the release; empty if it
+            does.
+        names: Texts of the items of a choice, by their place; None if only places are
+            recorded.
+        label: Not used.
+        recorded: On a replay, the number of the recorded release that corresponds to
+            this one; None if there is none.
+        terms: Terms of the noise; empty for coins and for draws that are not followed.
+        of_record: Whether it is a coin that a loop tosses once for each record.
     """
 
     number: int
@@ -226,7 +236,11 @@ class Release:
 
     @property
     def is_known(self) -> bool:
-        """True if its law is known, or it is public as an order of rows is."""
+        """True if the trace knows the law, or needs none.
+
+        It needs none for events, choices and maxima, which have tables of
+        probabilities, and for understood noise alone, such as an order of rows.
+        """
         is_public = self.kind == ALONE and not self.why
         has_law = self.law.known is not None or self.law.declared is not None
         return is_public or has_law or self.kind in (COIN, CHOICE, MAXIMUM)

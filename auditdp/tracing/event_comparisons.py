@@ -1,8 +1,8 @@
-"""Events and choices by noise that is compared.
+"""Comparisons of noise, which the trace records as events, choices and maxima.
 
-Noise that is compared with a number is an event of known probability. Noise that is
-compared with other noise is a maximum, if it is Gumbel noise. A uniform draw that is
-searched in a table is a choice by that table.
+A comparison of noise with a number is an event of known probability. So is a comparison
+of two scores with Gumbel noise. The place of the largest of such scores is a maximum.
+The place of a uniform draw in a table is a choice by that table.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "greater": (operator.gt, False, False),
     "greater_equal": (operator.ge, False, True),
 }
-"""The operator by the name of numpy's function, whether small noise makes it true, and
-whether equality counts as large noise."""
+"""Three facts about a comparison, by the name of numpy's function.
+
+They are its operator, whether small noise makes it true, and whether equality counts as
+large noise.
+"""
 MIRRORED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -40,12 +43,14 @@ MIRRORED = {
 
 
 def compare(noise: Any, other: Any, name: str) -> Any:
-    """Return the result of a comparison, as an event if its probability is computed.
+    """Return the result of a comparison, and release it as an event.
+
+    If the probability of the event is not computed, the noise ends instead.
 
     Args:
         noise: One side.
         other: The other side; at least one of them is noise.
-        name: The name of numpy's function.
+        name: Name of numpy's comparison function, such as ``less``.
     """
     if not isinstance(noise, Form):
         noise, other, name = other, noise, MIRRORED[name]
@@ -87,10 +92,12 @@ def compare(noise: Any, other: Any, name: str) -> Any:
 def _probability_below(
     noise: Form, other: Any, *, is_small: bool, is_strict: bool
 ) -> Any:
-    """Return the probability that a draw is below the number of a comparison.
+    """Return the probability that a draw lies below the compared number.
+
+    The number is first converted into units of the standard draw.
 
     Returns:
-        It, or None if it is unknown.
+        The probability, or None if it is not computed.
     """
     if noise.settled is not None or len(noise.terms) != 1 or not is_numeric(other):
         return None
@@ -127,10 +134,10 @@ def _offset(noise: Form) -> Any:
 def _is_first_larger(
     noise: Form, other: Form, operation: Callable[[Any, Any], Any], *, is_small: bool
 ) -> Any:
-    """Return the comparison of two scores with Gumbel noise, as an event.
+    """Return the result of a comparison of two scores with Gumbel noise, as an event.
 
-    The larger of two scores is again a score with Gumbel noise, ln(e^v + e^w),
-    whichever it was.
+    The larger of two scores v and w is again a score with Gumbel noise, ln(e^v + e^w),
+    and its law does not depend on which one is larger.
 
     Returns:
         The result, or None if the scores are not of this kind.
@@ -192,7 +199,8 @@ def searched(noise: Form, table: Any, side: str) -> Any:
 def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
     """Return the place of the largest entry.
 
-    If scores have Gumbel noise, the place alone is a release.
+    If the entries are scores with Gumbel noise of one scale, only the place is
+    released. Else the noise ends.
     """
     shape = shape_of(noise.value)
     law, groups = law_and_groups(noise.terms, shape)

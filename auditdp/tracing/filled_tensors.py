@@ -1,6 +1,7 @@
 """Tensors that noise was written into.
 
-Any tensor in their memory, by a view or under another name, is that noise.
+Such a tensor stands for the noise. So does every other tensor in the same memory, as a
+view or under another name. ``WatchedRun.filled`` has the noise of each memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from auditdp.tracing.watched_run import WatchedRun
 
 
 def memory(tensor: Any) -> int:
-    """Return the address of the memory of a tensor, or 0 if it has none of its own."""
+    """Return the address of the memory of a tensor, or 0 for any other value.
+
+    Sparse tensors and tensors within transforms of ``torch.func`` count as other
+    values.
+    """
     torch = sys.modules["torch"]
     if type(tensor) is Noise or not isinstance(tensor, torch.Tensor):
         return 0
@@ -51,7 +56,11 @@ def _laid_as(tensor: Any) -> Any:
 
 
 def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
-    """Return the noise that a tensor stands for, or None."""
+    """Return the noise that a tensor stands for, or None.
+
+    The noise ends if other code has changed the memory, or if the tensor is a
+    parameter.
+    """
     if not run.filled:
         return None
     flat, noise = run.filled.get(memory(tensor), (None, None))
@@ -59,7 +68,8 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
         return None
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
-        # Code in C, or by an array of numpy in the same memory, may have changed it.
+        # Code in C, or an array of numpy in the same memory, may have changed the
+        # numbers.
         if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
             for term in noise.terms:
                 term.draw.is_lent = True
@@ -76,7 +86,7 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
 
 
 def end(run: WatchedRun, tensor: Any, why: str) -> None:
-    """End the noise that a tensor stands for, and leave its numbers in the memory."""
+    """End the noise that a tensor stands for; its numbers stay in the memory."""
     flat, noise = run.filled.pop(memory(tensor))
     with sys.modules["torch"]._C.DisableTorchFunction():
         noise.value = flat.clone()
@@ -84,13 +94,13 @@ def end(run: WatchedRun, tensor: Any, why: str) -> None:
 
 
 def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
-    """Write noise, or numbers, into a tensor, which then stands for its content.
+    """Write noise or numbers into a tensor, which stands for its content from then on.
 
     Args:
         run: The run.
         target: The tensor.
         content: The noise, or the numbers.
-        key: The entries of the tensor that it is written into.
+        key: Index of the entries of the tensor that are written into.
 
     Returns:
         The tensor.

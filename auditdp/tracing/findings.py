@@ -34,11 +34,13 @@ class Finding:
     """A suspected fault on a pair: a proposal, no verdict.
 
     Attributes:
-        kind: 'loss' above the claim; noise whose 'scale' depends on the data, with
-            'reuse' of a draw, that is 'whole' on a fractional value, or on no
-            'number'; a 'seed' from the data; outputs that differ without noise
-            ('round'); another control 'flow'; 'steps' that differ from the parameters
-            of the accountant; or 'opaque' code.
+        kind: Name of the fault. "loss": the loss exceeds the claim. "scale": the scale
+            of noise depends on the data. "reuse": noise is used again. "whole": a
+            fractional value has whole noise. "number": a value with noise is no finite
+            number. "seed": a seed depends on the data, or noise is the same in every
+            run. "round": outputs differ without noise. "flow": the replay has other
+            draws or releases. "steps": a training run differs from the parameters of
+            its accountant. "opaque": the trace does not understand a line.
         site: The line; an unknown one if the finding is about the output.
         sentence: The finding as a sentence.
         is_read_off: Whether the trace understands everything that the finding rests on.
@@ -60,7 +62,7 @@ class Finding:
 
 
 class Printed:
-    """Base of results whose text a notebook displays, escaped."""
+    """Base class of results that a notebook displays as their escaped text."""
 
     def _repr_html_(self) -> str:
         from auditdp.report.html.notebook import printed
@@ -87,7 +89,10 @@ def findings_of(pair: PairRecord) -> list[Finding]:
 
 
 def _of_fixed_noise(pair: PairRecord) -> list[Finding]:
-    """Return the lines whose noise is the same in every run, so the code reveals it."""
+    """Return the findings about noise that is the same in every run.
+
+    Everybody who has the code knows such noise.
+    """
     found = []
     for site, moved in pair.by_line().items():
         fixed = [each for each in _lossy(moved) if each.first.number in pair.fixed]
@@ -98,7 +103,7 @@ def _of_fixed_noise(pair: PairRecord) -> list[Finding]:
 
 
 def _of_noise(pair: PairRecord) -> list[Finding]:
-    """Return the faults of the noise itself, line by line."""
+    """Return the findings about faults of the noise itself, line by line."""
     found = []
     for site, moved in pair.by_line().items():
         for why in sorted({each.why for each in _lossy(moved) if each.why}):
@@ -109,14 +114,15 @@ def _of_noise(pair: PairRecord) -> list[Finding]:
 
 
 def _of_loss(pair: PairRecord) -> list[Finding]:
-    """Return the lines that lose most, if all releases together exceed the claim.
+    """Return the finding about the loss, if all releases together exceed the claim.
 
-    Lines whose noise has a fault of its own are findings of ``_of_noise``.
+    It names the lines that lose most. Lines whose noise has a fault of its own are
+    findings of ``_of_noise``.
     """
     claim, outcomes = pair.claim, pair.outcomes
     if claim is None or pair.satisfies:
         return []
-    # Clipping in single precision exceeds its norm by rounding.
+    # A value that is clipped in single precision may exceed the norm by rounding.
     if pair.is_single and pair.composed.times(1 - SINGLE).satisfies(claim):
         return []
     is_settled = pair.is_settled
@@ -125,7 +131,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
     losses = [each.loss for each in rest]
     if outcomes is not None and is_settled:
         losses.append(Loss(outcomes.epsilon))
-    # What other findings name may exceed the claim alone.
+    # The excess may come from the releases of other findings alone.
     if ComposedLoss.of(losses).satisfies(claim):
         return []
     if not rest:
@@ -159,12 +165,13 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
 
 
 def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the output can lose all that some releases lose on this pair."""
+    """Return True if the output can have the whole loss of these releases."""
     first, second = pair.first, pair.second
     if pair.reordered:
         return False
     if not pair.is_settled:
-        # Records that are drawn take part seldom, which makes the loss smaller.
+        # A sampled record takes part with a probability below 1, so the loss is
+        # smaller.
         if any(map(is_sample, first.releases)):
             return False
         # The output may hide a choice, unless every other outcome of it was tried and
@@ -201,7 +208,7 @@ def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
 
 
 def _of_outputs(pair: PairRecord) -> list[Finding]:
-    """Return the differences of the outputs that no noise covers."""
+    """Return the findings about differences of the outputs that no noise covers."""
     outcomes, allowed = pair.outcomes, allowed_delta(pair.claim)
     # A value that one input alone has may be revealed by its noise, within the δ.
     if pair.shown:
@@ -233,7 +240,10 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
 
 
 def _round(pair: PairRecord, sentence: str) -> Finding:
-    """Return a finding about the output, with the reason for which it may be wrong."""
+    """Return a finding about the output.
+
+    If it may be wrong, its sentence has the reason, and it is not read off.
+    """
     if pair.differ is not None and pair.differ not in sentence:
         sentence += f": {pair.differ}"
     outcomes, reason = pair.outcomes, ""
@@ -249,7 +259,7 @@ def _round(pair: PairRecord, sentence: str) -> Finding:
 
 
 def _of_control_flow(pair: PairRecord) -> list[Finding]:
-    """Return the lines at which the replay draws or seeds otherwise."""
+    """Return a finding for each line at which the replay draws or seeds otherwise."""
     found = []
     for site, why in dict.fromkeys(pair.second.parted):
         is_seed = "seeded" in why
@@ -259,7 +269,7 @@ def _of_control_flow(pair: PairRecord) -> list[Finding]:
 
 
 def _of_opaque_code(pair: PairRecord) -> list[Finding]:
-    """Return the lines that the trace does not understand."""
+    """Return a finding for each line that the trace does not understand."""
     found, by_line = [], pair.by_line()
     for site, why in pair.opaque:
         unknown = [each for each in by_line.get(site, ()) if not each.first.is_known]
@@ -271,7 +281,7 @@ def _of_opaque_code(pair: PairRecord) -> list[Finding]:
 
 
 def _lossy(moved: Iterable[Moved]) -> list[Moved]:
-    """Return the releases with a positive loss."""
+    """Return the releases that the trace understands and whose loss is positive."""
     return [each for each in moved if each.loss is not None and any(each.loss)]
 
 
@@ -280,7 +290,7 @@ def _composed(moved: Iterable[Moved]) -> ComposedLoss:
 
 
 def scale_of(release: Release) -> str:
-    """Return the scale of a release as text, or the range if entries have several."""
+    """Return the scale of a release as text, or its range if entries have several."""
     law = release.law
     scales = np.abs(np.asarray(law.scale, float))
     units = None if law.known is None else law.known.units
@@ -299,7 +309,7 @@ def what_it_does(release: Release) -> str:
 
 
 def what_is_done(release: Release) -> str:
-    """Return the same clause without the line."""
+    """Return the clause of ``what_it_does`` without the line."""
     law, kind = release.law, release.kind
     if kind == COIN:
         return "decides by a draw of known probability"
@@ -316,7 +326,7 @@ def what_is_done(release: Release) -> str:
 
 
 def moved_by(pairs: Sequence[Moved]) -> float:
-    """Return the move of the values of one line in the norm of their noise."""
+    """Return the move of all values of one line, in the norm of their noise."""
     law = max(pairs, key=size).first.law
     distances = [pair.distance for pair in pairs]
     if law.known is not None and law.known.norm == "L2":
@@ -325,9 +335,10 @@ def moved_by(pairs: Sequence[Moved]) -> float:
 
 
 def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
-    """Return the sentence of the releases of one line.
+    """Return a sentence about the releases of one line.
 
-    It has their move, and the scale that the claim needs.
+    It has the move of their values, and the scale that the claim needs or the fault of
+    the noise.
     """
     largest = max(pairs, key=size)
     release, other = largest.first, largest.second
@@ -411,7 +422,7 @@ def needed_scale(
 
 
 def size(pair: Moved) -> float:
-    """Return a number that ranks releases by their loss."""
+    """Return a number by which releases are ranked: the sum of ε, δ and μ."""
     if pair.loss is None:
         return 0.0
     return pair.loss.epsilon + pair.loss.delta + math.sqrt(pair.loss.squared_mu)

@@ -25,12 +25,12 @@ def is_array(value: Any) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return an array as a copy of numpy's type, and any other value as it is."""
+    """Return an array, tensor or table as a copy in numpy; else the value itself."""
     return np.array(of_tensor(value), subok=True) if is_array(value) else value
 
 
 def in_type_of(example: Any, values: Any) -> Any:
-    """Return numbers, given as an array, in the type of an example."""
+    """Return an array of numbers in the type of an example."""
     if hasattr(example, "detach"):
         made = example.new_tensor(values)
         return made.requires_grad_() if example.requires_grad else made
@@ -75,7 +75,7 @@ def _forced_number(computed: Any, recorded: Any) -> Any:
 
 
 def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
-    """Return a recorded draw with another scale and location."""
+    """Return the numbers of a recorded draw with another scale and location."""
     ratio: Any = 1.0
     with np.errstate(all="ignore"):
         if not same(law.scale, draw.law.scale):
@@ -85,7 +85,10 @@ def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
 
 
 def renamed_result(recorded: Release, names: tuple[Any, ...] | None) -> Any:
-    """Return a recorded result; of a choice, the places of the recorded items."""
+    """Return a recorded result; for a choice, the places of the same items here.
+
+    An item that this input lacks gets the place 0.
+    """
     if names is None or recorded.names is None or names == recorded.names:
         return recorded.result
     places: dict[Any, int] = {}

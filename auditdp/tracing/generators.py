@@ -1,4 +1,8 @@
-"""Watched generators of numpy, whose draws are noise that remembers its line."""
+"""Watched generators of numpy, whose draws are noise that remembers its line.
+
+Every draw passes through `watched_draw`. ``SAMPLERS`` has the law of each method, and
+``METHODS`` the methods that choose or permute items. The generators follow at the end.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +31,15 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
 Sample = tuple[NoiseLaw | None, Any, Any]
-"""The law of a draw without its location, the location, and the size argument.
+"""Law of a draw without its location, its location, and the argument ``size``.
 
-The law is None if it is not followed.
+The law is None if the trace does not follow it.
 """
 DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
-"""Types of results with the law of the family; numbers of fewer bits have another."""
+"""Values of the argument ``dtype`` with which a draw has the law of its family.
+
+Draws of fewer bits have another law. None stands for the default type.
+"""
 
 
 def _located(family: str) -> Callable[..., Sample]:
@@ -127,13 +134,14 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "binomial": _binomial,
     "multivariate_normal": _normals,
 }
-"""Functions that read the arguments of a sampler, by its name."""
+"""Functions that return the ``Sample`` of a call from its arguments, by the method."""
 PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "negative_binomial": lambda n, p, size=None: (n, p),
     "standard_t": lambda df, size=None: (df,),
     "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""Functions that read the parameters of a sampler that is not followed, by its name."""
+"""Functions that return the parameters of a call that is not followed, by the method.
+"""
 
 
 def watched_draw(
@@ -148,14 +156,15 @@ def watched_draw(
 
     Args:
         run: The run that records the draw.
-        method: The name of the method.
-        perform: Draws.
+        method: Name of the method.
+        perform: The unwatched method.
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
-        origin: See `WatchedRun.draw`.
+        origin: See ``WatchedRun.draw``.
 
     Returns:
-        The noise, or the release, in place of the number.
+        Noise, or a released number, in place of the result. Methods that choose or
+        permute items return the items.
     """
     why = "is a parameter of a draw"
     arguments = settled(arguments, why)
@@ -203,7 +212,7 @@ def watched_draw(
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a draw: its size, or else the shape of its parameters."""
+    """Return the shape of a draw: its size, or else that of its parameters together."""
     is_several = isinstance(size, tuple | list | np.ndarray)
     if is_several and len(size):
         return tuple(size)
@@ -225,10 +234,11 @@ def _correlated(
     origin: Any = None,
     **__: Any,
 ) -> Any:
-    """Draw one vector with a covariance, as a matrix times independent noise.
+    """Draw one Gaussian vector with a covariance, as a matrix times independent noise.
 
     Returns:
-        The noise, or None if the matrix has no full rank or the vector is too long.
+        The noise, or None if the covariance has no full rank, if the vector is too
+        long, or if ``size`` is given.
     """
     mean, covariance = np.asarray(mean, float), np.asarray(cov, float)
     if size is not None or len(mean) > LIMITS.mixed:
@@ -260,7 +270,7 @@ def _not_followed(
     arguments: Sequence[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Draw by a sampler whose law has a name alone."""
+    """Draw by a sampler of unknown law."""
     parameter = None
     if method in PARAMETERS:
         parameter = tuple(map(repr, PARAMETERS[method](*arguments, **keywords)))
@@ -311,7 +321,7 @@ def _choice(
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
-    """Return the law of places that are drawn uniformly among a number of items."""
+    """Return the law of places that are drawn uniformly among ``count`` items."""
     family = "choice of items" if replace else "sample of items"
     return NoiseLaw(family, 1.0, count)
 
@@ -330,12 +340,12 @@ def drawn_places(
 
     Args:
         run: The run that records the draw and the release.
-        method: The sampler.
-        draw: Draws.
-        law: The law.
-        count: The number of items.
-        table: The probabilities, or None.
-        options: See `drawn_release`.
+        method: Name of the sampler.
+        draw: Function without arguments that returns the places.
+        law: Law of the draw.
+        count: Number of items.
+        table: Probability of each item, or None if all are equal.
+        options: Other arguments of ``drawn_release``.
     """
     kind = ALONE if table is None else CHOICE
     place = drawn_release(run, method, draw, kind, law, table, **options)
@@ -361,7 +371,7 @@ def _permuted(
         draw = functools.partial(perform, x, axis=axis, out=out)
         return _not_followed(run, method, draw, (), {})
     is_count = ndim(x) == 0 and not hasattr(x, "__len__")
-    # Every line is wrapped by itself.
+    # ``permuted`` permutes each line along an axis by itself.
     each = method == "permuted"
     axis = axis if each else axis or 0
     shape = shape_of(x)
@@ -396,7 +406,11 @@ def _permuted(
 
 
 def as_order(places: Any, count: int) -> Any:
-    """Return places as an order of a number of items."""
+    """Return places as an order of ``count`` items.
+
+    A replay may be forced to an order of more items, or of fewer. Places beyond the
+    count are left out, and missing ones follow at the end.
+    """
     # A replay may be forced to an order of more items, or of fewer.
     order = dict.fromkeys(place for place in places.tolist() if place < count)
     return np.array([*order, *(k for k in range(count) if k not in order)], int)
@@ -411,21 +425,20 @@ for _name in ("permutation", "permuted", "shuffle"):
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Record that the code has a source of draws that no trace observes."""
+    """Record an opaque release: the code can draw numbers that no trace observes."""
     if run is not None:
         why = "draws numbers that the trace does not watch"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
 
 
 class _Watched:
-    """A generator on the stream of another one, whose draws are watched.
+    """A generator whose draws are watched, on the stream of a plain generator.
 
     Args:
-        plain: The other one.
-        active: Returns the run under way, or None if there is none, or in another
-            thread.
-        seed: A value that generators share if they have the same seed; None if that is
-            not known.
+        plain: The plain generator.
+        active: Function that returns the run under way in this thread, or None.
+        seed: A value that generators share if they have the same seed; None if the seed
+            is unknown.
     """
 
     def __init__(self, plain: Any, active: Active, seed: Any = None) -> None:
@@ -454,13 +467,13 @@ class WatchedGenerator(_Watched, np.random.Generator):
     """A watched generator of numpy."""
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Return children that are watched as well."""
+        """Return children of the generator, which are watched as well."""
         children = self._plain.spawn(n_children)
         return [WatchedGenerator(child, self._active) for child in children]
 
     @property
     def bit_generator(self) -> Any:
-        """The source of its bits, whose draws no trace observes."""
+        """The source of its bits; no trace observes the draws of code that uses it."""
         _unseen(self._active(), "the bit generator")
         return self._plain.bit_generator
 

@@ -1,7 +1,8 @@
-"""Linear forms of draws: the part of noise that is not its behaviour.
+"""Linear forms of draws: the data of noise, without its behaviour.
 
-Noise that a function changes into noise of another law: rounded, clipped, and made of
-uniform draws by their logarithms.
+`Form` holds the data, and `auditdp.tracing.noise` adds the behaviour of a number or an
+array. The last functions turn noise into noise of another law: rounded noise, clipped
+noise, and noise that code makes of uniform draws by their logarithms.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from auditdp.tracing.sites import CodeLine
 from auditdp.tracing.watched_run import WatchedRun
 
 SHOWING = ("is in the output", "is printed")
-"""Uses that show a number as it is."""
+"""Uses of noise that reveal its number as it is."""
 ROUNDING_RTOL = 0.01
-"""Largest relative rounding error of noise as the sum of its terms."""
+"""Relative difference of noise and the sum of its terms that is taken for rounding."""
 WHOLE = ("geometric", "integer", "binomial", "rounded Laplace")
-"""Families of whole draws, of which sums stay whole."""
+"""Families of whole draws, whose sums are whole as well."""
 LAZY = [name for name, family in FAMILIES.items() if family.is_part]
 """Families of draws that are parts of noise, or are compared.
 
@@ -40,13 +41,14 @@ class Form:
 
     Attributes:
         run: The run that it belongs to.
-        value: The number or array that it is.
-        terms: The draws.
-        offset: The value that was added to them; None if none was.
-        site: The line that added the value; None if no value was added, or by the
-            sampler itself.
-        weight: For noise before a maximum, ln Σ e^score over all scores that were found
-            smaller, its own included.
+        value: The number or array that it stands for.
+        terms: Terms whose sum is the noise.
+        offset: The value that was added to the noise; None if no value was.
+        site: The line that added the value; None if no line did, as for the location
+            that a sampler adds.
+        weight: For a score v with Gumbel noise that was compared with other scores: ln
+            Σ e^v over itself and all scores that it exceeded, in units of the scale; −∞
+            if another score exceeded it. None before any comparison.
         is_held: Whether values are being added by ``+=``: the first other use releases
             their sum.
     """
@@ -101,12 +103,13 @@ class Form:
     def settle(self, why: str) -> Any:
         """End the noise, and return the ordinary number or array.
 
-        The first call records the release: of the value that was added, or else of the
-        noise alone.
+        The first call records a release: that of the value with noise, or of the noise
+        alone if no value was added.
 
         Args:
-            why: The use that ends it, for the sentence that calls it opaque; empty if
-                the use is understood.
+            why: Use that ends the noise, such as "is printed"; empty if it is
+                understood. It is recorded as the reason of an opaque release, but not
+                for a value with noise, for an integer, or for a use in ``SHOWING``.
         """
         self.is_held = False
         if self._settled is None:
@@ -135,17 +138,18 @@ class Form:
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and the groups of those that share a draw.
 
-        The law has another family if code changed the numbers in memory.
+        See ``shared_noise.law_and_groups``. The law has another family if code changed
+        the numbers in memory.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
-        # Lent noise has such a law already, by its draws.
+        # The law of lent noise has such a name already, by its draws.
         is_lent = any(term.draw.is_lent for term in self.terms)
         if not is_lent and self.was_changed():
             law = NoiseLaw(f"{law.family}{LENT}")
         return law, groups
 
     def was_changed(self) -> bool:
-        """Return True if code changed its numbers, as by a view of the memory."""
+        """Return True if code changed its numbers in memory, as by a view."""
         total = self.centre
         size = np.abs(total)
         for term in self.terms:
@@ -182,7 +186,7 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 
 
 def number(value: Any) -> Any:
-    """Return a value as numpy computes with it, of complex numbers the real part."""
+    """Return a value as a number or array of numpy; of complex ones the real part."""
     if isinstance(value, int | float):
         return value
     if isinstance(value, complex):
@@ -207,7 +211,7 @@ def number(value: Any) -> Any:
 
 
 def is_numeric(value: Any) -> bool:
-    """Return True if arithmetic with a value is that of numbers."""
+    """Return True for a number, an array of numbers, a tensor, or a table."""
     if isinstance(value, bool | int | float | complex):
         return True
     if isinstance(value, np.ndarray | np.generic):
@@ -227,10 +231,10 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
-    """Return the sum of terms, with one term for the same entries of one draw."""
+    """Return the sum of terms, with terms of the same entries of a draw joined."""
     if len(terms) < 2:
         return terms
-    # Terms are few, and their entries arrays, so that no table of them would be faster.
+    # Terms are few and their entries are arrays, so a dictionary would not be faster.
     result: list[Term] = []
     for term in terms:
         for other in result:
@@ -245,7 +249,13 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
 def with_law(
     draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]
 ) -> WatchedDraw:
-    """Return a draw whose arrays of parameters follow a change of shape."""
+    """Return a draw with its arrays of parameters moved, repeated or selected.
+
+    Args:
+        draw: The draw.
+        change: A function that moves, repeats or selects the entries of an array.
+        shape: Shape of the noise before the change.
+    """
     law = draw.law
     parts = [law.scale, law.parameter]
     is_scalar = isinstance(law.parameter, tuple) or ndim(law.parameter) == 0
@@ -267,7 +277,7 @@ def _is_one_draw(noise: Form, *, offset: bool = False) -> bool:
 
     Args:
         noise: The noise.
-        offset: Whether a value may be added to it.
+        offset: Whether a value may have been added to it.
     """
     is_alone = len(noise.terms) == 1 and (offset or noise.offset is None)
     return is_alone and noise.settled is None and not noise.terms[0].draw.used
@@ -279,8 +289,8 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
     Args:
         noise: Noise of one draw.
         law: The other law.
-        value: The number or array that it is.
-        keep: Whether replays compute with these numbers in place of those of the draw.
+        value: The number or array that the new noise is.
+        keep: Whether ``value`` replaces the numbers of the draw in the copy of it.
     """
     term = noise.terms[0]
     changed = copy(term.draw)
@@ -314,7 +324,7 @@ def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
     """Return Laplace or Gaussian noise clipped to an interval.
 
     Args:
-        noise: Noise.
+        noise: The noise.
         low: The lower end; None for no end.
         high: The upper end; None for no end.
         plain: The clipped number or array.
@@ -343,7 +353,7 @@ def _is_around_zero(noise: Form) -> bool:
 
 
 def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
-    """Return |noise|, for a uniform draw around 0.
+    """Return the absolute value of a uniform draw around 0.
 
     Returns:
         A uniform draw of half the width, or None for other noise.
@@ -383,15 +393,15 @@ def signed(first: Form, second: Form) -> Form | None:
 
 
 def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
-    """Return the logarithm of a uniform draw, the negative of an exponential draw.
+    """Return the logarithm of a uniform draw: the negative of an exponential draw.
 
     Args:
-        noise: Noise.
-        log: Computes the logarithm of a number plus ``plus``.
-        plus: The number that is added before.
+        noise: The noise.
+        log: Function that returns the logarithm of its argument plus ``plus``.
+        plus: 1 for ``log1p``, 0 for ``log``.
 
     Returns:
-        The noise, or None if its sum with ``plus`` is not uniform between 0 and 1.
+        The noise, or None if the argument plus ``plus`` is not uniform between 0 and 1.
     """
     if noise.law.family != "uniform" or not _is_one_draw(noise, offset=True):
         return None

@@ -39,11 +39,11 @@ class Moved:
             probabilities, without its sign.
         loss: Loss of the release on this pair; None if its law is not understood.
         why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if
-            the same draw was used before or for several entries, 'whole' if a
-            fractional value has whole noise, 'number' if the value is no finite number;
-            else empty.
-        only: The order that is all that the output reveals of a group of releases; else
-            empty. The loss of the group is attributed to one of its releases.
+            the same draw was used before or for several entries and does not hide the
+            move, 'whole' if a fractional value has whole noise, 'number' if the value
+            is no finite number; else empty.
+        only: Phrase for the order of a group of releases, if the output reveals nothing
+            else of them; else empty. One release of the group then has the loss of all.
     """
 
     first: Release
@@ -65,9 +65,9 @@ class Moved:
 
     @property
     def apart(self) -> float:
-        """Distance of the laws from 0 to 1, which is 1 if one result decides.
+        """Distance of the laws on the two inputs, from 0 to 1.
 
-        It compares releases of unbounded loss.
+        It ranks releases whose loss is unbounded.
         """
         if self.loss is None or not any(self.loss):
             return 0.0
@@ -91,7 +91,7 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
     Args:
         first: The release on the first input.
         second: The release on the second input.
-        before: The releases before it.
+        before: The earlier releases of the pair.
     """
     # Events and choices have tables of probabilities, and no noise that is added.
     if first.kind in NAMED:
@@ -161,7 +161,7 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
 
 
 def _by_declaration(first: Release, second: Release) -> Moved:
-    """Return the loss that a library declares for the distance of two inputs."""
+    """Return the loss that a library declares for the distance of the two locations."""
     declared = first.law.declared
     assert declared is not None
     moved = declared.distance(first.location, second.location)
@@ -171,7 +171,10 @@ def _by_declaration(first: Release, second: Release) -> Moved:
 
 
 def _common_part(first: Release, second: Release) -> tuple[Release, Release]:
-    """Return two releases of different shapes cut to the entries that both have."""
+    """Return two releases of different shapes, cut to the entries that both have.
+
+    If they have different numbers of axes, both get the location 0 instead.
+    """
     if len(first.shape) != len(second.shape):
         return replace(first, location=0.0), replace(second, location=0.0)
     sizes = map(min, first.shape, second.shape)
@@ -200,7 +203,8 @@ def _reused(
 ) -> Moved:
     """Return the loss of a release whose draws are in an earlier one.
 
-    The difference of both has no noise.
+    The difference of the two values has no noise. So the loss is unbounded, unless the
+    draws hide both moves alike.
     """
     distance = _distance(moved, first.law)
     for each in before:
@@ -275,7 +279,7 @@ def _by_tables(first: Release, second: Release) -> Moved:
 
 
 def _by_names(*releases: Release) -> list[Any]:
-    """Return the probabilities of all names of any table, with shape (1, names)."""
+    """Return a table for each release over the names of all, with shape (1, names)."""
     names = [name for release in releases for name in release.names or ()]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     tables = np.zeros((len(releases), 1, len(places)))

@@ -1,4 +1,9 @@
-"""Noise whose entries are entries of several draws, or linear functions of them."""
+"""Noise whose entries come from several draws.
+
+`gathered` puts entries of several arrays into one array. `linear` applies a linear
+function to Gaussian noise. Both make one draw of all entries, with their coordinates in
+the draws (see `coordinates`).
+"""
 
 from __future__ import annotations
 
@@ -24,19 +29,19 @@ class EntryLimits:
     gathered: int = 1_000_000
     """Largest total number of entries of arrays that are put together."""
     mixed: int = 512
-    """Largest number of entries in a linear function, which is called for each one."""
+    """Largest number of entries of noise to which a linear function is applied."""
 
 
 LIMITS = EntryLimits()
 
 
 def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise | None:
-    """Return noise whose entries a function takes from several arrays.
+    """Return the result of a function that puts entries of several arrays into one.
 
     Args:
-        items: Arrays, numbers and noise.
-        gather: A function that puts entries of arrays of these shapes into one array,
-            whatever the entries are.
+        items: Arrays, numbers and noise, at least one of them noise.
+        gather: The function, of a list of arrays of these shapes. The place of an entry
+            must not depend on its value.
 
     Returns:
         The noise, or None if it is not followed.
@@ -53,7 +58,8 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     if not all(map(is_numeric, values)) or sum(sizes) > LIMITS.gathered:
         return None
 
-    # Numbers in place of the entries show which entries the function takes.
+    # The function is called with numbered entries, which show the entries that it
+    # takes.
     starts = np.cumsum([0, *sizes])[:-1].tolist()
     entries = [
         np.arange(start, start + size).reshape(shape_of(value))
@@ -82,7 +88,7 @@ def _centre(item: Any) -> Any:
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
-    """Return the entries of arrays one after another, each broadcast to a shape."""
+    """Return the entries of all parts in one vector; each part is broadcast first."""
     return np.concatenate(
         [
             np.broadcast_to(part, each.shape).ravel()
@@ -92,7 +98,7 @@ def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
 
 
 def without_zeros(noise: Noise) -> Noise:
-    """Return noise alone in place of noise on zeros, if all entries have noise."""
+    """Return noise without its offset, if that is zero and all entries have noise."""
     offset = noise.offset
     if offset is not None and not any_of(offset) and all_of(noise.law.scale):
         noise.offset = noise.site = None
@@ -100,12 +106,12 @@ def without_zeros(noise: Noise) -> Noise:
 
 
 def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> Any:
-    """Return the result of a linear function, plus a constant, of Gaussian noise.
+    """Return the result of a linear function of Gaussian noise; it may add a constant.
 
     Args:
         noise: The noise.
         function: The function, of arrays of double precision.
-        value: Its result at the numbers that the noise is; computed unless given.
+        value: The function's result for the numbers of the noise; None to compute it.
 
     Returns:
         Noise, a release, or None if the noise is not followed.
@@ -118,7 +124,8 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
         value = function(noise.value)
     constant = np.asarray(function(np.zeros(shape)))
     has_constant = any_of(constant)
-    # A large argument keeps the digits of the coefficients beside the constant.
+    # With large arguments, the coefficients lose few digits when the constant is
+    # subtracted.
     magnitude = 2.0**20 if has_constant else 1.0
     # The matrix of the function, column by column.
     units = magnitude * np.eye(size).reshape(-1, *shape)
@@ -153,7 +160,10 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
 
 
 def _is_plain(noise: Noise) -> bool:
-    """Return True if entries are multiples of draws that nothing bounded or changed."""
+    """Return True if code neither compared nor changed the draws of noise.
+
+    Draws of a family with a shape parameter are not plain either.
+    """
     return not noise.was_changed() and not any(
         term.draw.limits or term.draw.is_lent or term.draw.law.parameter is not None
         for term in noise.terms
@@ -161,7 +171,14 @@ def _is_plain(noise: Noise) -> bool:
 
 
 def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
-    """Return a term of the noise's family with the coordinates of some entries."""
+    """Return a term whose draw is made of entries of several draws.
+
+    Args:
+        noise: Noise of the same family.
+        of: Coordinates of the entries of the new draw.
+        places: For each entry of the result, its entry in the new draw.
+        drawn: The numbers of the new draw, without location.
+    """
     draw, size = noise.terms[0].draw, size_of(drawn)
     if draw.law.family == "Gaussian":
         scales = np.sqrt(np.bincount(of.rows, np.square(of.numbers), size))

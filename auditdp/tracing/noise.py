@@ -3,12 +3,12 @@
 It behaves as the number or the array does. Multiples, slices, sums and differences of
 noise are noise. The sum of noise and a value is an ordinary number or array, and it is
 a release. A comparison of noise with a number releases an event of known probability.
-Any other use ends the noise: the code gets an ordinary number, which the trace records
-as public randomness together with the reason.
+Any other use *ends* the noise: from then on the code gets an ordinary number, and the
+trace records a release with the reason.
 
-Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the
-name of the function. Other modules fill the table of rules, so that this module imports
-none of them.
+Functions of numpy and torch pass through `apply`, which looks up a rule by the name of
+the function. Other modules fill the table of rules, so that this module imports none of
+them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ from auditdp.tracing.watched_run import WatchedRun
 
 
 class Call(NamedTuple):
-    """A call of a function of a library, some of whose arguments are noise.
+    """A call of a library function that has noise among its arguments.
 
     Attributes:
-        function: The function, of ordinary numbers and arrays.
-        given: Its positional arguments, in which noise that has ended is an ordinary
-            number.
+        function: The function, which takes ordinary numbers and arrays.
+        given: Its positional arguments. Noise that has ended is replaced by its number.
         options: Its keyword arguments.
     """
 
@@ -65,21 +64,24 @@ class Call(NamedTuple):
 
     @property
     def is_of_one(self) -> bool:
-        """True if there is one argument."""
+        """True if the call has one argument."""
         return len(self.given) == 1 and not self.options
 
     def of(self, entries: Any) -> Any:
-        """Return the result with other entries in place of the first argument."""
+        """Return the function's result with ``entries`` in place of the first argument.
+
+        Other arguments that are noise are passed as ordinary numbers or arrays.
+        """
         others = [value_of(other) for other in self.given[1:]]
         return self.function(entries, *others, **self.options)
 
 
 Rule = Callable[[Call], Any]
-"""Computes a function of noise, or returns None if the noise is not followed."""
+"""Function that returns the result of a call, or None if it cannot follow the noise."""
 RULES: dict[str, Rule] = {}
 """The rule of each followed function or method, by its name without underscores."""
 ADAPTERS: dict[str, Callable[..., Any]] = {}
-"""The function that applies functions of torch to noise, under the name "torch"."""
+"""The function that applies torch functions to noise, under the key "torch"."""
 DESCRIBING = frozenset(
     (
         "device",
@@ -103,14 +105,17 @@ DESCRIBING = frozenset(
         "stride",
     )
 )
-"""Attributes and functions that show nothing of the entries of an array or a tensor."""
+"""Attributes and functions that reveal no entry of an array or a tensor."""
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
 WRITTEN = "is written into an array"
 
 
 class Noise(Form):
-    """A linear form of draws that behaves as the number or the array that it is."""
+    """A linear form of draws that behaves as a number or an array.
+
+    Its attribute ``value`` is that number or array.
+    """
 
     __array_priority__ = 1e9
     __pandas_priority__ = 1_000_000
@@ -120,7 +125,8 @@ class Noise(Form):
     def __class__(self) -> Any:
         """The type that code observes with ``isinstance(x, float)``."""
         kind = type(self.value)
-        # An array of jax leaves operators only to types that it does not know.
+        # An array of jax leaves an operator to another type only if it does not know
+        # the type.
         if hasattr(kind, "aval"):
             return Noise
         return kind
@@ -148,7 +154,11 @@ class Noise(Form):
     # -- entries -----------------------------------------------------------------------
 
     def shaped(self, change: Callable[[Any], Any]) -> Any:
-        """Return noise whose entries a function lays out as those of an array."""
+        """Return noise with its entries moved, repeated or selected.
+
+        Args:
+            change: A function that moves, repeats or selects the entries of an array.
+        """
         shape = shape_of(self.value)
         terms = []
         for term in self.terms:
@@ -163,13 +173,17 @@ class Noise(Form):
         if offset is not None and shape:
             offset = change(np.broadcast_to(offset, shape))
         value = self.value
-        # The value is a number of Python.
+        # A number of Python has no entries to move.
         if not hasattr(value, "reshape"):
             value = np.asarray(value)
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def laid(self, change: Callable[[Any], Any]) -> Any:
-        """Return noise, or a list of noise, for a function that may split an array."""
+        """Return noise with its entries moved, as one array or as a list of arrays.
+
+        Args:
+            change: A function as in ``shaped``, which may also split an array.
+        """
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
             return self.shaped(change)
@@ -178,7 +192,7 @@ class Noise(Form):
         )
 
     def copied(self, value: Any) -> Any:
-        """Return the same noise with another object that has the same entries."""
+        """Return noise of the same draws whose number or array is ``value``."""
         return Noise(self.run, value, self.terms, self.offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
@@ -211,7 +225,7 @@ class Noise(Form):
         return self._as_scalar(self.value.item())
 
     def tolist(self) -> Any:
-        """Return its entries as a list."""
+        """Return its entries as a list; the entries of a vector stay noise."""
         if self.settled is None and ndim(self.value) == 1:
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()
@@ -221,13 +235,14 @@ class Noise(Form):
     def summed(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
-        """Return a sum as a new form, or as a release if a value was added to noise.
+        """Return a sum as noise, or as a release if a value was added to noise.
 
         Args:
-            plain: The number or array.
-            terms: Its draws.
-            offset: The value that was added; None if none was.
-            held: Whether the release is left to the first use of the form.
+            plain: The sum as an ordinary number or array.
+            terms: Terms of the sum.
+            offset: Value in the sum; None if no value was added.
+            held: Whether a sum with a value stays noise until its first use other than
+                ``+=`` or ``-=``.
         """
         form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         # All noise has cancelled.
@@ -240,7 +255,8 @@ class Noise(Form):
             # The value is the same on both inputs, and part of the noise.
             return form
         law, groups = form.law_and_groups()
-        # Noise such as one geometric draw is a part of noise that is still to come.
+        # One geometric draw, for example, is only a part of noise: code will add
+        # another one.
         if law.known is None:
             is_part = all(
                 term.draw.law.family in LAZY and not term.draw.compared(term.index)
@@ -258,7 +274,11 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Change it in place, with its memory, into other noise or into numbers."""
+        """Change it in place, with its memory, into other noise or into numbers.
+
+        Returns:
+            This object if it is noise now, else its array.
+        """
         # The names in the code that hold this object get the noise of the result.
         if type(result) is Noise and result._settled is None and self._settled is None:
             self.terms, self.offset = result.terms, result.offset
@@ -292,7 +312,7 @@ class Noise(Form):
     # -- conversions -------------------------------------------------------------------
 
     def as_number(self, kind: type) -> Any:
-        """Return it as an ``int`` or a ``float``: noise if that keeps its number."""
+        """Return it as ``int`` or ``float``; it stays noise unless that rounds it."""
         is_same = kind is float or self.is_whole
         if self.settled is not None or size_of(self.value) != 1 or not is_same:
             return kind(self.settle("is rounded"))
@@ -307,7 +327,11 @@ class Noise(Form):
         return apply("round", round, given, {})
 
     def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
-        """Return it as another type; noise if that type holds the same numbers."""
+        """Return it as an array of another type.
+
+        It stays noise in a type of floats, and in 64-bit integers if it is whole. Any
+        other type ends the noise.
+        """
         target = np.dtype(dtype)
         is_whole = target.kind == "i" and target.itemsize == 8 and self.is_whole
         is_same = target.kind == "f" or is_whole
@@ -336,7 +360,7 @@ class Noise(Form):
     # -- functions of libraries --------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        # Libraries look for these in types of their own.
+        # Libraries look for private attributes to find types of their own.
         if name.startswith("_"):
             raise AttributeError(name)
         if name in DESCRIBING:
@@ -378,7 +402,7 @@ class Noise(Form):
         if method == "__call__" and set(keywords) <= {"out"}:
             result = apply(name, function, inputs, {})
             return _into(keywords.get("out"), result)
-        # As ``numpy.sum`` calls it.
+        # ``numpy.sum`` calls this method.
         if (name, method) == ("add", "reduce"):
             return apply("sum", compute, inputs, keywords)
         return plainly(compute, inputs, keywords, name)
@@ -409,25 +433,27 @@ def _call_of_array(name: str, noise: Noise, *arguments: Any, **keywords: Any) ->
 
 
 def opened(value: Any) -> Any:
-    """Return the ordinary number in place of noise that has ended; else the value."""
+    """Return the ordinary number of noise that has ended; else the value as it is."""
     if type(value) is Noise and value.settled is not None:
         return value.settled[0]
     return value
 
 
 def value_of(item: Any) -> Any:
-    """Return the number or the array that noise is; else the item."""
+    """Return the number or the array of noise; else the item as it is."""
     if type(item) is Noise:
         return item.value
     return item
 
 
 def plain(value: Any, why: str) -> Any:
-    """Return a value with ordinary numbers in place of noise, also inside of lists.
+    """Return a value with ordinary numbers in place of noise, which ends.
+
+    Noise in lists, tuples and dicts is replaced as well.
 
     Args:
         value: Any value.
-        why: The reason for which its noise ends.
+        why: Use that ends the noise; see ``Form.settle``.
     """
     if type(value) is Noise:
         return value.settle(why)
@@ -440,7 +466,14 @@ def plain(value: Any, why: str) -> Any:
 
 
 def settled(values: Sequence[Any], why: str) -> list[Any]:
-    """Return values with ordinary numbers in place of noise, not inside of lists."""
+    """Return values with ordinary numbers in place of noise, which ends.
+
+    Noise in lists stays noise.
+
+    Args:
+        values: Any values.
+        why: Use that ends the noise; see ``Form.settle``.
+    """
     return [value.settle(why) if type(value) is Noise else value for value in values]
 
 
@@ -450,7 +483,7 @@ def plainly(
     keywords: Mapping[str, Any],
     name: str,
 ) -> Any:
-    """Call a function of a library with ordinary numbers in place of noise."""
+    """Call a library function with ordinary numbers in place of noise, which ends."""
     why = f"is used by {name}"
     given = [plain(value, why) for value in arguments]
     options = {key: plain(value, why) for key, value in keywords.items()}
@@ -465,9 +498,11 @@ def apply(
 ) -> Any:
     """Apply a function of a library to noise, by the rule of its name.
 
+    If there is no rule, or the rule cannot follow the noise, the noise ends.
+
     Args:
-        name: The name of the function.
-        function: The function, of ordinary numbers and arrays.
+        name: The key of the rule.
+        function: The function, which takes ordinary numbers and arrays.
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
     """
@@ -482,7 +517,7 @@ def apply(
 
 
 def _into(out: Any, result: Any) -> Any:
-    """Return a result, written into the array that ``out`` names, if it names one."""
+    """Return a result, written into the array of numpy's ``out`` if one is given."""
     if out is None:
         return result
     (target,) = out
@@ -497,7 +532,7 @@ def _into(out: Any, result: Any) -> Any:
 
 
 def write(target: Any, numbers: Any) -> Any:
-    """Return an array or a tensor once numbers are written into it."""
+    """Write numbers into an array or a tensor, and return it."""
     if not hasattr(target, "detach"):
         np.copyto(target, numbers, casting="same_kind")
         return target
@@ -513,9 +548,9 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
 
     Args:
         first: A number, an array, or noise.
-        second: The same.
+        second: A number, an array, or noise.
         sign: 1 for the sum, −1 for the first minus the second.
-        held: See `Noise.summed`.
+        held: See ``Noise.summed``.
     """
     compute = operator.add if sign > 0 else operator.sub
     # Noise that has ended is an ordinary number here.
@@ -605,8 +640,8 @@ def _reflected(compute: Callable[..., Any]) -> Callable[..., Any]:
 def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator such as ``+=``, which changes the memory of an array.
 
-    Values may be added one after another, as in a loop over records. The release is
-    then their sum.
+    A loop over records may add values one after another. Only their sum is then
+    released.
     """
 
     def operate(self: Noise, other: Any) -> Any:
@@ -627,7 +662,7 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ending(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator that ends noise: it computes with an ordinary number."""
+    """Return an operator that ends noise and computes with ordinary numbers."""
 
     def operate(self: Noise, *others: Any) -> Any:
         others = plain(others, "is computed with")
@@ -648,7 +683,7 @@ _FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (multiplied, multiplied),
     "truediv": (divided, divided),
 }
-"""The function of each operator, and the function of its form in place."""
+"""Function of each followed operator, and the function of its in-place form."""
 for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
@@ -694,7 +729,7 @@ for _name, _function in _ENDING.items():
 
 
 def places_of(value: Any) -> Any:
-    """Return the places of the entries of a draw, counted flat, in its shape."""
+    """Return the flat index of each entry of a draw, in the shape of the draw."""
     shape = tuple(shape_of(value))
     if shape:
         return np.arange(math.prod(shape)).reshape(shape)
@@ -702,7 +737,17 @@ def places_of(value: Any) -> Any:
 
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
-    """Return the noise of a draw, or a release if the sampler added a location."""
+    """Return a draw as noise, or as an ordinary number that is released at once.
+
+    It is released at once if its range of integers exceeds ``MAX_NOISE_RANGE``. It is
+    also released if the sampler added a location, unless its family is unknown or a
+    part of noise (see ``Family.is_part``).
+
+    Args:
+        run: The run.
+        draw: The draw.
+        location: The location that the sampler added; None for no location.
+    """
     noise = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location)
     law = draw.law
     is_name = law.family == "integer" and any_of(law.parameter > MAX_NOISE_RANGE)
@@ -721,15 +766,15 @@ def drawn_noise(
     location: Any = 0.0,
     **options: Any,
 ) -> Any:
-    """Draw by a sampler, and return the noise, or the release, in place of the number.
+    """Call a sampler, and return noise, or a released number, in place of its result.
 
     Args:
         run: The run that records the draw.
-        method: The sampler.
-        perform: Draws.
-        law: The law of the draw without its location.
-        location: The number that the sampler adds to the draw.
-        options: ``shape`` and ``origin`` of `WatchedRun.draw`.
+        method: Name of the sampler.
+        perform: Function without arguments that calls the sampler.
+        law: Law of the draw without its location.
+        location: Number or array that the sampler adds to the draw.
+        options: Arguments ``shape`` and ``origin`` of ``WatchedRun.draw``.
     """
     draw = run.draw(method, perform, law, here(), location=location, **options)
     if not any_of(location):
@@ -749,18 +794,19 @@ def drawn_release(
     why: str = "",
     **options: Any,
 ) -> Any:
-    """Draw by a sampler whose result is a release by itself, and return the result.
+    """Call a sampler whose result is a release by itself, and return the result.
 
     Args:
         run: The run that records the draw and the release.
-        method: The sampler.
-        perform: Draws.
-        kind: The kind of the release.
-        law: The law of the draw.
-        location: The probability of a coin, or the table of a choice.
-        names: The items that a choice is among.
-        why: The reason for which the trace does not understand the sampler.
-        options: ``shape`` and ``origin`` of `WatchedRun.draw`.
+        method: Name of the sampler.
+        perform: Function without arguments that calls the sampler.
+        kind: Kind of the release.
+        law: Law of the draw.
+        location: Probability of a coin, or table of a choice; None for noise alone.
+        names: Texts of the items that a choice is among.
+        why: Reason for which the trace does not understand the sampler; empty if it
+            does.
+        options: Arguments ``shape`` and ``origin`` of ``WatchedRun.draw``.
     """
     site = here()
     draw = run.draw(method, perform, law, site, **options)

@@ -24,12 +24,14 @@ from auditdp.tracing.trace_limits import ABSOLUTE_ROUNDING, ROUNDING
 class Loss(NamedTuple):
     """Loss of one release on a pair: an (ε, δ) statement, or that of a Gaussian pair.
 
+    A Gaussian pair of parameter μ is as hard to tell apart as N(0, 1) and N(μ, 1).
+
     Attributes:
         epsilon: ε in nats, which may be infinite.
-        delta: δ, which is positive if some outcomes occur on one input alone.
-        squared_mu: The square of μ, of releases with Gaussian noise; 0 for others.
-        rho: ρ of zero-concentrated DP in nats, if it is known exactly and below that of
-            every (ε, 0) statement.
+        delta: δ, such as the probability of outcomes that occur on one input alone.
+        squared_mu: μ² of a Gaussian pair; 0 for a statement.
+        rho: ρ of zero-concentrated DP in nats, if it is known exactly and is smaller
+            than the ρ that ε implies; else None.
     """
 
     epsilon: float = 0.0
@@ -44,25 +46,30 @@ UNBOUNDED = Loss(math.inf, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """One family in its standard form.
+    """One family of noise, given by its standard draw U.
+
+    The noise of a release is c·U with a scale c. Some families also have a shape
+    parameter, such as p of geometric draws. ``log_density``, ``distribution``, ``loss``
+    and ``units`` are functions of a number or an array z, and of this parameter.
 
     Attributes:
         name: Its name in sentences.
-        log_density: Log density, or log probability, of the standard draw, given the
-            shape parameter.
-        distribution: P(U <= z), for draws that are compared with a number; None if such
-            comparisons are not followed.
-        loss: Loss of a location, given its moves in scales and the shape parameter;
-            None if it is no statement and not that of a Gaussian pair.
-        norm: The norm in which a move counts.
-        units: Moves in units of the scale that the shape parameter implies, for whole
-            noise of such a scale.
+        log_density: Log density of U at z, or log probability if U is whole; None if it
+            is not computed.
+        distribution: P(U <= z); None if comparisons of a draw with a number are not
+            followed.
+        loss: Loss of a location that moves by z scales. Its result is None if the loss
+            is neither an (ε, δ) statement nor that of a Gaussian pair.
+        norm: Norm in which a move counts, "L1" or "L2".
+        units: Move z of whole noise, in units of the scale that the shape parameter
+            implies; None if the scale is c alone.
         is_whole: Whether draws are whole numbers.
-        is_part: Whether draws are parts of a difference of two or of a comparison.
-            Adding a value to other draws is a release.
+        is_part: Whether a draw is usually a part of noise, as one of two geometric
+            draws, or is compared. The sum of a value and such a draw is no release
+            until it is used.
         is_symmetric: Whether a draw and its negative have one law.
         is_by_rho: Whether the loss, that of a Gaussian pair, bounds Rényi divergences
-            alone, and no other curve.
+            but no other privacy curve.
     """
 
     name: str
@@ -79,14 +86,18 @@ class Family:
     def log_densities(
         self, values: Any, location: Any, scale: Any, parameter: Any
     ) -> Any:
-        """Return the log densities or probabilities of scaled and moved draws."""
+        """Return log densities (or probabilities) of location + scale·U at values."""
         # Callers check that the family has one.
         assert self.log_density is not None
         logs = np.asarray(self.log_density((values - location) / scale, parameter))
         return logs if self.is_whole else logs - np.log(np.abs(scale))
 
     def loss_of(self, moved: Any, parameter: Any) -> Loss | None:
-        """Return the loss of a location, given its moves in scales, or None."""
+        """Return the loss of a location that moves by ``moved`` scales, or None.
+
+        Whole noise does not hide a move by a fraction, so the loss of such a move is
+        unbounded.
+        """
         if self.units is None:
             return self.loss(moved, parameter)
         whole = np.rint(moved)
@@ -126,7 +137,10 @@ def _unknown(moved: Any, _: Any) -> Loss | None:
 
 
 def _uniform(moved: Any, _: Any) -> Loss:
-    """Return the probability of the results that lie in one of two intervals alone."""
+    """Return the loss of uniform noise, whose ε is 0.
+
+    Its δ is the probability of the results that only one of the two locations can have.
+    """
     lengths = np.maximum(1 - np.abs(np.atleast_1d(moved)), 0.0)
     return Loss(0.0, 1 - float(np.prod(lengths)))
 
@@ -179,7 +193,7 @@ def _log_rounded(z: Any, scale: Any) -> Any:
 def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     from scipy.special import logsumexp
 
-    # Beyond 20 standard deviations all probabilities together are no double.
+    # Beyond 20 standard deviations all probabilities together are lost in rounding.
     reach = math.ceil(20 * float(np.max(sigma))) + 1
     grid = np.arange(-reach, reach + 1)[:, None]
     total = logsumexp(-np.square(grid / np.atleast_1d(sigma)) / 2, axis=0)
@@ -317,9 +331,11 @@ FAMILIES = {family.name: family for family in _LIST}
 
 
 def _clipped(noise: Family) -> Family:
-    """Return the family of clipped noise.
+    """Return the family of noise that is clipped to an interval.
 
-    The ends of its interval have a probability, and occur on one input alone.
+    The ends of the interval have positive probability. So if the location moves, some
+    results occur on one input alone: an end, and numbers beyond the interval of the
+    other input. Their probability is δ.
     """
     distribution: Any = noise.distribution
 
@@ -327,7 +343,8 @@ def _clipped(noise: Family) -> Family:
         (low, high), inside = bounds, noise.loss(moved, None)
         away = np.abs(np.atleast_1d(moved))
         away = away[away > 0]
-        # The ends have these probabilities on either input.
+        # Probability, on the first and on the second input, of results that the other
+        # input cannot have.
         first = distribution(low + away, None) + 1 - distribution(high, None)
         second = distribution(low, None) + 1 - distribution(high - away, None)
         alone = np.minimum(np.maximum(first, second), 1.0)
@@ -344,11 +361,14 @@ for _name in ("Laplace", "Gaussian"):
 
 @dataclass(frozen=True, eq=False)
 class DeclaredLoss:
-    """Loss that a library declares for draws that are not observed; it is trusted.
+    """Loss that a library declares for a function whose draws are not observed.
+
+    The trace trusts it.
 
     Attributes:
-        distance: Distance of two inputs of the primitive, in the library's metric.
-        loss: Loss at a distance; None if the declared one does not compose.
+        distance: Function of two inputs of the library function: their distance in the
+            library's metric.
+        loss: Loss at a distance; None if the declared loss does not compose.
     """
 
     distance: Callable[[Any, Any], float]
@@ -360,12 +380,13 @@ class NoiseLaw:
     """The law of the noise of a release.
 
     Attributes:
-        family: A name in ``FAMILIES``, or that of a sampler of unknown law.
-        scale: Factor of the standard draw, a number or an array; negative if the draw
+        family: A name in ``FAMILIES``, or another name if the law is unknown.
+        scale: Factor c of the standard draw, a number or an array; negative if the draw
             is mirrored.
-        parameter: The shape parameter: p of geometric draws, the number of integers,
-            the scale before rounding.
-        declared: Loss that a library declares for draws that are not observed.
+        parameter: Shape parameter, such as p of geometric draws, the number of
+            integers, or the scale before rounding; None for a family without one.
+        declared: Loss that a library declares for draws that are not observed; else
+            None.
     """
 
     family: str
@@ -379,13 +400,13 @@ class NoiseLaw:
         return FAMILIES.get(self.family)
 
     def is_same(self, other: NoiseLaw) -> bool:
-        """Return True if another law is the same."""
+        """Return True if another law has the same family, scale and shape parameter."""
         if self.family != other.family or not same(self.scale, other.scale):
             return False
         return same(self.parameter, other.parameter)
 
     def is_as_wide(self, other: NoiseLaw) -> bool:
-        """Return True if another law is as wide; symmetric noise has no sign."""
+        """Return True if another law has this scale; symmetric noise has no sign."""
         if self.known is not None and self.known.is_symmetric:
             return same(abs(self.scale), abs(other.scale))
         return same(self.scale, other.scale)
@@ -393,7 +414,7 @@ class NoiseLaw:
     def log_likelihood(self, location: Any, result: Any) -> float:
         """Return the log density of a result; NaN if the law is unknown.
 
-        It is the sum over all entries.
+        For an array it is the sum over all entries.
 
         Args:
             location: v, a number or an array.
@@ -411,7 +432,10 @@ class NoiseLaw:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if two parameters are equal; an array of one value equals it."""
+    """Return True if two parameters are equal.
+
+    An array equals a number that all its entries equal.
+    """
     if a is b:
         return True
     try:
@@ -423,9 +447,9 @@ def same(a: Any, b: Any) -> bool:
 
 
 def moves(a: Any, b: Any) -> Any:
-    """Return the move of a location, entry by entry.
+    """Return the move b − a of a location, entry by entry.
 
-    It is infinite if one of two different values is no number.
+    If a and b differ and one of them is NaN, the move is infinite.
     """
     if type(a) is type(b) and isinstance(a, int | np.integer):
         by = int(b) - int(a)
@@ -440,12 +464,15 @@ def moves(a: Any, b: Any) -> Any:
 
 
 def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
-    """Return the loss of a release whose location moved, or None if the law is unknown.
+    """Return the loss of a release whose location moved, or None if it is unknown.
+
+    The loss is unbounded if two known laws differ: noise of another scale reveals the
+    input in its tails.
 
     Args:
-        law: Of the noise on one input.
-        other: On the other input; another scale shows in the tails, without bound.
-        moved: The move, as returned by ``moves``.
+        law: Law of the noise on the first input.
+        other: Law of the noise on the second input.
+        moved: Move of the location, as returned by ``moves``.
     """
     known = law.known
     is_same = law.family == other.family and same(law.parameter, other.parameter)
@@ -461,7 +488,7 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
 
 
 def in_scales(moved: Any, scale: Any) -> Any:
-    """Return moves in units of the scale, infinite for a move without noise."""
+    """Return moves in units of the scale; a move at scale 0 is infinite."""
     with np.errstate(all="ignore"):
         if all_of(scale):
             return moved / scale

@@ -2,9 +2,10 @@
 
 These are the largest of scores, and answers against a noisy threshold.
 
-Such values are charged too much as releases. Runs with other values in the same order
-test whether the output shows only which of them is largest, or which are above another
-one: the code has to return the same. That is observed, not proved.
+As releases, such values are charged too much. Runs with other values in the same order
+test whether the code returns the same. If it does, the output is taken to reveal only
+which value is the largest, or which values are above another one. That is observed, not
+proved.
 
 **The largest.** Let scores vᵢ have noise of scale b with P(N > t − x) ≤ e^{x/b} P(N >
 t) for x ≥ 0, as Laplace and exponential noise have, and let d = v′ − v. Given the other
@@ -44,15 +45,15 @@ LARGEST = "which is largest"
 ABOVE = "which are above another one"
 
 Draw = Callable[[np.random.Generator], dict[int, Any]]
-"""Draws results of releases, by their numbers."""
+"""Function that draws results of releases, by the number of the release."""
 
 
 class _Scores(NamedTuple):
-    """Noisy values of one scale.
+    """Noisy values whose noise has one scale, as flat arrays.
 
     Attributes:
         results: The noisy values.
-        moved: Move of each value.
+        moved: Move of each value before its noise.
         scale: Scale of the noise.
     """
 
@@ -65,9 +66,9 @@ def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[M
     """Return releases with the loss of their order, if the output reveals no more.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         recorded: A run.
-        moved: Its releases and those of a replay.
+        moved: Its releases, each with that of a replay.
     """
     found = list(moved)
     by_site: dict[Any, list[int]] = {}
@@ -99,7 +100,8 @@ def _is_score(pair: Moved) -> bool:
     law = release.law
     if release.kind != NOISY or release.groups is not None:
         return False
-    # Exponential noise shows its value if it is released, which is no fault here.
+    # A released value with exponential noise loses without bound, but its order does
+    # not.
     is_sound = not pair.why or law.family == "exponential"
     if law.family not in ("Laplace", "exponential") or not is_sound:
         return False
@@ -108,7 +110,10 @@ def _is_score(pair: Moved) -> bool:
 
 
 def _charge(found: list[Moved], group: Sequence[int], loss: Loss, only: str) -> None:
-    """Charge the loss of a group to its release that moves farthest, if it is less."""
+    """Charge a group of releases with the loss of their order, if that is less.
+
+    The release that moves farthest gets this loss, and the others lose nothing.
+    """
     charged = [found[k].loss for k in group]
     epsilons = [each.epsilon for each in charged if each is not None]
     if len(epsilons) == len(group) and loss.epsilon >= math.fsum(epsilons):
@@ -123,7 +128,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
     """Return the noisy values, their moves and their scale.
 
     Returns:
-        All three, or None if there are several scales or infinite moves.
+        They, or None if there are several scales or infinite moves.
     """
     scales = {float(pair.first.law.scale) for pair in pairs}
     if len(scales) != 1:
@@ -141,7 +146,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
 
 
 def _forced(pairs: Sequence[Moved], values: Floats) -> dict[int, Any]:
-    """Return values as results of the releases, by their numbers."""
+    """Return the values as results of the releases, by the number of the release."""
     forced, start = {}, 0
     for pair in pairs:
         shape = pair.first.shape
@@ -157,7 +162,7 @@ def _loss_of_largest(
     """Return the loss of the name of the largest or smallest score.
 
     Returns:
-        It, or None if the output shows more.
+        The loss, or None if the output reveals more than this name.
     """
     scores = _scores(pairs)
     if scores is None or len(scores.results) < 2:
@@ -173,9 +178,9 @@ def _loss_of_largest(
 def _with_same_largest(
     pairs: Sequence[Moved], scores: _Scores, sign: float, rng: np.random.Generator
 ) -> dict[int, Any]:
-    """Return other results of the same largest score.
+    """Return other results of which the same score is the largest.
 
-    With a negative sign, it is the same smallest score.
+    If the sign is negative, the same score is the smallest.
     """
     results, scale = scores.results, scores.scale
     best = np.argmax(sign * results)
@@ -195,7 +200,7 @@ def _loss_of_above(
     """Return the loss of answers, each compared with the last threshold before it.
 
     Returns:
-        It, or None if the output shows more.
+        The loss, or None if the output reveals more than which answers are above.
     """
     scores, levels = _scores(answers), _scores(thresholds)
     if scores is None or levels is None:
@@ -231,7 +236,7 @@ def _loss_of_above(
 
 
 def _is_same(trace: Trace, recorded: TracedRun, draw: Draw) -> bool:
-    """Return True if the code returns the same with other noisy values."""
+    """Return True if the output stays the same with the noisy values of ``draw``."""
     rng = np.random.default_rng(0)
     for _ in range(LIMITS.runs_in_order):
         run = trace.replay(recorded.data, recorded, forced=draw(rng))

@@ -1,10 +1,11 @@
 """The line that makes a difference which no noise covers.
 
-The code runs once more, unwatched, line by line.
+The code runs once more on each input, unwatched, line by line.
 
-If the same lines ran on both inputs, it is the line after which the code first holds a
-number by which the outputs differ, more often than on the other input, or that returns
-it. If they did not, it is the last line that both inputs had in common.
+If the replay drew as the record did, the line is the first one after which the code
+holds a number by which the outputs differ, more often than on the other input. A number
+that a function returns counts as held. If the replay drew otherwise, it is the last
+line before the two runs go different ways.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 Visit = Callable[[CodeLine, Any], None]
-"""Is called after each line that ran, with its variables or the value that it
-returns."""
+"""Function that is called after each line that ran.
+
+It gets the line and its local variables, or the line and the value that it returned.
+"""
 
 
 def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
     """Return the line that makes a difference without noise, or an unknown line.
 
     Args:
-        trace: Of the function.
-        pair: The pair.
+        trace: Trace of the function.
+        pair: A pair whose outputs differ.
     """
     try:
         if pair.second.parted:
@@ -49,9 +52,10 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _last_common_line(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the last line before the inputs take other ways.
+    """Return the last line before the runs on the two inputs go to different lines.
 
-    It is unknown if a loop over records is longer.
+    It is unknown if that line has a ``for``: the loop may only have more passes on one
+    input.
     """
     ways: list[list[CodeLine]] = []
     for run in (pair.first, pair.second):
@@ -71,11 +75,10 @@ def _last_common_line(trace: Trace, pair: PairTrace) -> CodeLine:
 def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
     """Return the first line after which variables hold a differing number.
 
-    They hold it more often than on the other input.
-
-    A number such as 0.5 may be held on both, as something else. A line is preferred
-    that holds the number of either input on its own input. After noise there may be
-    none.
+    They have to hold it more often than on the other input. A number such as 0.5 may
+    occur on both inputs by accident. So a line is preferred at which each input holds
+    its own number more often. If there is none, as after noise, the first line at which
+    the first input does is returned.
     """
     outputs = leaves(pair.first.output), leaves(pair.second.output)
     unequal = [(a, b) for a, b in zip(*outputs, strict=True) if a != b]
@@ -98,18 +101,22 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
-    """Return the numbers that are not in the input, if possible only fractions."""
+    """Return the numbers that the first input does not contain.
+
+    Whole numbers are left out if other numbers remain.
+    """
     numbers = numbers - set(_numbers(pair.first.data))
-    # Whole numbers are everywhere.
+    # Whole numbers also occur as counts and places, so they locate no line.
     return {number for number in numbers if number != round(number)} or numbers
 
 
 def _holding_lines(
     trace: Trace, run: TracedRun, numbers: Collection[float]
 ) -> dict[tuple[CodeLine, int], Counter[float]]:
-    """Return the counts of some numbers that are held after each run of a line.
+    """Return the counts of some numbers among the variables, after each run of a line.
 
-    A container is read once: an item that is added later is found where it is returned.
+    A key is a line and the number of its runs so far. A container is read once. A
+    number that is added to it later is counted when the container is returned.
     """
     found: dict[tuple[CodeLine, int], Counter[float]] = {}
     times: Counter[CodeLine] = Counter()

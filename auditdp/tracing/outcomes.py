@@ -1,12 +1,12 @@
 """Law of the output over the outcomes that chance decides, for fixed noisy values.
 
 Randomised response draws a coin that does not depend on the data and inverts the answer
-by it, so with the same coin the outputs differ on every pair. The law of the output is
-what counts. Here every outcome of the events and choices of a run is forced on both
+by it, so with the same coin the outputs differ on every pair. Only the law of the
+output counts. Here every outcome of the events and choices of a run is forced on both
 inputs, and the noisy values keep their recorded results. The probability of each
-outcome is known, so the law of the output given the noisy values is exact if the run
-budget suffices for all outcomes. If it does not, runs that differ from the recorded one
-in a single outcome come first.
+outcome is known. So the law of the output given the noisy values is exact, if the run
+budget suffices for all outcomes. If it does not, outcomes that differ from the recorded
+ones in one place come first.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Outcomes:
     Attributes:
         masses: Probability of each output on both inputs, by the key of the output.
         complete: Whether all outcomes were tried.
-        matched: Whether the recorded output occurred on the other input.
-        runs: Number of runs.
+        matched: Whether some outcome gave the recorded output on the other input.
+        runs: Number of runs on both inputs together.
         outputs: The outputs by their keys.
         telling: Numbers of the recorded choices that the output reveals: every other
             outcome that was tried alone gave another output.
@@ -53,7 +53,7 @@ class Outcomes:
 
     @property
     def epsilon(self) -> float:
-        """The largest log ratio of probabilities of outputs that both inputs give."""
+        """The largest log ratio of an output's probabilities on the two inputs."""
         both = [(p, q) for p, q in self.masses.values() if p > 0 and q > 0]
         return max((abs(math.log(p / q)) for p, q in both), default=0.0)
 
@@ -80,7 +80,7 @@ def explored(
     """Return the law of the output on both inputs, over the outcomes of chance.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         recorded: A run on the first input.
         neighbour: The second input.
         max_runs: Limit of the runs on each input.
@@ -138,7 +138,7 @@ def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | Non
 def _add_missing(
     kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
 ) -> None:
-    """Append the items of a run of which the record has fewer with the same key."""
+    """Append items of ``made`` that have no counterpart with their key in ``kept``."""
     counts, passed = Counter(map(key, kept)), Counter[Any]()
     for item in made:
         passed[key(item)] += 1
@@ -151,7 +151,11 @@ def _add_later_outcomes(
     decided: Sequence[Release],
     forced: Mapping[int, Any],
 ) -> bool:
-    """Add runs with another later outcome, and return whether all were added."""
+    """Add runs that change one outcome after all forced ones.
+
+    Returns:
+        Whether all other outcomes were added.
+    """
     is_all, last = True, max(forced, default=-1)
     for place, release in enumerate(decided):
         if release.number <= last:

@@ -1,4 +1,4 @@
-"""Outputs of watched runs: numbers in place of noise, and differences."""
+"""Outputs of watched runs: noise in them becomes numbers, and two are compared."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     Args:
         output: The value that the code returned.
         run: The run.
-        depth: The depth of the value in the output.
+        depth: Number of containers around the value.
 
     Returns:
-        The same object if it holds no noise, or if its items can be replaced in place.
+        The same object if it holds no noise, or if its items could be replaced in
+        place.
     """
     if type(output) is Noise:
         return output.settle(WHY)
@@ -78,7 +79,7 @@ def _replace_items(
 
 
 def occurs(result: Any, output: Any) -> bool:
-    """Return True if all numbers of a result are among those of an output."""
+    """Return True if all numbers of a result occur among the numbers of an output."""
     try:
         numbers = set(leaves(output))
     except MechanismError:
@@ -95,7 +96,7 @@ def unequal_numbers(first: Any, second: Any) -> frozenset[int]:
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Return True if two outputs differ in numbers alone."""
+    """Return True if two outputs have the same types and the same count of numbers."""
     try:
         if kind(first) != kind(second):
             return False
@@ -108,7 +109,7 @@ def same_form(first: Any, second: Any) -> bool:
 def where_differ(first: Any, second: Any) -> str | None:
     """Return a phrase such as "output['age'] (3 and 4)" for two unequal outputs.
 
-    Types, lengths, keys and their order count, since whoever gets the output can
+    Types, lengths, keys and their order count, since everybody who gets the output can
     observe them.
 
     Returns:
@@ -138,7 +139,7 @@ def where_differ(first: Any, second: Any) -> str | None:
 
 
 def _contrast(first: Any, second: Any) -> str:
-    """Return the contrast of two values: types, lengths, or the values."""
+    """Return a phrase with the types, lengths or values of two unequal values."""
     if type(first) is not type(second):
         return f"{type(first).__name__} and {type(second).__name__}"
     if isinstance(first, Mapping) and set(first) != set(second):

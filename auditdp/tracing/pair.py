@@ -1,7 +1,9 @@
 """Comparison of two traced runs on neighbouring inputs.
 
 It has the noisy values that differ, the privacy loss of each, and differences that no
-noise covers.
+noise covers. `compare` traces one pair. A search calls its steps one by one: `replayed`
+compares a recorded run with its replay, `in_full` tries other outcomes of chance, and
+`checked` tests the findings by other runs.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class PairTrace(PairRecord, Printed):
     """A recorded run, its replay on a neighbour, and the findings.
 
     Attributes:
-        prediction: The findings that other runs confirmed; None if none was tried.
+        prediction: The statements that runs with other draws confirmed; None if no such
+            runs were made.
     """
 
     prediction: Prediction | None = None
@@ -41,13 +44,16 @@ class PairTrace(PairRecord, Printed):
     def is_bound(self) -> bool:
         """True if the loss of the releases bounds that of the output.
 
-        It does so in this run and in all runs by which that was tried.
+        That was so in these two runs and in all runs that tested it.
         """
         return self.prediction is not None and self.prediction.is_bound
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The findings: those that runs confirmed, those read off, and the others."""
+        """The findings: confirmed ones first, then those read off, then the others.
+
+        See ``is_confirmed`` and ``is_read_off`` of ``Finding``.
+        """
         found = findings_of(self)
         if self.prediction is not None:
             confirmed = self.prediction.confirmed
@@ -61,11 +67,11 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def proposes(self) -> bool:
-        """True if some finding against the claim is understood."""
+        """True if some finding is read off; see ``Finding.is_read_off``."""
         return any(finding.is_read_off for finding in self.findings)
 
     def __str__(self) -> str:
-        """Return the findings, the lines that release values, and the loss of all."""
+        """Return the findings, other lines that release values, and the total loss."""
         found = [finding.sentence for finding in self.findings]
         lines = [of_line(pairs, self.claim) for pairs in self.by_line().values()]
         others = [line for line in lines if line not in found]
@@ -97,14 +103,14 @@ def compare(
     """Record a run on an input, replay it on a neighbour, and compare both.
 
     Args:
-        trace: Of the function; entered by the caller if many pairs follow.
+        trace: Trace of the function. Callers with many pairs enter it once before them.
         data: The input.
         neighbour: The other input.
         rng: The generator of the recorded run.
         claim: The claim that the function has to satisfy.
-        outcomes: Limit of the runs on each input for other outcomes of events and
-            choices. With 0, only the two runs are compared; else further runs also test
-            each statement.
+        outcomes: Largest number of runs on each input that try outcomes of events and
+            choices. With 0, these runs are left out, and so are those that test the
+            findings.
     """
     with trace:
         recorded = trace.record(data, rng)
@@ -113,7 +119,7 @@ def compare(
 
 
 def checked(trace: Trace, pair: PairTrace) -> PairTrace:
-    """Return a pair whose findings were tried by runs with other draws."""
+    """Return the pair with the findings that runs with other draws confirm."""
     if pair.prediction is not None:
         return pair
     with trace:
@@ -128,16 +134,17 @@ def replayed(
     claim: Claim | None = None,
     outcomes: int = MOST_RUNS,
 ) -> PairTrace:
-    """Replay a recorded run on a neighbour, for a search that starts from one input.
+    """Replay a recorded run on a neighbour, and compare both.
 
-    See ``compare`` for the arguments.
+    A search that starts from one input calls this for each neighbour. See ``compare``
+    for the arguments.
     """
     with trace:
         located = len(trace.located)
         second = trace.replay(neighbour, recorded)
         if len(trace.located) > located:
-            # The replay gave a sampler a location, which makes other releases of the
-            # recorded run.
+            # The replay gave a sampler a location. The recorded run has other releases
+            # with it, so it is recorded again.
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         pair = _best_order(trace, PairTrace.of(recorded, second, claim))
@@ -150,7 +157,18 @@ def replayed(
 
 
 def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
-    """Return a pair of two runs after further runs with other outcomes of chance."""
+    """Return the pair after further runs.
+
+    They treat noisy constants as noise, repeat the output, find noise that is fixed,
+    test whether the output reveals an order alone, and try other outcomes of events and
+    choices.
+
+    Args:
+        trace: Trace of the function.
+        pair: The comparison of a recorded run and its replay.
+        outcomes: Largest number of runs on each input that try outcomes of events and
+            choices.
+    """
     with trace:
         if pair.differ is not None and not pair.doubt:
             pair = with_constants(trace, pair)
@@ -177,11 +195,10 @@ def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
 
 
 def _best_order(trace: Trace, pair: PairTrace) -> PairTrace:
-    """Return the replay in which values move least, if it is better.
+    """Return the comparison with the order of releases in which values move least.
 
-    In it, the releases of each line correspond in another order.
-
-    Every order is a coupling of the draws, so the better one counts.
+    Every order of the releases of a line is a coupling of the draws, so the better
+    comparison is returned. Equal outputs count first, and then the smaller loss.
     """
     claim, loss = pair.claim, pair.composed
     if pair.differ is None and (claim is None or loss.satisfies(claim)):

@@ -1,7 +1,7 @@
-"""Data of a pair: a recorded run, its replay, and the numbers that follow.
+"""Data of a pair: a recorded run, its replay, and the quantities computed from both.
 
-Findings (`findings`) and the runs that confirm them (`prediction`) are computed from
-this record.
+Findings (`findings`) and the runs that confirm them (`prediction`) start from this
+record.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class PairRecord:
     Attributes:
         first: The recorded run.
         second: The replay.
-        moved: The releases that both runs have, in order.
+        moved: The releases that both runs have, in order, each with its loss.
         claim: The claim with which the pair is compared, or None.
         differ: Place where the outputs differ; None if they are equal.
-        outcomes: The law of the outcomes that chance decides; None if it was not
-            computed.
-        shown: How often the output reveals noisy numbers that one input alone has;
-            empty if this was not computed.
+        outcomes: Law of the output over the outcomes of events and choices; None if it
+            was not computed.
+        shown: Noisy numbers that one input alone has, each with the probability that
+            the output reveals it; empty if this was not computed.
         repeats: Whether a replay on the same input gave the same output; None if there
             was no such replay.
-        doubt: A use of noise on a constant that may hide a differing number; else
-            empty.
-        fixed: Numbers of the releases whose noise is the same in every run.
+        doubt: Sentence on noise that is added to a constant and may hide a differing
+            number; else empty.
+        fixed: Numbers of the releases whose noise is the same with another generator.
     """
 
     first: TracedRun
@@ -77,12 +77,12 @@ class PairRecord:
 
     @property
     def noisy(self) -> list[Moved]:
-        """The releases that are values with noise, or noise alone."""
+        """The releases that are not by chance: noise on values, or noise alone."""
         return [pair for pair in self.moved if not is_by_chance(pair.first)]
 
     @property
     def by_chance(self) -> bool:
-        """True if any release is an event or a choice."""
+        """True if any release is an event, a choice, or a draw with few outcomes."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
@@ -93,7 +93,11 @@ class PairRecord:
     def by_line(
         self, moved: Sequence[Moved] | None = None
     ) -> dict[CodeLine, list[Moved]]:
-        """Return the releases, or some of them, by their line."""
+        """Return releases by their line.
+
+        Args:
+            moved: The releases; None for all of the pair.
+        """
         lines: dict[CodeLine, list[Moved]] = defaultdict(list)
         for pair in self.moved if moved is None else moved:
             lines[pair.first.site].append(pair)
@@ -103,10 +107,10 @@ class PairRecord:
 
     @cached_property
     def losses(self) -> tuple[Loss | None, ...]:
-        """Loss of each release.
+        """Loss of each release; None for a release that the trace does not understand.
 
-        If all outcomes were tried, the releases by chance have one loss together, the
-        last.
+        If all outcomes of events and choices were tried, these have one loss together,
+        the last.
         """
         outcomes = self.outcomes
         if outcomes is None or not outcomes.complete:
@@ -116,12 +120,12 @@ class PairRecord:
 
     @cached_property
     def composed(self) -> ComposedLoss:
-        """The composed loss of all releases."""
+        """The composition of the losses of all releases."""
         return ComposedLoss.of(self.losses)
 
     @property
     def level(self) -> float:
-        """The smallest level of a claim of this kind that the releases satisfy.
+        """The smallest level, such as ε, at which the losses satisfy the claim.
 
         Raises:
             ValueError: If there is no claim.
@@ -150,9 +154,10 @@ class PairRecord:
 
     @property
     def share(self) -> float:
-        """Loss relative to the claim, 1 at the claim, for a search to maximise.
+        """Loss relative to the claim, which is 1 at the claim; a search maximises it.
 
-        It is infinite if the outputs differ although no event or choice decides them.
+        It is infinite if the outputs differ although no release is by chance. Without a
+        claim it is Σ ε_i + √Σ μ_i² over all releases.
         """
         if self.claim is None:
             return self.composed.statements + math.sqrt(self.composed.squared_mu)
@@ -162,7 +167,7 @@ class PairRecord:
 
     @property
     def covers(self) -> bool:
-        """True if nothing in this run contradicts that the losses are a bound.
+        """True if these runs do not contradict that the losses bound the output's loss.
 
         See the theorem in `auditdp.tracing`. Other runs are not considered.
         """
@@ -175,17 +180,18 @@ class PairRecord:
 
     @property
     def apart(self) -> float:
-        """Distance of the laws of the releases, from 0 to 1.
+        """Largest distance of the laws of a release on the two inputs, from 0 to 1.
 
-        It compares pairs whose loss has no bound.
+        It ranks pairs whose loss is unbounded.
         """
         return max((pair.apart for pair in self.moved), default=0.0)
 
     @cached_property
     def scales_apart(self) -> float:
-        """Distance of the noisy values in standard scales, moves and scales together.
+        """Distance of the laws of all noisy values on the two inputs, in scales.
 
-        It is finite also where no loss is bounded.
+        It is the norm of all moves in scales and of the log ratios of all scales. It
+        ranks pairs of unbounded loss as well.
         """
         squares = 0.0
         for moved in self.noisy:
@@ -203,9 +209,10 @@ class PairRecord:
 
     @cached_property
     def coherence(self) -> float:
-        """Part of the moves, 0 to 1, that adds up over the releases of a line.
+        """Alignment of the moves at each line, from 0 to 1: 1 if all of them are equal.
 
-        A final model keeps that part of the moves of its steps.
+        The result of many steps, such as a final model, shows only the part of the
+        moves that adds up. If every noisy value with a loss is in the output, it is 1.
         """
         if self.is_visible:
             return 1.0
@@ -226,15 +233,14 @@ class PairRecord:
 
     @property
     def is_notable(self) -> bool:
-        """True if a search with two runs a pair should try other outcomes on this pair.
+        """True if outputs differ, draws differ, or the loss exceeds the claim.
 
-        Code that decides by chance is also tried on its first pair, since rare events
-        may occur there.
+        A search makes only two runs for most pairs, and further ones for such a pair.
         """
         is_above = self.share > 1 + ROUNDING
         return self.differ is not None or bool(self.second.parted) or is_above
 
-    # What is understood.
+    # The extent to which the trace understands the code.
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
@@ -250,7 +256,11 @@ class PairRecord:
 
     @property
     def extent(self) -> Extent:
-        """True if the code is traced in full, in part, or not at all."""
+        """Extent to which the trace understands the code: "full", "part" or "none".
+
+        It is "full" if there are draws and no line is opaque, and "part" if at least
+        one release is understood.
+        """
         if self.first.untraceable or self.second.untraceable:
             return "none"
         if not self.opaque and (self.first.draws or self.second.draws):
@@ -259,15 +269,16 @@ class PairRecord:
 
     @property
     def is_visible(self) -> bool:
-        """True if every noisy value that moved occurs in the output as it is."""
+        """True if every noisy value with a loss occurs in the output as it is."""
         lossy = [pair.first for pair in self.noisy if pair.is_lossy]
         return all(occurs(release.result, self.first.output) for release in lossy)
 
     @property
     def is_single(self) -> bool:
-        """True if all values that move below noise have single precision.
+        """True if all values with a loss have single precision before their noise.
 
-        Numbers of torch have it, in whatever type they are kept.
+        A number has single precision if it does not change as a ``float32``, whatever
+        its type.
         """
         moved = [pair.first for pair in self.noisy if pair.is_lossy]
         values = [
@@ -281,9 +292,9 @@ class PairRecord:
 
     @property
     def is_hidden(self) -> bool:
-        """True if values may depend on draws with too many outcomes to try them all.
+        """True if the code uses a draw by itself whose outcomes are too many to try.
 
-        An order of rows is such a draw.
+        An order of rows is such a draw. Values may depend on it.
         """
         draws = [pair.first for pair in self.moved if pair.first.kind == ALONE]
         return not all(map(is_by_chance, draws))
@@ -303,7 +314,8 @@ class PairRecord:
 def _squared_move(moved: Moved, scale: float) -> float:
     """Return the square of the move of a value in scales of its noise.
 
-    Of noise that was used before, only what the earlier releases do not predict counts.
+    If the noise was used before, only the part that earlier releases do not predict
+    counts.
     """
     if moved.first.earlier and moved.loss is not None and moved.loss.squared_mu:
         return moved.loss.squared_mu

@@ -1,7 +1,8 @@
 """Replacements while code is watched, which are undone whatever happens.
 
-They concern the functions of the caller's code, and the names in its modules that hold
-a source of randomness.
+`Patches` replaces and restores. `Caller` finds the parts of the caller's code to
+replace: functions that call ``int`` or ``float``, and names that hold a source of
+randomness.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class Patches:
     """Replacements that are undone in reverse order.
 
     Attributes:
-        replaced: Each original with its replacement, by the identity of the original:
-            for names that the caller's modules imported.
-        around: Functions that make the contexts of a watched run. A plain run is in
-            none, and as fast as ever.
+        replaced: Each replaced original and its replacement, by the identity of the
+            original. ``Caller.watch`` replaces other names of the same originals.
+        around: Functions that return a context; a watched run takes place in all of
+            these contexts. Plain runs are in none.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class Patches:
     def sampler(
         self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
     ) -> None:
-        """Replace a function or a method, in a run, by ``draw(run, function, …)``."""
+        """Replace a function or method, in a run, by ``draw(run, function, …)``."""
         function = getattr(owner, name)
         in_a_run = functools.partial(_with_run, draw, function)
         self.attribute(owner, name, in_run(function, active, in_a_run))
@@ -90,7 +91,7 @@ class Patches:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Enter the contexts of a watched run."""
+        """Enter the contexts of a watched run, which ``around`` makes."""
         with ExitStack() as stack:
             for make in self.around:
                 stack.enter_context(make())
@@ -110,21 +111,22 @@ def _with_run(draw: Any, function: Any, run: Any, *given: Any, **options: Any) -
 
 
 GENERATOR = np.random.Generator
-"""The class itself: while code is watched, another one has its name."""
+"""numpy's own class; while code is watched, its name stands for another class."""
 STATE = np.random.RandomState
-"""The class of older generators itself, likewise."""
+"""numpy's own class of older generators, whose name is replaced likewise."""
 MAX_FUNCTIONS = 2000
-"""Largest number of functions that are followed, since reading each takes time."""
+"""Largest number of functions that are followed; reading each one takes time."""
 
 
 @dataclass
 class Caller:
-    """The parts of the caller's code that are watched.
+    """The parts of the caller's code that are replaced while it is watched.
 
     Attributes:
-        codes: Functions with the code that they have while they are watched.
-        spaces: Namespaces of modules and of objects.
-        cells: Variables of closures.
+        codes: Functions, each with the code object that it has while it is watched.
+        spaces: Namespaces of modules and objects, in which names may hold a source of
+            randomness.
+        cells: Variables of closures, which may hold a source of randomness.
     """
 
     codes: list[tuple[FunctionType, CodeType]] = field(default_factory=list)
@@ -133,7 +135,7 @@ class Caller:
 
     @classmethod
     def of(cls, function: Any) -> Caller:
-        """Return the parts that a function reaches in modules of the caller."""
+        """Return the parts of the caller's code that a function reaches."""
         caller, followed = cls(), set[int]()
         waiting = [function]
         while waiting and len(followed) < MAX_FUNCTIONS:
@@ -153,7 +155,7 @@ class Caller:
         return caller
 
     def _follow(self, function: FunctionType, followed: set[int]) -> Iterator[Any]:
-        """Add a function, and yield the functions and classes of its namespaces."""
+        """Add a function, and yield the functions and classes in its namespaces."""
         if not _is_callers(function.__code__):
             return
         space = function.__globals__
@@ -184,7 +186,13 @@ class Caller:
     def watch(
         self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active
     ) -> None:
-        """Install the codes, and put watched sources into the places of plain ones."""
+        """Replace the code objects, and the sources of randomness that names hold.
+
+        Args:
+            patches: The replacements, which later undo these.
+            replaced: Original samplers and their replacements, as in ``Patches``.
+            active: Function that returns the run under way in this thread, or None.
+        """
         for function, code in self.codes:
             patches.code(function, code)
         for space in self.spaces:
@@ -203,7 +211,7 @@ def _lies_elsewhere(module: Any) -> bool:
 
 
 def _may_be_callers(value: Any) -> bool:
-    """Return True for a function, or for a class of the caller."""
+    """Return True for a Python function, or for a class of the caller's code."""
     # The methods of the classes of libraries are too many to be followed.
     if isinstance(value, type):
         return not _lies_elsewhere(sys.modules.get(value.__module__))
@@ -211,7 +219,7 @@ def _may_be_callers(value: Any) -> bool:
 
 
 def _functions(item: Any) -> Iterator[FunctionType]:
-    """Yield the Python functions that something callable consists of."""
+    """Yield the Python functions that a callable or a class consists of."""
     if isinstance(item, PerCall):
         item = item.function
     while isinstance(item, functools.partial):

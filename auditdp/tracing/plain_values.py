@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
-"""Types of plain numbers, the most frequent values, for which numpy takes long."""
+"""Types of plain numbers, which are the most frequent values; numpy is slow for them.
+"""
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index on the device of an array."""
+    """Return an index on the device of an array: tensors in it are moved there."""
     # A tensor on a GPU indexes no array on the CPU.
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
@@ -77,8 +78,8 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_cpu(value: Any) -> Any:
-    """Return arrays and tensors, also in a list, as tensors on the CPU."""
-    # Fractions have double precision, as all arrays do that noise is followed by.
+    """Return arrays and tensors, also those in a list, as tensors on the CPU."""
+    # Noise is followed by arrays of double precision, so floats become doubles.
     if type(value) in (list, tuple):
         return type(value)([_on_cpu(part) for part in value])
     if isinstance(value, np.ndarray):

@@ -1,22 +1,23 @@
 """Tests whether a traced run predicts the code, by runs with other draws.
 
 A trace follows noise through the code and assumes that each noisy value is its location
-plus noise of its own. The draws of a run are recorded, so that assumption is tested
-before anything is stated of a release. A run is made again in which
+plus noise of its own. The draws of a run are recorded, so that this assumption can be
+tested. A run is made again in three ways:
 
-- *noise is drawn anew and the noisy values keep their recorded results*: every event,
-  every choice and the output stay as recorded, or noise reaches them in another way (it
-  is used again, it was copied, or a draw is hidden from the trace);
-- *events and choices are drawn anew and the noisy values keep their results*: the
-  location and the law of every noisy value stay as recorded, or chance decides a scale,
-  a sign or a sample, and the loss of one run is not that of the code;
-- *everything is drawn anew, or each noisy value is moved by a step of its own*: an
-  output shows a noisy value if one number of it, always the same one, is that value;
-  and a number of it has no noise if it never changes. On both inputs the outputs are
-  still equal, or the code takes a branch that the recorded run did not take.
+- *Noise is drawn anew and the noisy values keep their recorded results.* Every event,
+  every choice and the output have to stay as recorded. Else noise reaches them in
+  another way: it is used again, it was copied, or the trace does not observe a draw.
+- *Events and choices are drawn anew and the noisy values keep their results.* The
+  location and the law of every noisy value have to stay as recorded. Else chance
+  decides a scale, a sign or a sample, and the loss of one run is not that of the code.
+- *Everything is drawn anew, or each noisy value is moved by a step of its own.* The
+  output shows a noisy value if one number of the output, always at the same place, is
+  that value. A number of the output has no noise if it never changes. On both inputs
+  the outputs have to stay equal. Else the code takes a branch that the recorded run did
+  not take.
 
 A statement that fails such a test is only a suspicion. A statement that passes was true
-of the runs made, and is not proved.
+in all runs, and is not proved.
 """
 
 from __future__ import annotations
@@ -51,19 +52,24 @@ from auditdp.tracing.trace_limits import LIMITS, ROUNDING
 from auditdp.tracing.watched_run import TracedRun
 
 MIN_SEEDS = 2**31 - 1
-"""Smallest number of integers that count as seeds. Fewer are outcomes to be tried."""
+"""Smallest range of a drawn integer that counts as a seed.
+
+An integer of a smaller range has outcomes to be tried.
+"""
 STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Steps of noisy values in scales of their noise: small ones, and large ones that cross
-other values."""
+"""Steps by which noisy values are moved, in scales of their noise.
+
+Small steps keep most comparisons of values, and large ones change them.
+"""
 FAR_STEPS = (min(STEPS), max(STEPS))
 
 Both = tuple[TracedRun, TracedRun]
-"""Runs on both inputs."""
+"""A run on each of the two inputs."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The statements about a pair that runs with other draws confirmed.
+    """Statements about a pair that runs with other draws confirmed.
 
     Attributes:
         confirmed: Kind and line of each confirmed finding.
@@ -83,7 +89,7 @@ def predicted(
     A statement that is not tested, for want of runs or time, is not confirmed.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         pair: A recorded run and its replay.
         findings: The findings of the pair.
     """
@@ -101,7 +107,7 @@ class Experiments:
     """Runs of a pair with other draws, each made when a statement needs it.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         pair: A recorded run and its replay.
     """
 
@@ -116,7 +122,7 @@ class Experiments:
         """Return True if runs confirm a finding.
 
         Args:
-            kind: As ``Finding`` has it.
+            kind: Kind of the finding, as in ``Finding``.
             site: Its line.
         """
         pair = self._pair
@@ -134,11 +140,11 @@ class Experiments:
         return self._is_regular and self.shows(here)
 
     def shows_loss(self, pairs: Sequence[Moved]) -> bool:
-        """Return True if the output reveals an exact loss of releases above the claim.
+        """Return True if the output reveals the releases, and their loss is exact.
 
         The loss of releases that the output shows, each with noise of its own, is exact
         in pure DP, for Gaussian noise, and in zero-concentrated DP for noise whose own
-        parameter is known. Other losses are upper bounds.
+        ρ is known. Other losses are upper bounds.
         """
         # If chance alone decides, the law of the output is exact.
         if self._is_decided:
@@ -174,7 +180,7 @@ class Experiments:
 
     @cached_property
     def is_bound(self) -> bool:
-        """True if all runs passed through the releases, each with its own noise."""
+        """True if the loss of the releases bounded the output's loss in all runs."""
         pair = self._pair
         if not self._is_tried or any(map(_is_coarse, self._sides)):
             return False
@@ -206,7 +212,7 @@ class Experiments:
 
     @property
     def _is_tried(self) -> bool:
-        """True if every draw that is no noise has few outcomes, or is a seed."""
+        """True if each draw used by itself has few outcomes, or is a seed."""
         return all(
             release.kind != ALONE or is_by_chance(release) or _is_seed(release)
             for release in self._pair.first.releases
@@ -214,7 +220,7 @@ class Experiments:
 
     @property
     def _is_regular(self) -> bool:
-        """True if noisy values have their own noise, and laws without chance."""
+        """True if ``_is_tried``, ``is_own`` and ``is_steady`` are all true."""
         return self._is_tried and self.is_own and self.is_steady
 
     @cached_property
@@ -244,7 +250,7 @@ class Experiments:
     def is_steady(self) -> bool:
         """True if locations and laws of noisy values do not depend on chance.
 
-        Chance is events, choices, and draws that are no noise on a value.
+        Chance decides events, choices, and draws that are no noise on a value.
         """
         for side in self._sides:
             noisy = _noisy(side)
@@ -257,9 +263,10 @@ class Experiments:
 
     @cached_property
     def has_constants(self) -> bool:
-        """True if a difference of the outputs is the same in all runs of either input.
+        """True if the outputs differ in a number that is constant on each input.
 
-        Then no noise reaches it.
+        It is the same in all runs on an input, so no noise reaches it. Outputs of two
+        forms, such as two lengths, count as such a difference.
         """
         sides = [
             [recorded.output, *(both[k].output for both in self._other_runs)]
@@ -293,11 +300,11 @@ class Experiments:
 
     @property
     def _is_random(self) -> bool:
-        """True if continuous noise is drawn anew each time, no number of it twice.
+        """True if continuous noise differs in another run, and no draw equals another.
 
-        Noise of a fixed seed, or of a seed that an earlier result decides, is the same
-        number again if the noisy values keep their results. Noise of two generators
-        with one seed is one number twice.
+        The noisy values keep their results in the other run. Noise of a fixed seed, or
+        of a seed that an earlier result decides, would be the same again. Noise of two
+        generators with one seed is drawn twice in one run.
         """
         first = self._pair.first
         everything = range(len(first.draws))
@@ -319,10 +326,9 @@ class Experiments:
     def _keeps_order(self) -> bool:
         """Return True if the output reveals an order alone in other runs as well.
 
-        This is tested only if it is assumed of the recorded run.
-
-        It is the same if all noisy values move together. In another order, the order
-        that it shows loses no more.
+        This is tested only if it is assumed of the recorded run. If all noisy values
+        move by the same step, the output has to stay the same. If they move into
+        another order, the loss must not exceed that of the pair.
         """
         first = self._pair.first
         if not any(moved.only for moved in self._pair.moved):
@@ -339,7 +345,7 @@ class Experiments:
     def _is_same_on_both(self, first: TracedRun, second: TracedRun) -> bool:
         """Return True if a run and its replay agree, and lose no more than the pair.
 
-        Their outputs are compared to the last attribute.
+        Their outputs have to be equal in everything that can be stored of them.
         """
         again = self._compared(first, second)
         if second.parted or again.extent != "full":
@@ -350,7 +356,7 @@ class Experiments:
 
     @cached_property
     def _own_share(self) -> float:
-        """The loss of the recorded run and its replay alone."""
+        """Loss of the recorded run and its replay, relative to the claim."""
         return self._compared(*self._sides).share
 
     def _compared(self, first: TracedRun, second: TracedRun) -> PairRecord:
@@ -359,7 +365,11 @@ class Experiments:
     # Runs.
 
     def _by_other_chance(self, side: TracedRun) -> Iterator[TracedRun]:
-        """Yield runs with other outcomes of events and choices, then with new ones."""
+        """Yield runs with the same noisy values, in which chance decides otherwise.
+
+        In the first run, each event and choice has another outcome. In the other runs,
+        all draws but the noise are new.
+        """
         noisy = _noisy(side)
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
         if not others:
@@ -415,7 +425,8 @@ class Experiments:
     def _with_steps(self, steps: Callable[[tuple[int, ...]], Any]) -> Both:
         """Return a run with moved noisy values, and its replay.
 
-        The steps are in scales of the noise.
+        Args:
+            steps: Function of a shape: the move of each entry, in scales of its noise.
         """
         first = self._pair.first
         forced = {}
@@ -480,9 +491,9 @@ def _is_seed(release: Release) -> bool:
 
 
 def _is_coarse(run: TracedRun) -> bool:
-    """Return True if values have more digits than their noise, or than doubles.
+    """Return True if noisy values have more digits than their noise, or than doubles.
 
-    These digits are not compared.
+    The trace does not compare these digits.
     """
     if run.coarse:
         return True
@@ -501,7 +512,7 @@ def _is_coarse(run: TracedRun) -> bool:
 
 
 def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
-    """Return True if losses compose exactly where the output reveals all releases."""
+    """Return True if losses compose exactly for an output that reveals all releases."""
     if isinstance(claim, PureDP):
         return True
     if all(loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses):
@@ -534,7 +545,7 @@ def _standard_bits(draw: WatchedDraw) -> bytes:
 
 
 def _form(output: Any) -> str:
-    """Return a text that outputs share which differ in numbers alone."""
+    """Return a text that is equal for two outputs that differ in numbers alone."""
     if isinstance(output, Raised):
         return str(output)
     try:
@@ -562,7 +573,7 @@ def _stored(output: Any) -> bytes:
 
 
 class _OutputPickler(pickle.Pickler):
-    """Stores a tensor without its place in memory."""
+    """Pickler that stores a tensor as its type and its numbers."""
 
     def reducer_override(self, part: Any) -> Any:
         """Return the stored form of a part."""

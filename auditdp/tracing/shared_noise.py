@@ -1,4 +1,4 @@
-"""Loss of Gaussian noise that releases share in part.
+"""Loss of Gaussian noise whose draws several releases share.
 
 The noise of trees and of matrix mechanisms is of this kind.
 
@@ -27,11 +27,11 @@ from auditdp.tracing.trace_limits import LIMITS, ROUNDING, SINGLE
 Both = tuple[Release, Release]
 """A release on both inputs."""
 Row = Mapping[int, tuple[float, Any]]
-"""Coefficient of each draw, and the entries that it has in the release."""
+"""Coefficient of each draw in a release, and its entries there, by the draw's id."""
 
 
 class Added(NamedTuple):
-    """What a release adds to earlier ones with which it shares draws.
+    """Loss that a release adds to earlier ones with which it shares draws.
 
     Attributes:
         squared_mu: The increase of μ², which is infinite if a part of the move has no
@@ -45,14 +45,14 @@ class Added(NamedTuple):
 
 
 def added_loss(release: Both, before: Sequence[Both]) -> Added | None:
-    """Return what a release adds to earlier ones with which it shares draws.
+    """Return the loss that a release adds to earlier ones with which it shares draws.
 
     Args:
         release: A release with Gaussian noise.
         before: The releases before it.
 
     Returns:
-        It, or None if the noise is not understood.
+        The loss, or None if the noise is not understood.
     """
     related = _related(release, before)
     sharing = {first.number for first, _ in before} & set(release[0].earlier)
@@ -95,13 +95,14 @@ def _related(release: Both, before: Sequence[Both]) -> list[Both]:
 
 
 def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
-    """Return the matrix with one row for each release, and the moves.
+    """Return the matrix A with one row for each release, and the moves.
 
-    The moves have one column for each entry.
+    The moves have one row for each release and one column for each entry. So every draw
+    has to stand at the same entries of all releases.
 
     Returns:
-        Both, with 1 as the number of rows of the last release, or None if some draw has
-        entries at other places.
+        The matrix, the moves, and 1, the number of rows of the last release. None if a
+        release has another form.
     """
     rows = [[_row(release) for release in both] for both in releases]
     places: dict[int, Any] = {}
@@ -120,11 +121,11 @@ def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
 
 
 def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
-    """Return the matrix with one row for each entry, and the moves.
+    """Return the matrix A with one row for each entry, and the moves.
 
     Returns:
-        All three, or None if there are too many entries, or the noise differs between
-        the inputs.
+        The matrix, the moves, and the number of rows of the last release. None if there
+        are too many entries, or if the noise differs between the inputs.
     """
     sizes = [math.prod(first.shape) for first, _ in releases]
     others = [math.prod(second.shape) for _, second in releases]
@@ -162,10 +163,10 @@ def _draws(release: Release) -> set[int]:
 
 
 def _row(release: Release) -> Row | None:
-    """Return the row of a release whose entries have the same coefficients.
+    """Return the ``Row`` of a release whose entries all have the same coefficients.
 
     Returns:
-        It, or None for any other release.
+        The row, or None for any other release.
     """
     row: dict[int, tuple[float, Any]] = {}
     if not _is_gaussian(release) or release.groups is not None:
@@ -195,9 +196,9 @@ def law_and_groups(
     """Return the law of a linear form, and the groups of entries that share a draw.
 
     Returns:
-        The law of each entry, and for each entry the number of its draw; None instead
-        if no two entries share a draw. If they share draws in another way, each entry
-        is a group of its own.
+        The law of each entry, and a number for each entry, which is equal for entries
+        with the same draw. The latter is None if no two entries share a draw. If
+        entries are sums that share draws, each entry has a number of its own.
     """
     law = law_of(terms)
     if math.prod(shape) < 2 or _each_its_own(terms, shape):

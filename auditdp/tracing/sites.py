@@ -1,4 +1,8 @@
-"""The line of the caller's code under way: the innermost outside of libraries."""
+"""The line of the caller's code that is running.
+
+The caller's code is all code outside of the harness, of Python and of installed
+libraries.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from auditdp.errors import ELSEWHERE
 
 HERE = str(Path(__file__).parent)
 OUTERMOST = str(Path(__file__).with_name("trace.py"))
-"""The file that calls watched code. Frames further out are of the process itself."""
+"""The file that calls watched code. Frames further out belong to no watched run."""
 
 
 class CodeLine(NamedTuple):
-    """A line.
+    """A line of code.
 
     Attributes:
-        file: Its file.
-        line: Its number.
-        function: The function that it is in.
+        file: Path of its file.
+        line: Its number; 0 for an unknown line.
+        function: Name of the function that it is in.
     """
 
     file: str
@@ -47,7 +51,7 @@ def _is_callers(code: CodeType) -> bool:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Yield the frames under way, from the innermost to the call of watched code."""
+    """Yield the running frames, from the innermost one to the call of watched code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != OUTERMOST:
         yield frame
@@ -55,14 +59,18 @@ def _frames() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """Return True while a module is imported."""
+    """Return True while the running code imports a module."""
     return any(
         frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames()
     )
 
 
 def called_by_builtin() -> bool:
-    """Return True in a call of a function in C, such as ``sum``, not at an operator."""
+    """Return True if a function in C, such as ``sum``, computes with noise now.
+
+    The bytecode of the innermost frame outside of this room decides it: an operator in
+    Python code is a binary instruction.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
@@ -73,7 +81,10 @@ def called_by_builtin() -> bool:
 
 
 def here() -> CodeLine:
-    """Return the caller's line, or else the innermost line outside this room."""
+    """Return the innermost line of the caller's code that is running.
+
+    If no such line is running, return the innermost line outside of this room.
+    """
     fallback = NOWHERE
     for frame in _frames():
         code = frame.f_code
@@ -85,9 +96,9 @@ def here() -> CodeLine:
 
 
 def label() -> str:
-    """Return the texts among the caller's local variables.
+    """Return the caller's local variables of type ``str``, as lines ``name=value``.
 
-    They differ between the passes of a loop over keys.
+    In a loop over text keys they differ between the passes.
     """
     frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
     variables = {} if frame is None else frame.f_locals

@@ -1,7 +1,8 @@
-"""Functions of torch on noise: its names and options, before the rules apply.
+"""Functions of torch on noise, whose calls are adapted to the rules.
 
-A mode of torch calls `on_tensors` for every function while code is watched, so that a
-tensor that noise was written into stands for that noise.
+The rules are those of `array_functions`. `torch_function` applies a function to
+arguments that are noise. A mode of torch calls `on_tensors` for every function while
+code is watched, so that a tensor that noise was written into stands for that noise.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from auditdp.tracing.plain_values import for_arrays
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 ALIASES = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "mul"}
-"""The names of operators of Python, without underscores, in place and reflected."""
+"""Names of the in-place and reflected operators, without underscores, and their rules.
+"""
 OVERWRITING = frozenset(("copy", "fill", "setitem", "zero"))
-"""Functions that leave nothing of the entries that they write into."""
+"""Functions that replace the entries that they write into, whatever these were."""
 VIEWS = COPYING | LAYING | frozenset(["H", "T", "data", "item", "mH", "mT", "tolist"])
-"""Functions and attributes that share the memory of a tensor, or copy entries."""
+"""Functions and attributes that share the memory of a tensor, or copy its entries."""
 PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divided)}
 """Functions whose gradient in one tensor reveals the entries of another one."""
 
@@ -40,7 +42,7 @@ PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divid
 def named(function: Any) -> tuple[str, bool]:
     """Return the name of a function of torch without underscores.
 
-    The name of a getter is that of its attribute.
+    The getter of an attribute has the name of the attribute.
 
     Returns:
         The name, and whether the function changes its first argument.
@@ -83,7 +85,7 @@ def torch_function(
     # Noise that is written into a parameter initialises it, and parameters are public.
     if name in ("copy", "set") and getattr(first, "requires_grad", False):
         return function(*plain(arguments, ""), **options)
-    # A rule returns new noise: what it makes in place is followed for arithmetic alone.
+    # A rule returns new noise. Changes in place are followed for arithmetic alone.
     if in_place and name not in ARITHMETIC:
         return plainly(function, arguments, options, name)
     if name in ("add", "sub") and len(arguments) == 2 and "alpha" in options:
@@ -98,7 +100,7 @@ ADAPTERS["torch"] = torch_function
 
 
 def _has_gradient(values: Sequence[Any]) -> bool:
-    """Return True if a gradient reveals the factors of a parameter."""
+    """Return True if a gradient of torch would reveal the factors of a parameter."""
     return sys.modules["torch"].is_grad_enabled() and any(
         type(value) is not Noise and getattr(value, "requires_grad", False)
         for value in values
@@ -122,7 +124,7 @@ def _of_each(
 
 
 def _into(target: Any, result: Any) -> Any:
-    """Return a tensor once a result was written into it."""
+    """Write a result into a tensor, and return the tensor or the noise in its place."""
     if type(target) is Noise:
         return target.become(result)
     if type(result) is not Noise:
@@ -134,7 +136,11 @@ def _into(target: Any, result: Any) -> Any:
 
 
 def filled_tensors(active: Active) -> Any:
-    """Return a mode of torch in which tensors stand for noise written into them."""
+    """Return a mode of torch in which tensors stand for the noise written into them.
+
+    Args:
+        active: Function that returns the run under way in this thread, or None.
+    """
     overrides = sys.modules["torch.overrides"]
 
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
@@ -196,7 +202,10 @@ def on_tensors(
 
 
 def _noise_in(run: WatchedRun, value: Any) -> Any:
-    """Return noise in place of a tensor, or of tensors in a list, that stand for it."""
+    """Return noise in place of a tensor that stands for it, also for tensors in a list.
+
+    Return any other value as it is.
+    """
     if type(value) in (list, tuple):
         noisy = [_noise_in(run, item) for item in value]
         is_same = all(new is old for new, old in zip(noisy, value, strict=True))
@@ -216,7 +225,7 @@ def _overwritten(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Write into a tensor, and keep the noise that it then stands for."""
+    """Write into a tensor, and store the noise that the tensor then stands for."""
     tensor, key, content = _of_overwriting(name, arguments)
     if type(tensor) is Noise or tensor.requires_grad or keywords:
         return torch_function(function, arguments, keywords)
@@ -239,7 +248,7 @@ def _viewed(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Return tensors that share the memory, and noise in place of other tensors."""
+    """Return views in the same memory as tensors, and other results as noise."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     result = function(*arguments, **keywords)
@@ -255,7 +264,7 @@ def _viewed(
 
 
 def _end(run: WatchedRun, values: Any, why: str) -> None:
-    """End the noise that tensors stand for, and leave its numbers in them."""
+    """End the noise that tensors stand for; its numbers stay in them."""
     for value in values:
         if type(value) in (list, tuple):
             _end(run, value, why)

@@ -1,11 +1,12 @@
 """Probability that the output reveals a noisy number that one input alone has.
 
-A count that is released only above a threshold, for a key that only one input has, is
-private by the tail of its noise. With the value forced below the threshold both outputs
-are equal, above it they differ. The probability of the results at which the outputs
-differ is the δ that the count costs. It is found by bisection between the points of a
-grid: exactly for whole noise in the range of the grid, and up to the width of the last
-interval for other noise.
+Code may release a count only if its noisy value exceeds a threshold. If only one input
+has the key of the count, the tail of the noise hides that key. Both outputs are equal
+if the noisy value is forced below the threshold, and differ if it is forced above. The
+probability of the results at which the outputs differ is the δ that the count costs.
+These results are found by bisection between the points of a grid: exactly for whole
+noise in the range of the grid, and up to the width of the last interval for other
+noise.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
-"""First distances from the value that are tried for whole noise."""
+"""Distances from the value at which results are tried first, for whole noise."""
 GRID = (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)
-"""First distances from the value that are tried for other noise, in scales of it."""
+"""Distances from the value at which results are tried first, in scales of other noise.
+"""
 
 
 @dataclass(frozen=True)
 class ShownTail:
-    """A noisy number that one input alone has.
+    """A noisy number that one input alone has, and how the output reveals it.
 
     Attributes:
         release: The release.
-        chance: Probability of the results at which the outputs differ.
-        outputs: Some pairs of such outputs, on the input of the recorded run and on the
-            other one.
+        chance: Probability of the results at which the outputs on both inputs differ.
+        outputs: Pairs of outputs that differ, for some results. The output on the first
+            run's input comes first.
     """
 
     release: Release
@@ -49,15 +51,16 @@ class ShownTail:
 def threshold_tails(
     trace: Trace, first: TracedRun, second: TracedRun
 ) -> list[ShownTail]:
-    """Return the noisy numbers of one input alone, with the chance to be revealed.
+    """Return the noisy numbers of one input alone, each with its chance to be revealed.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         first: A recorded run.
         second: Its replay.
 
     Returns:
-        One for each, or an empty list if one of them is no number with known noise.
+        One item for each such number. The list is empty if some release that one input
+        alone has is not a single number with noise of a known law.
     """
     # A release without a counterpart belongs to one input alone.
     used = {release.recorded for release in second.releases}
@@ -86,7 +89,7 @@ def _has_known_law(release: Release) -> bool:
 
 
 class _Outputs:
-    """Outputs of both inputs where one release has another result."""
+    """Outputs on both inputs with one release forced to chosen results."""
 
     def __init__(
         self, trace: Trace, run: TracedRun, release: Release, other: TracedRun
@@ -96,7 +99,7 @@ class _Outputs:
         self.unequal: list[tuple[Any, Any]] = []
 
     def differ_at(self, result: float) -> bool:
-        """Return True if the outputs differ if the release has a result."""
+        """Return True if the outputs differ when the release has this result."""
         trace, run = self._trace, self._run
         forced = trace.replay(run.data, run, forced={self._number: result})
         other = trace.replay(self._other.data, forced)
@@ -109,8 +112,8 @@ class _Outputs:
 def _probability(release: Release, differ_at: Callable[[float], bool]) -> float:
     """Return the probability of the results at which outputs differ.
 
-    Between two neighbouring points of the grid with equal answers the answer is taken
-    to be the same.
+    ``differ_at`` is called at the points of a grid. If its answers at two neighbouring
+    points are equal, they are assumed to be equal in between as well.
     """
     law, known = release.law, release.law.known
     assert known is not None
@@ -155,9 +158,9 @@ def _edge(
     *,
     is_whole: bool,
 ) -> float:
-    """Return the point between two at which the answer changes.
+    """Return the point between two at which the answer of ``differ_at`` changes.
 
-    Of whole numbers it is the first one after the change.
+    For whole numbers it is the first number after the change.
     """
     for _ in range(LIMITS.bisections):
         if is_whole and high - low <= 1:

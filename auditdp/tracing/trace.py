@@ -1,4 +1,9 @@
-"""Record a run and replay it, with the same draws and forced releases."""
+"""Recorded runs of a function, and their replays with the same draws.
+
+`Trace` watches one function. `Trace.record` runs it on an input, and `Trace.replay`
+runs it on a neighbour with the recorded draws and results. While a trace is entered,
+watched samplers take the place of the samplers of this process.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ MISUSE_OF_NOISE = (TypeError, AttributeError)
 class _Sources:
     """The samplers of this process, which are replaced while a trace is entered.
 
-    One thread at a time has them.
+    A lock lets one thread at a time enter traces.
 
     Attributes:
         run: The run under way; None between runs.
@@ -48,11 +53,10 @@ class _Sources:
         self._depth = 0
 
     def active(self) -> WatchedRun | None:
-        """Return the run under way in this thread.
+        """Return the run under way in this thread, or None.
 
-        Returns:
-            The run, or None outside of runs and within a sampler, whose own draws are
-            part of its draw.
+        Within a sampler it is None as well: the draws of the sampler's own code are
+        parts of its draw.
         """
         run = self.run
         if run is None or run.inside or run.thread != threading.get_ident():
@@ -60,14 +64,14 @@ class _Sources:
         return run
 
     def enter(self) -> None:
-        """Replace the samplers, unless they are replaced."""
+        """Replace the samplers, unless another entered trace has replaced them."""
         self._lock.acquire()
         self._depth += 1
         if self._depth > 1:
             return
         try:
-            # These are never removed: functions that are made meanwhile refer to them
-            # later.
+            # These names are never removed: functions that watched code defines may use
+            # them later.
             vars(builtins).update(conversions.FUNCTIONS)
             sources.watch(self.patches, self.active)
         except BaseException:
@@ -88,26 +92,28 @@ _sources = _Sources()
 
 
 class Trace:
-    """Watches one function.
+    """Records and replays runs of one function.
 
-    It is a context manager for callers that make many runs, since entering it replaces
-    the samplers once.
+    Each watched run enters the trace, which replaces the samplers. Callers that make
+    many runs enter it as a context manager, so that the samplers are replaced once.
 
     Args:
-        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of
-            size 1 is watched; ``f(data)`` if it draws from other sources.
+        function: ``f(data, rng)``; or ``f(data, size, *, rng)``, which is called with
+            size 1; or ``f(data)``, if it draws from global state or from generators in
+            its data.
 
     Attributes:
-        runs: Number of runs of the function so far.
-        located: See ``WatchedRun``.
-        constants: Lines at which a constant that noise is added to is part of the
-            noise: see ``constant_noise``.
-        tried: Sets of lines for which that was tried.
-        unreached: For such sets, the places of numbers of the output that their noise
-            does not reach.
+        runs: Number of runs of the function so far, watched and unwatched.
+        located: Lines whose sampler was given a location other than 0; see
+            ``WatchedRun``.
+        constants: Lines at which the sum of a constant and noise counts as noise, not
+            as a release; see `constant_noise`.
+        tried: Sets of lines that were tried as such constants.
+        unreached: For each such set, the places, among all numbers of the output, of
+            differing numbers that the noise of these lines does not hide.
 
     Raises:
-        MechanismError: If it is not callable.
+        MechanismError: If the function is not callable.
     """
 
     def __init__(self, function: Any) -> None:
@@ -160,12 +166,13 @@ class Trace:
 
         Args:
             data: The input.
-            rng: Its generator; it is left where a plain run leaves it.
-            constants: See ``TracedRun``.
+            rng: Generator of the run. The run leaves it in the state in which a plain
+                run leaves it.
+            constants: Lines as in the attribute ``constants``, for this run alone.
 
         Returns:
-            The run. Its output is that of a plain run with the same generator, bit for
-            bit.
+            The recorded run. Its output is that of a plain run with the same generator,
+            bit for bit.
         """
         state, located = rng.bit_generator.state, len(self.located)
         run = WatchedRun(
@@ -183,19 +190,20 @@ class Trace:
         return traced
 
     def again(self, recorded: TracedRun, constants: frozenset[CodeLine]) -> TracedRun:
-        """Record a run with the same generator once more.
+        """Record a run once more, on its input and with its generator.
 
         Args:
             recorded: The run.
-            constants: See ``TracedRun``.
+            constants: Lines as in the attribute ``constants``, for this run alone.
         """
         return self.record(recorded.data, _generator(recorded), constants=constants)
 
     def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
-        """Return True if a draw is the same number with another generator.
+        """Return True if a draw gives the same numbers with another generator.
 
-        One run on the same input decides it. Draws of discrete noise coincide by
-        chance, and are never fixed.
+        One run with another seed on the same input decides it, for all draws of a line
+        by one sampler. Draws of whole numbers may coincide by chance, so they are never
+        fixed; nor are draws of an unknown law.
 
         Args:
             draw: The draw.
@@ -224,12 +232,15 @@ class Trace:
     ) -> TracedRun:
         """Run the function on another input with the recorded draws and results.
 
-        Every release is forced to its recorded result.
+        Every release gets the result of the recorded release that corresponds to it.
+        The releases of a line correspond in order; `alignment` matches them if the two
+        runs have different numbers of them.
 
         Args:
             neighbour: The input.
             recorded: The recorded run.
-            forced: Results by the number of the release, instead of the recorded ones.
+            forced: Results that replace the recorded ones, by the number of the release
+                in the replay. The releases of each line then correspond in order.
         """
         # The first replay shows which lines have other numbers of releases.
         traced = self._replayed(neighbour, recorded, forced=forced)
@@ -251,7 +262,7 @@ class Trace:
             replayed: Its replay.
 
         Returns:
-            The new replay, or None if the releases correspond in this way already.
+            The new replay, or None if ``replayed`` matches the releases in this way.
         """
         alignment = aligned(recorded, replayed, in_order=False)
         if alignment is None:
@@ -263,9 +274,10 @@ class Trace:
     ) -> tuple[TracedRun, TracedRun]:
         """Run the function on two inputs with the same draws; no release is forced.
 
-        If records are drawn, each record keeps its draws of the first run. A generator
-        with the same seed would draw other numbers from the place on at which one input
-        has a record more.
+        If the first run samples records, the second run is a replay, in which each
+        record keeps its draws. Else the second run has a generator in the same state.
+        For samples that would not do: on an input with one more record, the later
+        records would get other draws.
         """
         first = self.record(data, rng)
         if any(map(is_sample, first.releases)):
@@ -285,9 +297,10 @@ class Trace:
         Args:
             recorded: The run.
             fresh: Numbers of the draws that are drawn anew; the others are as recorded.
-            forced: Results of releases by their number; the others are computed.
-            seed: Of the generator, so that draws that the trace does not observe differ
-                as well.
+            forced: Results of some releases, by their number. The other releases are
+                computed.
+            seed: Seed of the generator. Draws that the trace does not observe depend on
+                it too.
         """
         run = WatchedRun(
             recorded.data,
@@ -334,20 +347,17 @@ class Trace:
         return run.finish()
 
     def plainly(self, recorded: TracedRun) -> Any:
-        """Return the output of an unwatched run like a recorded one.
-
-        It has the same input and generator.
-        """
+        """Return the output of an unwatched run with a record's input and generator."""
         return self._output(recorded.data, _generator(recorded))
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return the outputs of ``size`` unwatched runs, as the mechanism has them."""
+        """Return the outputs of ``size`` unwatched runs, in one batch."""
         self._count(size)
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
 
     def _output(self, data: Any, rng: Any, run: WatchedRun | None = None) -> Any:
-        """Call the function once; an exception of its code is an output as well."""
+        """Call the function once. An exception that it raises is an output as well."""
         self._count(1)
         process = os.getpid()
         with self._inputs.lent(self.name, data) as (lent,):
@@ -371,7 +381,12 @@ class Trace:
         self.runs += runs
 
     def _check(self, traced: TracedRun) -> None:
-        """Compare an exception with a plain run: only one of both is an output."""
+        """Test by an unwatched run whether an exception is an output of the code.
+
+        If the unwatched run ends otherwise, noise in place of numbers caused the
+        exception. The traced run then gets the output of the unwatched one, and is
+        untraceable.
+        """
         output = self.plainly(traced)
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
@@ -416,7 +431,7 @@ def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
 
 
 def _with_watched_generators(data: Any) -> Any:
-    """Return an input in which every generator is watched."""
+    """Return an input whose generators are watched, also in lists, tuples and dicts."""
     if type(data) is GENERATOR:
         return WatchedGenerator(data, _sources.active)
     if type(data) is STATE:

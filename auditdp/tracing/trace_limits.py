@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ROUNDING = 1e-9
-"""Difference of two doubles, relative to their size, that is taken for rounding."""
+"""Relative difference of two doubles that is taken for rounding."""
 ROUNDING_OF_SUMS = 1e-6
-"""The same for sums of many doubles, such as a δ of a curve or a sampling rate."""
+"""Relative difference of two sums of many doubles that is taken for rounding."""
 ABSOLUTE_ROUNDING = 1e-12
 """Difference of two numbers of size 1 that is taken for rounding."""
 SINGLE = 1e-5
-"""Difference of two numbers of single precision, relative to their size, that is taken
-for rounding."""
+"""Relative difference of two numbers of single precision that is taken for rounding."""
 
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """Limits of a trace."""
+    """Limits of a trace that protect time and memory, and numbers of its runs."""
 
     # Largest number of outcomes of one release that are forced.
     outcomes: int = 16
@@ -31,14 +30,15 @@ class TraceLimits:
     composed_epsilon: float = 600.0
     # Largest number whose exponential is a double.
     exponent: float = 700.0
-    # Halvings of an interval at whose ends outputs differ and are equal.
+    # Halvings of an interval, at one end of which outputs differ and at the other not.
     bisections: int = 30
 
     # Runs of each kind on each input that test a statement.
     runs: int = 2
     # Runs with moved or new noisy values before a loss is called a bound.
     runs_for_bound: int = 24
-    # Runs with moved or new noisy values before an output is stated to show one.
+    # Runs with moved or new noisy values before an output is stated to show a noisy
+    # value.
     runs_for_output: int = 8
     # Runs whose orders of noisy values are compared.
     runs_for_order: int = 5
@@ -56,8 +56,8 @@ class TraceLimits:
     # difference reads.
     read_entries: int = 2_048
     read_depth: int = 3
-    # Numbers that such a search reads in all, in half a second. A loop over many
-    # records may hold all of them at every line.
+    # Numbers that such a search reads in all, which takes about half a second. A loop
+    # over many records may hold all of them at every line.
     read_numbers: int = 1_000_000
 
 

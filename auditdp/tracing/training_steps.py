@@ -2,8 +2,8 @@
 
 The parameters are the noise multiplier, the number of steps and the Poisson sampling
 rate. Only a claim with the curve of an accountant of Poisson batches has them. A
-difference is a place to look at and no loss: the accountant's parameters may be worse
-than the run.
+difference suggests a fault and proves no loss: the run may lose less than the
+accountant assumed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from auditdp.tracing.trace_limits import ROUNDING_OF_SUMS
 
 
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
-    """Yield each difference of a run and its accountant's parameters, with its line."""
+    """Yield each difference of a run from its accountant: its line, and a sentence."""
     stated = _stated(pair)
     by_line = _gaussian_lines(pair)
     if stated is None or not by_line:
@@ -92,7 +92,7 @@ def _batch_differences(
 
 
 def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
-    """Return the parameters of a run whose steps all move as the farthest one.
+    """Return the parameters of a run, as if all steps moved as far as the farthest.
 
     Args:
         pair: The pair.
@@ -118,7 +118,8 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
     if any(each is None or np.ndim(each) or each != rates[0] for each in rates):
         return None
     ratios = [[each.distance / _scale(each) for each in part] for part in parts]
-    # Releases of one step compose to one of the norm of their ratios.
+    # The releases of one step compose to one release, whose ratio is the norm of
+    # theirs.
     farthest = float(np.linalg.norm(ratios, axis=0).max())
     if not 0 < rates[0] <= 1 or not farthest:
         return None
@@ -133,7 +134,7 @@ def cost_as_run(
     It assumes that every step is released, and can move as far as one on the pair.
 
     Returns:
-        Both, or None if the bound does not exceed the claim.
+        The parameters and the bound, or None if the bound does not exceed the claim.
     """
     claim, ran = pair.claim, as_run(pair, rate)
     if ran is None or not isinstance(claim, AccountedDP):
@@ -155,8 +156,8 @@ def _lower_epsilon(
 def is_suspect(pair: PairRecord) -> bool:
     """Return True if a run differs from its accountant so that the claim may fail.
 
-    Its steps cost more than the claim, if shuffled batches cost as much as Poisson
-    ones. Or the records that were drawn decide numbers of the output that have no
+    Either its steps cost more than the claim, if shuffled batches cost as much as
+    Poisson batches. Or the drawn records decide numbers of the output that have no
     noise.
     """
     stated = _stated(pair)
@@ -197,9 +198,9 @@ def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
 
 
 def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:
-    """Return True if all lines together add noise once a step.
+    """Return True if all lines together add noise once for each step.
 
-    Then each step may be a line of its own.
+    Then an unrolled loop may have a line for each step.
     """
     shapes = Counter(each.first.shape for moved in lines for each in moved)
     return set(shapes.values()) == {stated.steps}

@@ -34,7 +34,7 @@ class VersionChange:
     Attributes:
         before: The release of the old version; None if only the new one has it.
         after: The release of the new version; None if only the old one has it.
-        sentence: The difference.
+        sentence: The difference as a sentence.
     """
 
     before: Release | None
@@ -46,14 +46,15 @@ class VersionChange:
 class VersionsTrace(Printed):
     """An old and a new version on the same input, and on a pair if there is one.
 
-    Its differences are those on the recorded runs, and of no other.
+    Its differences hold for the recorded runs, and for no other runs.
 
     Attributes:
         old: The run of the old version.
         new: The run of the new version.
         changes: The differences, release by release, in the order of the new version.
         output: Place where the outputs differ; None if they are equal.
-        pairs: Both versions on the pair; None without a neighbour.
+        pairs: Comparison of the two inputs by the old version, and by the new one; None
+            without a neighbour.
     """
 
     old: TracedRun
@@ -66,7 +67,7 @@ class VersionsTrace(Printed):
     def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
         """Return the comparison of two versions that were traced on one pair.
 
-        Both traces had the same generator.
+        Both traces have to start with a generator in the same state.
         """
         output = where_differ(old.first.output, new.first.output)
         return cls(old.first, new.first, list(_changes(old, new)), output, (old, new))
@@ -101,7 +102,8 @@ def compare_versions(
         data: The input.
         rng: The generator; the old version's run advances it.
         neighbour: The second input of a pair on which both versions are compared as
-            well, so that values that move farther are differences; None for no pair.
+            well, so that a value whose move between the inputs changed is a difference
+            too; None for no pair.
         claim: The claim that both versions have to satisfy, for the pair.
     """
     other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)

@@ -1,6 +1,8 @@
-"""One watched run, which keeps draws and releases.
+"""One run of watched code: its draws and its releases.
 
-A replay forces the results of the recorded releases.
+`WatchedRun` is a run under way. It performs the draws of a recorded run; in a replay it
+returns the recorded draws, and forces each release to its recorded result. `TracedRun`
+is the record that remains.
 """
 
 from __future__ import annotations
@@ -30,18 +32,18 @@ from auditdp.tracing.plain_values import any_of, ndim, shape_of
 from auditdp.tracing.sites import NOWHERE, CodeLine, is_importing
 
 Key = tuple[CodeLine, str]
-"""A line, and a family of releases or a sampler."""
+"""A line, with the family of its releases or the name of its sampler."""
 Alignment = Mapping[Key, Sequence[int | None]]
-"""Numbers of the recorded items that correspond to those of a replay, in its order.
+"""Numbers of the recorded items that the items of a replay correspond to, for each key.
 
-None stands for an item that the replay alone has.
+They are in the order of the replay. None stands for an item that only the replay has.
 """
 Item = TypeVar("Item", WatchedDraw, Release)
 
 
 @dataclass(slots=True, eq=False)
 class TracedRun:
-    """A run that was watched.
+    """Record of a watched run.
 
     Attributes:
         data: Its input.
@@ -50,15 +52,15 @@ class TracedRun:
             ``auditdp.mechanism.calls.leaves.Raised``.
         releases: The releases, in order.
         draws: The draws, in order.
-        seeds: Lines at which the code seeded a generator, each with the seed.
-        parted: Lines at which the draws or releases of a replay are not those of the
+        seeds: Lines at which the code seeded a generator, each with the seed as text.
+        parted: Lines at which a replay draws, releases or seeds otherwise than the
             record, each with a sentence.
         untraceable: Reason for which the code does not run on watched noise; else
             empty.
-        state: The state of the generator at the start.
-        constants: Lines at which a constant that noise is added to is part of the
-            noise.
-        coarse: Whether noise was converted to numbers of fewer digits.
+        state: Type of the bit generator, and its state at the start.
+        constants: Lines at which the sum of a constant and noise counts as noise, not
+            as a release.
+        coarse: Whether noise was converted to a type of lower precision.
     """
 
     data: Any
@@ -87,22 +89,23 @@ class TracedRun:
 
 
 class WatchedRun:
-    """A run under way.
+    """A run under way: a recorded one, or a replay.
 
     Args:
         data: The input.
-        record: The run that is replayed; None if this one is recorded.
-        forced: Results that releases get by their number, instead of those that were
-            drawn.
-        releases: Alignment of releases with those of the record; other lines are in
-            order.
-        draws: Alignment of draws, in the same way.
+        record: The recorded run that this one replays; None if this run is recorded.
+        forced: Results that replace computed or recorded ones, by the number of the
+            release in this run.
+        releases: Alignment of the releases with those of the record. On other lines
+            they correspond in order.
+        draws: Alignment of the draws, in the same way.
         constants: See ``TracedRun``. A replay has those of its record.
-        located: Lines whose sampler was given a location other than 0 in any run. There
-            the location is a value with noise, even if it is 0. Lines are added.
-        free: Whether releases of a replay are computed from its draws instead of
-            forced.
-        fresh: Numbers of recorded draws that are drawn anew.
+        located: Lines whose sampler was given a location other than 0 in any run. On
+            such a line the location counts as a value with noise, even if it is 0. The
+            run adds lines.
+        free: Whether the releases of a replay are computed from its draws, instead of
+            forced to the recorded results.
+        fresh: Numbers of the recorded draws that a replay draws anew.
     """
 
     def __init__(
@@ -126,16 +129,19 @@ class WatchedRun:
         self.thread = threading.get_ident()
         self.inside = False
         self.filled: dict[int, tuple[Any, Any]] = {}
-        """Memory of tensors that noise was written into, by its place: all of it as a
-        tensor, and as noise."""
+        """Tensors that noise was written into, by the address of their memory.
+
+        The pair is all of that memory as a flat tensor, and the noise that it stands
+        for.
+        """
         self._origins: dict[Any, WatchedDraw] = {}
         self._draws: dict[Key, deque[WatchedDraw | None]] = {}
         self._releases: dict[Key, deque[Release | None]] = {}
         if record is not None:
             self.traced.constants = record.constants
             self.traced.state = record.state
-            # Each line has its own queue, so a draw more at one line moves no other
-            # line.
+            # Each line has its own queue, so an additional draw at one line shifts no
+            # other line.
             self._draws = _queues(record.draws, sampler_key, draws)
             self._releases = _queues(record.releases, family_key, releases)
 
@@ -150,17 +156,23 @@ class WatchedRun:
         shape: tuple[int, ...] | None = None,
         origin: Any = None,
     ) -> WatchedDraw:
-        """Return a draw: of the generator on a record, that of the record on a replay.
+        """Record a draw, and return it.
+
+        A recorded run calls the sampler. A replay returns the recorded draw, moved to
+        the location and scale of this input. It calls the sampler if no recorded draw
+        is left for the line, if the draw is in ``fresh``, or if the recorded draw does
+        not fit to this input.
 
         Args:
-            method: The sampler.
-            perform: Draws.
-            law: Of the draw without its location.
-            site: The line.
+            method: Name of the sampler.
+            perform: Function without arguments that calls the sampler.
+            law: Law of the draw without its location.
+            site: The line that draws.
             location: Number or array that the sampler adds to the draw.
             shape: Shape of the draw, if it is known beforehand.
-            origin: Key that only draws share which are the same numbers of generators
-                with one seed.
+            origin: Key that two draws share if they are the same numbers, as those of
+                two generators with one seed. If shape and family are equal as well,
+                they share the record of their uses.
         """
         expected = self._next(self._draws, (site, method), f"{method} is drawn")
         if expected is None or expected.number in self.fresh:
@@ -188,7 +200,12 @@ class WatchedRun:
         location: Any,
         shape: tuple[int, ...] | None,
     ) -> Any:
-        """Return a recorded draw as it is on this input."""
+        """Return the numbers of a recorded draw for this input.
+
+        They have the location and scale of this input. Draws for each record or among
+        records follow a record that was added or removed. Any other draw whose shape
+        changed is drawn anew.
+        """
         if not any_of(location):
             change = self._change_among(expected.law, law)
             if change is not None:
@@ -230,9 +247,9 @@ class WatchedRun:
     ) -> Any:
         """Record a release, and return its result.
 
-        It is the computed one on a record, and the recorded one on a replay.
-
-        See ``Release`` for the arguments. The computed result is ``plain``.
+        The result is ``plain``, which the code computed. In a replay that is not
+        ``free``, it is the recorded result. A result in ``forced`` replaces either. See
+        ``Release`` for the other arguments.
         """
         number = len(self.traced.releases)
         # The earlier uses are read before this release is entered as one.
@@ -267,7 +284,7 @@ class WatchedRun:
         plain: Any,
         names: tuple[Any, ...] | None,
     ) -> Any:
-        """Return a recorded result as it is on this input."""
+        """Return the result of a recorded release, in this input's type and shape."""
         recorded, kind = renamed_result(expected, names), expected.kind
         if kind == ALONE:
             change = self._change_among(expected.law, law)
@@ -288,7 +305,10 @@ class WatchedRun:
     def _next(
         self, queues: Mapping[Key, deque[Item | None]], key: Key, what: str
     ) -> Item | None:
-        """Return the next item that the record has for a key, or None."""
+        """Return the next recorded item of a key, or None if none is left.
+
+        A replay notes a line that has more items than the record.
+        """
         queue = queues.get(key)
         if queue:
             return queue.popleft()
@@ -304,7 +324,10 @@ class WatchedRun:
         return changed_record(Pair(self.record.data, self.traced.data))
 
     def _for_these_records(self, recorded: Any, plain: Any) -> Any:
-        """Return numbers of each record for an input with one record more or fewer.
+        """Return the numbers of each record if this input has one record more or fewer.
+
+        The other records keep their recorded numbers. A further record gets its number
+        from ``plain``.
 
         Returns:
             The numbers, or None if the shapes are not those of the records.
@@ -324,7 +347,7 @@ class WatchedRun:
         return plain.new_tensor(values) if hasattr(plain, "detach") else values
 
     def _change_among(self, before: NoiseLaw, now: NoiseLaw) -> tuple[int, bool] | None:
-        """Return the record that one input lacks, for draws among all records.
+        """Return the record that one input lacks, for a draw among all records.
 
         Returns:
             Its place, and whether this input has it; None for other draws.
@@ -343,7 +366,7 @@ class WatchedRun:
         self.traced.parted.append((site, sentence))
 
     def seed(self, site: CodeLine, seed: str) -> None:
-        """Record that a generator is made with a seed."""
+        """Record the seed of a generator; a replay notes a seed that differs."""
         number = len(self.traced.seeds)
         self.traced.seeds.append((site, seed))
         recorded = [] if self.record is None else self.record.seeds
@@ -353,7 +376,7 @@ class WatchedRun:
     def unwatched(
         self, function: Callable[..., Any], *arguments: Any, **keywords: Any
     ) -> Callable[[], Any]:
-        """Return a call of a sampler whose own samplers are not watched."""
+        """Return a function that calls a sampler and watches no draw within it."""
 
         def perform() -> Any:
             before, self.inside = self.inside, True
@@ -365,7 +388,10 @@ class WatchedRun:
         return perform
 
     def finish(self) -> TracedRun:
-        """Return the run, with the items that only the record has in ``parted``."""
+        """Return the record of the run.
+
+        Draws and releases that only the record of a replay has are added to ``parted``.
+        """
         for (site, method), draws in self._draws.items():
             if draws:
                 self._part(site, f"{method} is drawn less often")
@@ -394,7 +420,7 @@ class WatchedRun:
 
 
 def sampler_key(draw: WatchedDraw) -> Key:
-    """Return the key of a draw."""
+    """Return the key of a draw: its line and its sampler."""
     return draw.site, draw.method
 
 
@@ -404,14 +430,14 @@ def _is_same_sample(draw: WatchedDraw, other: WatchedDraw) -> bool:
 
 
 def family_key(release: Release) -> Key:
-    """Return the key of a release."""
+    """Return the key of a release: its line and the family of its noise."""
     return release.site, release.law.family
 
 
 def _queues(
     items: Sequence[Item], key: Callable[[Item], Key], aligned: Alignment | None
 ) -> dict[Key, deque[Item | None]]:
-    """Return the recorded items of each line, in the order of the replay."""
+    """Return the recorded items of each key, in the order of the replay."""
     queues: dict[Key, deque[Item | None]] = defaultdict(deque)
     # The line of the last item comes first when surplus items are reported.
     for item in reversed(items):
@@ -426,7 +452,7 @@ def _clone(value: Any) -> Any:
 
 
 Active = Callable[[], WatchedRun | None]
-"""Returns the run under way, or None if there is none, or in another thread."""
+"""Function that returns the run under way in this thread, or None."""
 
 
 def in_run(
@@ -434,9 +460,8 @@ def in_run(
 ) -> Callable[..., Any]:
     """Return a substitute of a function, which calls ``draw(run, …)`` in a run.
 
-    Outside of runs it calls the function.
-
-    Draws while a module is imported are no part of a run: a module is imported once.
+    It calls the function itself outside of runs and while a module is imported. A
+    module is imported once, so its draws belong to no run.
     """
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:

@@ -1,11 +1,13 @@
 """Sources of randomness beside a generator that is handed in: one file each.
 
-A source replaces samplers for the time of a run. The standard library and numpy are
-replaced in every run, any other library once it is imported. A new library needs a file
-with a function ``watch(patches, active)``, and a line in ``LIBRARIES``. ``active()``
-returns the run under way, or None, as in another thread. ``patches.sampler`` replaces a
-function, and `drawn_noise` and `drawn_release` record the draw; for a call whose draws
-are not observed, a `primitives.Library` lists how its law is read.
+A source replaces the samplers of a library while a trace is entered. The standard
+library and numpy are always replaced, any other library once it is imported.
+
+A new library needs a file with a function ``watch(patches, active)``, and a line in
+``LIBRARIES``. ``active()`` returns the run under way in this thread, or None.
+``patches.sampler`` replaces a function, and `drawn_noise` and `drawn_release` record
+the draw. If the draws of a library's function are not observed, `primitives.Library`
+treats each call of it as one release.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``numpy.random``: its functions, its generators and the functions that make these."""
+"""``numpy.random``: its samplers, its generators, and the functions that make them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the functions of ``numpy.random``, and all that makes generators."""
+    """Replace the samplers of ``numpy.random``, and all that makes generators."""
     module = np.random
     methods = [name for name in vars(module.mtrand.RandomState) if name[0] != "_"]
     for name in (*methods, "ranf", "sample"):
@@ -49,7 +49,7 @@ def _drawn(
 
 
 def _array(array: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes an array of noise of a list of noise."""
+    """Return ``numpy.array``, or ``asarray``, which makes noise of a list of noise."""
 
     @functools.wraps(array)
     def make(*arguments: Any, **keywords: Any) -> Any:
@@ -74,8 +74,9 @@ def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Record a seed.
 
     Returns:
-        The seed as an ordinary number, and a value that generators share if they have
-        the same seed, or None if there is no seed.
+        The seed as an ordinary number, and a key that generators share if they have the
+        same seed. The key is None if there is no seed, or if a generator takes its
+        place.
     """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState
@@ -101,7 +102,7 @@ def _default_rng(
 
 
 class _Instances(type):
-    """The type of a class that plain generators pass for instances of."""
+    """Type of a class whose instances are, for ``isinstance``, those of another."""
 
     plain: type
 

@@ -1,4 +1,4 @@
-"""diffprivlib: ``randomise`` of its mechanisms, which its tools and models use."""
+"""diffprivlib: ``randomise`` of its mechanisms, which its tools and models call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _uniform(mechanism: Any, value: Any) -> Law:
 
 
 def _numeric(mechanism: Any, value: Any) -> Law:
-    """Noise that is drawn by rejection, snapped or in steps."""
+    """Return the declared law of noise by rejection, by snapping or in steps."""
     epsilon, delta, unit = mechanism.epsilon, mechanism.delta, mechanism.sensitivity
     loss = of_groups(epsilon, delta)
     law = declared(_name(mechanism), apart(unit), loss, epsilon, delta, unit)
@@ -47,7 +47,9 @@ def _categorical(mechanism: Any, value: Any) -> Law:
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
-    """A choice that loses ε if a utility moves by the sensitivity.
+    """Return the declared law of a choice by permute-and-flip.
+
+    Its loss is ε if each utility moves by the sensitivity at most.
 
     Source: McKenna & Sheldon (2020), Theorem 1.
     """
@@ -98,7 +100,7 @@ LIBRARY = Library(
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace ``randomise``."""
+    """Replace the methods ``randomise`` of the mechanisms."""
     LIBRARY.watch(patches, active)
     mechanisms = sys.modules["diffprivlib.mechanisms"]
     patches.sampler(mechanisms.Exponential, "randomise", active, _chosen)
@@ -106,7 +108,7 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) -> Any:
-    """Choose by the table that a mechanism makes of its utilities."""
+    """Call an exponential mechanism, and release a choice by its table."""
     names = mechanism.candidates or list(range(len(mechanism.utility)))
     result = run.unwatched(randomise, mechanism, value)()
     sums = np.asarray(mechanism._probabilities, float)
@@ -124,7 +126,7 @@ def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) 
 
 
 def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> Any:
-    """Randomised response between two texts."""
+    """Call randomised response between two values, and release an event."""
     result = run.unwatched(randomise, mechanism, value)()
     odds = math.exp(mechanism.epsilon)
     truthful = (odds + mechanism.delta) / (odds + 1)

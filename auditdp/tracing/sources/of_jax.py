@@ -1,8 +1,9 @@
 """jax: the samplers of ``jax.random``, and so the noise of jax-privacy.
 
-While code is watched nothing is compiled, so that its samplers are called where they
-stand; a result may differ from that of compiled code in its last bits. Operators keep
-noise noise; for the functions of ``jax.numpy`` it is an ordinary array.
+While code is watched jax compiles nothing but its samplers, so that the trace observes
+each call of a sampler. A result may differ from that of compiled code in its last bits.
+Noise stays noise under operators and the arithmetic functions of ``jax.numpy``. Its
+other functions get ordinary arrays.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ OTHERS = (
     "wald",
     "weibull_min",
 )
-"""Samplers that are not followed."""
+"""Samplers whose law is not followed."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers and the functions that compute, and compile nothing."""
+    """Replace samplers and functions of ``jax.numpy``, and switch compilation off."""
     jax = sys.modules["jax"]
     patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):
@@ -110,7 +111,7 @@ def _sampler(
 
 
 def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``jax.numpy`` that takes noise."""
+    """Return a function of ``jax.numpy`` that also takes noise."""
 
     @functools.wraps(function)
     def compute(*arguments: Any, **keywords: Any) -> Any:

@@ -1,4 +1,8 @@
-"""PyDP: mechanisms state the scale of their noise, algorithms the ε of a row."""
+"""PyDP: its mechanisms and its algorithms.
+
+A mechanism states the scale of its noise. An algorithm states its ε for one row, which
+is trusted.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from auditdp.tracing.sources.primitives import (
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 ENTRIES = "_watched_entries"
-"""The attribute of an algorithm that keeps the entries of a run."""
+"""Attribute of an algorithm with the entries that were added to it in runs."""
 
 
 def _of_rows(algorithm: Any, rows: Any) -> Law:
@@ -50,7 +54,7 @@ LIBRARY = Library(
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the methods that add noise, and keep the entries of algorithms."""
+    """Replace the methods that add noise, and record the entries of algorithms."""
     LIBRARY.watch(patches, active)
     kind = sys.modules["pydp.algorithms._algorithm"].MetaAlgorithm
     patches.sampler(kind, "add_entry", active, partial(_kept, lambda entry: [entry]))

@@ -1,4 +1,4 @@
-"""scipy's distributions, which keep the generator of ``numpy.random``."""
+"""scipy's distributions, which draw from the generator of ``numpy.random``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ KINDS = {
     "scipy.stats._distn_infrastructure": "rv_generic",
     "scipy.stats._multivariate": "multi_rv_generic",
 }
-"""The class of distributions in each module."""
+"""The base class of distributions in each module."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the generator that they keep, if it is the global one."""
+    """Replace the generator of distributions, if it is an older generator of numpy."""
 
     def get_state(distribution: Any) -> Any:
         state = vars(distribution)["_random_state"]

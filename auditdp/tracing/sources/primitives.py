@@ -1,4 +1,8 @@
-"""Primitives of libraries: a call is one release, whose law its parameters state."""
+"""Primitives: functions of libraries that add noise to a value in one call.
+
+The trace does not observe the draws of a primitive. A call is one release, and the
+parameters of the primitive state its law.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,12 @@ from auditdp.tracing.sites import here
 from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 Law = tuple[NoiseLaw, Any]
-"""The law of the noise of a call, and the value that it is added to."""
+"""Law of the noise of a call, and the value that the noise is added to."""
 Read = Callable[..., Law]
-"""A function that reads the law from the arguments of a primitive, its object first."""
+"""Function that returns the ``Law`` of a call, given the arguments of the call.
+
+The object of a method comes first.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,12 +39,12 @@ class Library:
     """The primitives of a library.
 
     Attributes:
-        module: The module that has to be imported.
-        package: The name of the installed package.
-        versions: Beginnings of the versions that contract tests were run with; those of
-            others are opaque.
-        primitives: The function that reads a call, by the path of the primitive below
-            the module.
+        module: Name of the module that has to be imported.
+        package: Name of the installed package.
+        versions: Prefixes of the versions that contract tests were run with. The
+            primitives of other versions are opaque.
+        primitives: Function that reads the law of a call, by the path of the primitive
+            below the module.
     """
 
     module: str
@@ -54,7 +61,7 @@ class Library:
         return f"is of {self.package} {version}; the known versions are {', '.join(self.versions)}"
 
     def watch(self, patches: Patches, active: Active) -> None:
-        """Replace its primitives, as far as the code has imported them."""
+        """Replace its primitives, as far as their modules are imported."""
         for path, read in self.primitives.items():
             *parents, name = path.split(".")
             owner: Any = sys.modules[self.module]
@@ -81,7 +88,7 @@ def _called(
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
     is_declared = law.declared is not None
-    # A declared distance is one of the inputs as they are, and not of numbers.
+    # A declared distance takes the inputs as they are, which may be no numbers.
     if not is_declared:
         value = number(value)
     draw = run.draw(path, lambda: result, law, site, location=value)
@@ -106,22 +113,23 @@ def declared(
     loss: Callable[[float], Loss | None],
     *parameters: Any,
 ) -> NoiseLaw:
-    """Return the law of a primitive whose draws are not observed.
+    """Return the law of a primitive whose library declares its loss.
 
     Args:
-        name: Its name in sentences.
-        distance: The distance of two inputs.
-        loss: The loss at a distance.
-        parameters: The parameters that it was made with, which have to be the same on
-            both inputs.
+        name: Name of the primitive in sentences.
+        distance: Function that returns the distance of two inputs of the primitive.
+        loss: Function that returns the loss at a distance.
+        parameters: Parameters of the primitive, which have to be the same on both
+            inputs.
     """
     return NoiseLaw(name, 1.0, repr(parameters), DeclaredLoss(distance, loss))
 
 
 def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
-    """Return the loss at a multiple of the distance that (ε, δ) is for.
+    """Return a function for the loss at a distance, given an (ε, δ) loss at distance 1.
 
-    By the privacy of groups it is (kε, δ(e^kε − 1)/(e^ε − 1)) at k times the distance.
+    By the privacy of groups it is (kε, δ(e^kε − 1)/(e^ε − 1)) at distance k. Distances
+    are rounded up to whole ones.
 
     Source: Vadhan (2017), "The Complexity of Differential Privacy", Lemma 2.2, the sum
     in its proof.
@@ -140,7 +148,7 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 
 
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
-    """Return a function for the L1 distance of two values, in multiples of a unit."""
+    """Return a function for the L1 distance of two values, in units of ``unit``."""
 
     def distance(first: Any, second: Any) -> float:
         one, two = np.asarray(number(first), float), np.asarray(number(second), float)
@@ -157,7 +165,7 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows that are in only one of two collections."""
+    """Return the number of rows that only one of two collections has."""
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
     )

@@ -1,4 +1,4 @@
-"""``random`` and ``secrets`` of the standard library."""
+"""Samplers of ``random`` and ``secrets`` of the standard library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from auditdp.tracing.patches import Patches
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 Sample = tuple[NoiseLaw, Any]
-"""The law of a draw without its location, and the location."""
+"""Law of a draw without its location, and the location."""
 
 
 def _gauss(mu: float = 0.0, sigma: float = 1.0) -> Sample:
@@ -50,7 +50,7 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "getrandbits": _bits,
     "randbits": _bits,
 }
-"""Functions that read the arguments of a sampler, by its name."""
+"""Functions that return the ``Sample`` of a call from its arguments, by the sampler."""
 OTHERS = (
     "triangular",
     "lognormvariate",
@@ -61,7 +61,7 @@ OTHERS = (
     "vonmisesvariate",
     "binomialvariate",
 )
-"""Samplers that are not followed."""
+"""Samplers whose law is not followed."""
 ITEMS = ("choice", "choices", "sample", "shuffle")
 
 
@@ -82,7 +82,7 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _of_noise(name: str, function: Callable[..., float]) -> Callable[..., Any]:
-    """Return a function of numbers that takes noise as well."""
+    """Return a function of numbers that also takes noise, by its rule."""
 
     def compute(*arguments: Any) -> Any:
         if Noise in map(type, arguments):
@@ -103,8 +103,9 @@ def _drawn(
     """Draw by a function, or by a method, whose first argument is its generator.
 
     Args:
-        name: The name of the sampler.
-        owners: 1 for a method, else 0.
+        name: Name of the sampler.
+        owners: Number of leading arguments that are the generator: 1 for a method, else
+            0.
         run: The run.
         function: The sampler.
         arguments: Its positional arguments.
@@ -133,7 +134,7 @@ def _items(
     *rest: Any,
     **keywords: Any,
 ) -> Any:
-    """Choose items by their places, so that a replay chooses from its own."""
+    """Choose items by their places, so that a replay chooses among its own items."""
     count = len(items)
 
     def draw() -> Any:
@@ -159,7 +160,7 @@ def _items(
 
 
 def _table(weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
-    """Return the probabilities of the items, or None if all are the same."""
+    """Return the probabilities of the items, or None if no weights are given."""
     if cum_weights is not None:
         weights = np.diff(np.asarray(cum_weights), prepend=0)
     if weights is None:

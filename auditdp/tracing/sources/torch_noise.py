@@ -1,4 +1,4 @@
-"""torch: its samplers as functions, in place, and in distributions."""
+"""torch: samplers that are functions, that fill a tensor, or that are distributions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from auditdp.tracing.tensor_functions import filled_tensors
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 Sample = tuple[NoiseLaw, Any, tuple[int, ...]]
-"""The law of a draw without its location, the location, and the shape."""
+"""Law of a draw without its location, the location, and the shape."""
 
 
 def _sized(family: str) -> Callable[..., Sample]:
@@ -57,13 +57,16 @@ FUNCTIONS: dict[str, Callable[..., Sample]] = {
     "rand_like": _like("uniform"),
     "normal": _normal,
 }
-"""Functions that read the arguments of a sampler, by its name."""
+"""Functions that return the ``Sample`` of a call from its arguments, by the sampler."""
 IN_PLACE: dict[str, Callable[..., tuple[NoiseLaw, Any]]] = {
     "normal_": lambda mean=0.0, std=1.0, **_: (NoiseLaw("Gaussian", std), mean),
     "uniform_": lambda low=0.0, high=1.0, **_: (NoiseLaw("uniform", high - low), low),
     "exponential_": lambda lambd=1.0, **_: (NoiseLaw("exponential", 1 / lambd), 0.0),
 }
-"""Functions that read the arguments of a method that fills a tensor, by its name."""
+"""Functions that return the law and the location of a call, by the method.
+
+Such a method fills a tensor with draws.
+"""
 DISTRIBUTIONS = {"Laplace": "Laplace", "Normal": "Gaussian", "Gumbel": "Gumbel"}
 """The family of each distribution that has the attributes ``loc`` and ``scale``."""
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
@@ -71,7 +74,7 @@ TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers, and functions that make a tensor or a parameter of noise."""
+    """Replace samplers, and functions that make tensors or parameters of noise."""
     torch = sys.modules["torch"]
     with torch.device("cpu"):
         # At its first call in such a context, torch looks up the functions that heed a
@@ -125,7 +128,7 @@ def _drawn(
 def _public(
     family: str, run: WatchedRun, function: Any, *arguments: Any, **keywords: Any
 ) -> Any:
-    """Draw an order, or places, as public randomness."""
+    """Draw an order or places of items, as public randomness."""
     count = float(max(part for part in arguments if isinstance(part, int)))
     perform = run.unwatched(function, *arguments, **keywords)
     return drawn_release(run, family, perform, ALONE, NoiseLaw(family, 1.0, count))
@@ -158,8 +161,8 @@ def _in_place(
         run = active()
         if run is None:
             return function(tensor, *arguments, **keywords)
-        # Two references are this function's own: then no name in the code holds the
-        # tensor.
+        # Two references are this function's own. Without a further one, no name in the
+        # code holds the tensor.
         is_held = sys.getrefcount(tensor) > 2
 
         # The sampler writes into the tensor, which keeps its numbers until ``fill``.
@@ -185,7 +188,7 @@ def _in_place(
 
 
 def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes a tensor of an array, also of noise."""
+    """Return a function that makes a tensor of an array, which may be noise."""
 
     def convert(data: Any, *arguments: Any, **keywords: Any) -> Any:
         data = opened(data)
@@ -200,7 +203,11 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a transform of ``torch.func`` whose functions take noise as weights."""
+    """Return a transform of ``torch.func`` whose functions get no noise.
+
+    They get ordinary numbers in its place. The noise is taken for initial weights,
+    which are public.
+    """
 
     def transformed(*given: Any, **options: Any) -> Any:
         function = transform(*given, **options)
@@ -212,7 +219,7 @@ def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parameter(make: Callable[..., Any]) -> Any:
-    """Return a function that makes a parameter, also of noise.
+    """Return a function that makes a parameter of a tensor, which may be noise.
 
     Noise that initialises a parameter is public.
     """
