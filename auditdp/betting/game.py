@@ -182,7 +182,7 @@ class Game:
         going_on: Callable[[int, int], bool] | None = None,
         first: int = 0,
     ) -> None:
-        """Play until the number of calls is reached, or the claim is refuted.
+        """Play batches until the number of calls is reached.
 
         The game also ends when the allowance of runs or of time is used up. If this
         happens within a batch, nothing is bet on that batch.
@@ -251,11 +251,12 @@ class Game:
         )
 
     def _leaders(self, table: PairTable) -> NDArray[np.intp]:
-        """Return the leader on a pair at every anchor: the best forecaster recently.
+        """Return the leader on a pair at every anchor, by recent gain and prior weight.
 
         Returns:
-            For a pure claim its index, shape (anchors,); for others all forecasters in
-            order of their recent gain, shape (forecasters, anchors).
+            For a pure claim the index of the best forecaster, shape (anchors,). For
+            other claims the indices of all forecasters, the best first, shape
+            (forecasters, anchors).
         """
         standing = table.score() + self._prior
         if self.claim.delta == 0:
@@ -334,16 +335,16 @@ class Game:
 
     @property
     def unlisted(self) -> int:
-        """Number of outputs that neither stated law lists, over all pairs."""
+        """Number of outputs that the stated law of neither input lists."""
         return sum(self.of_forecasters("unlisted"))
 
     @property
     def abstained(self) -> int:
-        """Number of outputs unlike the traced ones; the replayed ratio abstained."""
+        """Number of outputs unlike the traced ones: the replayed ratio abstained."""
         return sum(self.of_forecasters("abstained"))
 
     def of_forecasters(self, name: str) -> list[Any]:
-        """Return the attribute of every forecaster that has it, over all pairs."""
+        """Return an attribute of all forecasters that have it, over all pairs."""
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]
@@ -391,6 +392,10 @@ def checked_pairs(
     """Return the pairs to play, after checking that they are adjacent.
 
     Pairs with equal texts get names with a number.
+
+    Args:
+        adjacency: The adjacency.
+        given: The pairs of the user; by default those that the adjacency lists.
 
     Raises:
         AdjacencyError: If there is no pair, a pair is not adjacent, or both inputs of a

@@ -26,8 +26,8 @@ class GameLimits:
             for a coordinate with few distinct values.
         repeating_values: Largest number of values of a coordinate whose coins are
             stored. After this number of outputs, its repetitions are counted for good.
-        names: Largest number of names with a cell of their own, and of distinct outputs
-            for which each distinct output is counted once.
+        names: Largest number of names with a cell of their own. If there are not more
+            distinct outputs, views are computed once for each of them.
         quantiles: Largest number of equally probable parts that the values of a view
             are cut into; both outer parts are cut further.
         repeated_values: Largest number of repeated values that get cells of their own

@@ -49,7 +49,7 @@ class PairTable:
 
     @property
     def calls(self) -> int:
-        """Calls of this pair."""
+        """Number of calls of this pair so far."""
         return self.memory.calls
 
     def add(self, log_factors: Floats, size: int) -> None:
@@ -167,8 +167,8 @@ class PairTable:
         Args:
             anchor: Place of the anchor at which the leading forecaster is chosen.
             epsilon: The epsilon that is bet against.
-            believed: If a player has a law of the mechanism: whether the gain is drawn
-                from this law, or from the other players.
+            believed: Whether the gain is that of the player with a law of the mechanism
+                or that of the other players, if there is such a player.
             worn: Fraction of the promise that has faded, 0 to 1.
             rng: Generator of the draw.
         """
@@ -180,7 +180,7 @@ class PairTable:
                 raise ValueError("the growth that it expects is NaN")
             return growth
 
-        # The promise of a search fades while the pair is played without gaining.
+        # The promise of a search fades with the calls of the pair.
         promise = 1 + (self.promise - 1) * (1 - worn)
         draws = self.of_players(drawn, self._split(self.score(anchor)))
         first, last = self.players[0], self.players[-1]
@@ -262,8 +262,8 @@ def next_pair(
     might never play the pair that refutes the claim.
 
     For every fourth batch, and while no pair gains, a plausible gain of each pair is
-    drawn. In the same way it is against the claim first, and later against that level.
-    While no pair gains, every second batch is for that level from the start.
+    drawn: against the claim first, and later against that level, as above. While no
+    pair gains, every second batch is drawn against that level from the start.
 
     Args:
         tables: The pairs with their players.

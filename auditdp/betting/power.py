@@ -154,9 +154,9 @@ def detectable_rarely(
 ) -> tuple[float, float]:
     """Return the smallest probabilities at which two kinds of outputs refute a claim.
 
-    The claim is pure. Outputs are bet on in a cell of their own, once the odds of this
-    cell are learned. Probabilities are those under the input that gives the outputs
-    more often.
+    The claim is pure, and the probability of its refutation is .9. Outputs are bet on
+    in a cell of their own, once the odds of this cell are learned. Probabilities are
+    those under the input that gives the outputs more often.
 
     Args:
         claim: A claim without a δ.
@@ -192,7 +192,7 @@ def detectable_rarely(
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
     """Return P(final log wealth >= needed) for randomised response at a level.
 
-    Its bets are the best ones against the claim.
+    The bets are the best ones against the claim.
     """
     (log_q, log_1q), (log_p, log_1p) = log_cap(claim.level), log_cap(level)
     won, lost = log_p - log_q, log_1p - log_1q
@@ -206,8 +206,8 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
     """Return mean and standard deviation of the log factor of the best bet on a call.
 
-    No sequential test has a larger mean (`regions.py`), except for the loss of cutting
-    a law into 32 cells.
+    No sequential test gains more per call (`regions.py`), up to the loss by cutting a
+    law into 32 cells.
 
     Args:
         claim: The claim that is bet against.

@@ -42,9 +42,9 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
 
 
 def ball(value: Any, unit: float = 1.0) -> arb:
-    """Return a ball that contains ``value``; only for a float is its error assumed.
+    """Return a ball that contains ``value``; the error of a float is assumed.
 
-    An arb ball is returned as it is.
+    A value that is a ball already is returned as it is.
 
     Args:
         value: The number.
@@ -95,16 +95,15 @@ def as_written(value: float) -> Fraction:
 
 
 def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> float:
-    """Return an upper bound, as a double, of a number that is computed from doubles.
+    """Return the result of a computation with doubles as a double, rounded up.
 
     A user who writes 0.1 means that decimal, not the double nearest to it. So the
-    number is first computed from the shortest decimals of all doubles. If the result
-    has at most 15 digits, the double nearest to it is returned, although it may be
-    slightly smaller. Otherwise the number is computed from the exact values of the
-    doubles and rounded up.
+    result is first computed from the shortest decimals of all doubles. If it has at
+    most 15 digits, the double nearest to it is returned, although it may be slightly
+    smaller. Otherwise the result is computed from the exact values of the doubles.
 
     Args:
-        compute: Computes the number, given a function from doubles to rationals.
+        compute: The computation, given a function from doubles to rationals.
     """
     written = compute(as_written)
     nearest = float(written)

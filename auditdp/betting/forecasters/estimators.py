@@ -96,7 +96,11 @@ class CellCounts:
         self._before, self._last = start - 1, start + size - 1
 
     def of_tails(self) -> tuple[Floats, Floats]:
-        """Return the counts of coin 0 and of coin 1 in the tail around every cell."""
+        """Return the counts of coin 0 and of coin 1 in the tail around every cell.
+
+        The tail has the cell, the next cell towards the middle, and all cells further
+        out.
+        """
         sums = np.concatenate([np.zeros((2, 1)), self.counts.cumsum(axis=1)], axis=1)
         up_to = sums[:, self._inner + 1]
         below = up_to - sums[:, self._before + 1]
@@ -115,9 +119,9 @@ def certain(ones: Floats, zeros: Floats) -> Floats:
 
 
 def cautious(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds nearest to 0 within one standard error.
+    """Return the log-odds nearest to 0 that are within one standard error.
 
-    It is the end of the interval of Wilson (1927).
+    They are those of an end of the interval of Wilson (1927).
     """
     total = ones + zeros + 1.0
     centre = (ones - zeros) / total
@@ -134,9 +138,9 @@ class Free:
 
     Attributes:
         name: The name in reports, after the name of the view.
-        of_counts: Returns the log-odds of counts of coin 1 and of coin 0.
-        weight: Prior weight, larger for estimators that learn little, since these are
-            right after few calls.
+        of_counts: Function from the counts of coin 1 and of coin 0 to log-odds.
+        weight: Prior weight. It is larger for estimators with few parameters, which are
+            accurate after few calls.
         of_names: Whether it applies to cells that are names, which have no order.
     """
 
@@ -190,14 +194,14 @@ def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw the probability of coin 1 from its posterior; return it with shares."""
+    """Draw probabilities of coin 1 from their posterior, and return cell shares too."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 
 
 @dataclass(frozen=True)
 class Nested(Free):
-    """The odds of every cell, drawn towards those of the tail around it."""
+    """The odds of every cell, shrunken towards those of the tail around it."""
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Free``."""

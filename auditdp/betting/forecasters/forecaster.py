@@ -49,7 +49,8 @@ class Forecaster(Protocol):
 def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
     """Return a new player of a forecaster for one pair of inputs of a mechanism.
 
-    A forecaster makes it by a method ``player`` or ``bind``; any other one is copied.
+    If the forecaster has a method ``player`` or ``bind``, this makes the player;
+    otherwise the forecaster is copied.
     """
     if hasattr(forecaster, "player"):
         return forecaster.player(mechanism, pair)  # type: ignore[no-any-return]
@@ -96,7 +97,7 @@ class LikelihoodRatio:
     _log_probs: Any = None
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair."""
+        """Return a copy of the forecaster for one pair, with the laws of its inputs."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         sides = pair.data, pair.neighbour
         if isinstance(able.mechanism, MechanismElsewhere):
@@ -115,7 +116,7 @@ class LikelihoodRatio:
 
             bound._log_probs = log_probs
             return bound
-        # A mechanism without a law is not played by this forecaster.
+        # This forecaster plays only if the mechanism has a law.
         assert able.law_of_output is not None
         with inputs.lent(f"{able.name}.distribution", *sides) as lent:
             laws = [able.law_of_output(x) for x in lent]
@@ -165,9 +166,9 @@ def _without_nan(odds: Floats) -> Floats:
 class Scored:
     """Forecasts from the mechanism's ``score(outputs, pair)``, one number per output.
 
-    Scores are rounded to single precision: the last bits of a computed score depend on
-    the place of the output, which is a leak of floating-point sampling and not of the
-    mechanism (see ``evidence/output_support.py``).
+    Scores are rounded to single precision. The last bits of a computed score may reveal
+    the input, which is a leak of floating-point sampling and not of the mechanism (see
+    ``evidence/output_support.py``).
     """
 
     name = "score"
@@ -175,7 +176,7 @@ class Scored:
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair, whose views are views of the scores."""
         inputs, able = Inputs(), capabilities(mechanism)
-        # A mechanism without a law is not played by this forecaster.
+        # This forecaster plays only if the mechanism has a score.
         assert able.score is not None
         scored = able.score
 
@@ -304,7 +305,7 @@ class Single(Player):
 
     @property
     def foretells(self) -> bool:
-        """True if the law of its log-odds was derived from the code."""
+        """True if the law of the forecaster's log-odds was derived from traces."""
         is_read = getattr(self.forecaster, "is_read", False)
         return bool(is_read) and self._stated is not None
 
@@ -347,7 +348,7 @@ def _name_and_share(forecaster: Any) -> tuple[list[str], list[float]]:
 def _gains(odds: Floats, epsilon: float) -> Floats:
     """Return the expected gain of each call against an epsilon, in nats.
 
-    The expectation is by the log-odds themselves.
+    The log-odds are taken to be right.
     """
     log_q, log_1q = log_cap(epsilon)
     likelier, rarer = -np.logaddexp(0.0, [-np.abs(odds), np.abs(odds)])
@@ -360,7 +361,7 @@ def _gains(odds: Floats, epsilon: float) -> Floats:
 
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
-    """Return forecasts rounded towards 0 by at most 0.2 %, with the calls of each."""
+    """Return forecasts rounded towards 0 by at most 0.2 %; equal ones are counted."""
     # The mask keeps nine bits of the mantissa of a double.
     rounded = (odds.view(np.int64) & np.int64(-1 << 43)).view(np.float64)
     values, inverse = np.unique(rounded, return_inverse=True)

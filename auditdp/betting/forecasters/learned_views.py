@@ -102,10 +102,11 @@ def learned_views(width: int) -> list[Learner]:
 
 
 class Screen(Learner):
-    """One coordinate of a long output: the one whose difference of means has a rank.
+    """One coordinate of a long output, chosen by its difference of means.
 
     Args:
-        rank: The rank, 0 for the largest standardised difference.
+        rank: Rank of the coordinate by the standardised difference of means under both
+            coins, 0 for the largest.
     """
 
     start = 16

@@ -106,8 +106,8 @@ def by_change(
 
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if the
-        change differs too much between runs to be estimated, or if more than 256
-        numbers vary, or none.
+        change differs too much between runs to be estimated, if more than 256 numbers
+        vary, or if no number varies.
     """
     if ones.shape != zeros.shape:
         return None

@@ -39,7 +39,7 @@ It is (1 - e^-ε)/2: .2 at ε = .5, .4 at 1.6 and .5 at most.
 
 
 class Partition:
-    """Intervals of the line, the cells, and their groups, the quarters.
+    """Cells, which are intervals of the line, and groups of cells, the quarters.
 
     A value y lies in cell c if edges[c-1] < y <= edges[c]; NaN ("no number here") lies
     in a cell of its own beyond +inf.

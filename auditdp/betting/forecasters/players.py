@@ -96,7 +96,7 @@ class Abstaining(Player):
         return cls(failed.names, failed.shares, reason)
 
     def like(self, other: Player) -> Self:
-        """Return a copy with the names and shares of this player on another pair."""
+        """Return a copy with the names and shares of the player on another pair."""
         return type(self)(other.names, other.shares, self.failed)
 
     def on(self, mechanism: Any, pair: Pair) -> Self:

@@ -2,8 +2,8 @@
 
 A raw value that is released once in 2,000 calls occurs a few times in a game. This is
 too rare for cells: a value gets its own cell only when calls have doubled, and the odds
-of each cell have to be learned. Here only one probability is learned for all values: an
-output that has occurred under one coin only occurs under this coin again.
+of each cell have to be learned. Here only one probability is learned for all values:
+that an output has the same coin again if all its earlier occurrences had one coin.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Values:
 
     @property
     def log_odds(self) -> float:
-        """Log-odds that a value of one coin only occurs under this coin again."""
+        """Log-odds that a value, if it has had one coin so far, has this coin again."""
         return math.log((self.agree + PRIOR) / (self.disagree + PRIOR))
 
 

@@ -99,13 +99,15 @@ class Schedule:
         views: Sequence[View],
         partitions: Sequence[Partition],
     ) -> None:
-        """Store the distinct outputs if they are few; views have been cut into cells.
+        """Store the distinct outputs if they are few.
+
+        This is called whenever views have been cut into cells.
 
         Args:
             sides: All stored rows.
             distinct: Share of distinct rows in a sample.
             views: The views that were cut.
-            partitions: Their partitions.
+            partitions: The partition of each view.
         """
         self._distinct = None
         if self.by_output and sides[0].shape[1] > 1 and distinct <= MOSTLY_DISTINCT:

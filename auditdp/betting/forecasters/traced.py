@@ -261,9 +261,9 @@ class ReplayedRatio:
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
     def compare(self, pair: Pair, number: int) -> PairTrace:
-        """Return the comparison of both inputs by the draws with a number.
+        """Return a comparison of both inputs of a pair; ``number`` selects its draws.
 
-        It is cached, so that numbers have to be used in order, from 0 on.
+        Comparisons are cached, and numbers have to be used in order, from 0 on.
         """
         traces = self._of(pair).traces
         if number < len(traces):
@@ -324,9 +324,10 @@ class ReplayedRatio:
         return None
 
     def _by_events(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Derive log-odds like ``_by_releases``, with events, from more runs.
+        """Derive log-odds like ``_by_releases``, but from more runs.
 
-        They find numbers that events decide, and linear functions of many numbers.
+        These also reveal numbers that events decide, and linear functions of many
+        numbers.
         """
         if not self._traced(pair, form, 3).is_alike:
             return None
@@ -485,7 +486,7 @@ class ReplayedRatio:
 
     @property
     def _is_vectorised(self) -> bool:
-        """True if many runs are one call."""
+        """True if one call of the mechanism makes many runs."""
         return is_vectorised(as_mechanism(self.trace.function))
 
     def _of(self, pair: Pair) -> _PairRuns:

@@ -180,12 +180,12 @@ def results_of(releases: Sequence[Release]) -> Floats:
 def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     """Fit a value as a linear function of an output.
 
+    Functions of one column are tried first, then those of two columns (a step of a
+    training is the difference of two models), then those of all columns.
+
     Args:
         values: The value in each run, shape (runs,).
         rows: The outputs, shape (runs, numbers).
-
-    Functions of one column are tried first, then those of two columns (a step of a
-    training is the difference of two models), then those of all columns.
 
     Returns:
         The function, or None if none fits up to rounding.

@@ -99,7 +99,7 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return the signals of ``times`` parts together, for weights and owners."""
+        """Return signals for ``times`` parts: only weights, owners and kinds change."""
         return self._replace(
             weights=np.tile(self.weights, times),
             owners=np.tile(self.owners, times),
@@ -126,7 +126,7 @@ class SampledPart:
 
     @property
     def kind(self) -> Any:
-        """A value that is equal for parts with the same noise."""
+        """A value that is equal for parts with the same noise and number of columns."""
         laws = [law for each in self.noisy for law in each.laws]
         noise = [(law.family.name, law.numbers[0, 1:].tobytes()) for law in laws]
         return tuple(noise), len(self.columns)
@@ -363,8 +363,8 @@ class Coin(NamedTuple):
         side: The input with the record: 0 for the data, 1 for the neighbour.
         place: The place of the record in this input.
         rate: The probability of heads, with which the record is sampled.
-        both: Whether both inputs have a record at this place: it is replaced, not
-            removed.
+        both: Whether both inputs have a record at this place: the pair replaces the
+            record, and does not remove it.
     """
 
     side: int

@@ -286,7 +286,10 @@ class _Search:
         return _by_turns(found)
 
     def better_than_listed(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
-        """Return the pairs to play beside the listed ones, with their expected gain."""
+        """Return the pairs to play beside the listed ones, each with its promise.
+
+        This is the expected gain of a call, relative to that of the best listed pair.
+        """
         names = set()
         for table in self.game.tables:
             names |= {key(table.pair), key(table.pair.swapped())}

@@ -1,9 +1,9 @@
 """Results of traces of pairs before a game, and the order of pairs by these results.
 
 Two runs of a pair, without statistics, give the change of each value that noise is
-added to. The pairs come first on which a number of the output bypasses the noise, then
-those on which outputs or control flow differ otherwise. Pairs of one kind are ordered
-by the traced loss.
+added to. Pairs come first if a number of the output bypasses the noise, and next if
+outputs or control flow differ otherwise. Pairs of one kind are ordered by the traced
+loss.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class TraceLook:
 
     @property
     def is_summed(self) -> bool:
-        """True if an output has fewer numbers than noisy values, as a final model."""
+        """True if outputs have fewer numbers than noisy values, as final models do."""
         first = self.looked[0].trace.first
         noisy = [np.size(r.result) for r in first.releases if r.kind == NOISY]
         return sum(noisy) > sum(1 for _ in leaves(first.output))
 
     @property
     def runs(self) -> int:
-        """Runs of the mechanism so far."""
+        """Number of runs of the mechanism so far."""
         return self.trace.runs
 
     @property

@@ -145,7 +145,8 @@ class TraceSearch:
         with self.trace:
             runs = self.max_runs
             if self.budget is not None:
-                # More than 300 runs would be taken from the game.
+                # A quarter of 300 runs is enough for the listed pairs; all others are
+                # for the search and for the game.
                 runs = min(runs, 300)
             for pair in listed[: LIMITS.listed]:
                 self._compare_in_full(pair, runs // 4 // LIMITS.listed)

@@ -108,7 +108,7 @@ class Curves:
         return np.asarray(totals, np.float64).reshape(-1, size)
 
     def rounded(self, log_odds: Floats) -> Floats:
-        """Return log-odds rounded towards 0, to bins."""
+        """Return log-odds rounded towards 0 to the edges of bins."""
         return np.asarray(self._rounded[self._bin_of(log_odds)])
 
     def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:

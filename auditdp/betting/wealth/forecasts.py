@@ -15,7 +15,7 @@ from auditdp.numerics.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The law of its own log-odds that a calibrated forecaster expects.
+    """The law that a calibrated forecaster expects of its own log-odds.
 
     Args:
         log_odds: The log-odds of the cells of the law, shape (cells,).
@@ -85,9 +85,9 @@ class Forecasts:
         """Return forecasts that are listed call by call.
 
         Args:
-            log_odds: Shape (forecasters, n).
+            log_odds: Log-odds of each call, shape (forecasters, n).
             labels: The coins, shape (n,).
-            expected: The law that the only forecaster expects.
+            expected: The law that the forecaster expects, if there is only one.
         """
         ones = np.asarray(labels, dtype=float)
         law = None

@@ -110,8 +110,8 @@ class BatchResult:
 
     Attributes:
         leaders: Log factors of the leaders against every level, shape (levels,).
-        at_anchors: Log factors of each forecaster if it bet against every anchor, by
-            each way of betting, shape (forecasters, anchors, ways).
+        at_anchors: Log factors that each forecaster would have at every anchor, by each
+            way of betting, shape (forecasters, anchors, ways).
         right: Number of calls on which each forecaster's log-odds were beyond the
             claim's cap and favoured the true coin, shape (forecasters,).
         wrong: Number of calls on which they were beyond the cap and favoured the other

@@ -7,10 +7,11 @@ rest:
 
 **Mixtures.** An average of wealths, each with expected factors of at most 1, is again
 one. Wealth is averaged, with weights fixed beforehand, over forecasters, over ways of
-betting, and with *leaders*, who before every batch follow the forecaster that has
-lately gained most on the pair that is played (a choice made from the past, so their
-wealth is one more supermartingale). Leaders differ in their start: losses of the first
-batches, in which forecasters learn, do not weigh on later leaders.
+betting, and with the wealth of *leaders*. Before every batch, a leader chooses the
+forecaster that has recently gained most on the pair that is played, and bets with it.
+This choice is made from the past, so the leader's wealth is one more supermartingale.
+Leaders differ in their start: a later leader has no losses from the first batches, in
+which forecasters learn.
 
 **Batches.** Within a batch all forecasts come from earlier batches, so the wealth after
 it depends only on the number of calls of either coin with each forecast. Bets are
@@ -39,7 +40,7 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2
-"""Part of the wealth below the claim that is bet against the claim itself.
+"""Fraction of the wealth against lower levels that is bet against the claim itself.
 
 With a quarter, and .8 for the first leader, the bounds of tight claims are up to 1 %
 smaller; with a smaller share, rare events take up to 15 % more calls.

@@ -35,12 +35,12 @@ Doubled, games take 5.2 % fewer calls on the benchmark's rows and 2.0 % more on 
 shapes (the ablation).
 """
 UNTRIED = 0.25
-"""Fraction of the stake that a leader bets before it has gained its rank.
+"""Fraction of the stake that a substitute leader bets: it is not first in rank.
 
 Half of it costs 2.5 % more calls on other shapes (the ablation).
 """
 RENEWED = 1.25
-"""Growth of the calls of a pair after which a plan is renewed.
+"""Growth factor of the calls of a pair after which a plan is renewed.
 
 Doubled, games take 5.7 % more calls on other shapes (the ablation).
 """
@@ -104,7 +104,7 @@ class _Expected:
 
 
 class Planner:
-    """Makes plans against a claim at every level.
+    """Maker of betting plans against a claim at every level.
 
     Args:
         claim: The claim.
@@ -164,8 +164,8 @@ class Planner:
         posts = []
         if leaders is not None:
             posts = self._posts(regions, laws, leading, crossed)
-        # Leaders are chosen at the claim's anchor, and at some between the crossed
-        # levels and those that may be reached.
+        # All forecasters are judged at the claim's anchor, and at some anchors between
+        # the crossed levels and those that may be reached.
         judged = np.linspace(first, last, LIMITS.judged_anchors).astype(int)
         places = list(dict.fromkeys([claim, *np.unique(judged).tolist()]))
         ways = []
@@ -246,8 +246,8 @@ class Planner:
         size = max(len(zeros) for zeros, _ in laws.values())
         bounds = [self.at(post).lines for post in laws]
         longest = max(map(len, bounds))
-        # All problems get the same number of cells and of lines, by repeating the last
-        # one.
+        # All problems get the same number of cells, by splits of the last cell, and of
+        # lines, by repetitions of the last line.
         found = nearest_regions(
             np.stack([_split(zeros, size) for zeros, _ in laws.values()]),
             np.stack([_split(ones, size) for _, ones in laws.values()]),
