@@ -14,7 +14,7 @@ problem is
 which is concave, with a Hessian of bandwidth two: a primal-dual interior-point method
 takes some fourteen banded solves (Boyd & Vandenberghe 2004, Section 11.7). Several
 problems of one size are solved at once. Only power depends on the result: for any
-result of the solver, the bet pays its price (`regions.py`) and is valid.
+result of the solver, the bet pays its price (ln S in `regions.py`) and is valid.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ At a few levels, the *posts*, the region is computed from the law that the claim
 and that is nearest to the leader's expected law (`nearest_region.py`). The posts get
 denser towards the highest level that the leader's law exceeds, since the possible gain
 falls with the square of the distance to it. A level between two posts takes the region
-of one of them: the one with the larger expected gain, after the price at this level. A
-plan uses earlier batches only.
+of one of them: the one with the larger expected gain minus price. The price is the log
+wealth that each call with a bet costs (`regions.py`). A plan uses earlier batches only.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ closed form: with r₀ the number of [1-q, q] that is nearest to r,
 
     e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
 
-So within the cap nothing is bet, whatever the law of the log-odds is; all levels are
-bet on in one pass over the forecasts.
+So within the cap nothing is bet, for any law of the log-odds. All levels are bet on in
+one pass over the forecasts.
 """
 
 from __future__ import annotations
@@ -93,11 +93,14 @@ class Region:
         self.thresholds = np.round(thresholds, 8)
 
     def price(self, pair: DominatingPair) -> float:
-        """Return ln S(R) against a dominating pair, rounded up."""
+        """Return the price ln S(R) against a dominating pair, rounded up.
+
+        It is the log wealth that each call costs, to be subtracted from ln e₀ or ln e₁.
+        """
         return float(self.prices([pair])[0])
 
     def prices(self, pairs: Sequence[DominatingPair]) -> Floats:
-        """Return ln S(R) against each dominating pair, rounded up, shape (pairs,)."""
+        """Return the price against each dominating pair, shape (pairs,)."""
         p = np.concatenate([pair.p for pair in pairs])
         q = np.concatenate([pair.q for pair in pairs])
         odds = np.concatenate([pair.log_odds for pair in pairs])
@@ -121,11 +124,14 @@ class Region:
         return factors[chain].T, thresholds
 
     def choose(self, log_odds: Floats) -> Floats:
-        """Return ln e₀ and ln e₁ of the bet for each log-odds, shape (2, n)."""
+        """Return ln e₀ and ln e₁ of the best bet for each log-odds, shape (2, n)."""
         return np.asarray(self.logs[:, np.searchsorted(self.thresholds, log_odds)])
 
     def mixed(self, fraction: float) -> Region:
-        """Return the region of factors 1 - fraction + fraction e."""
+        """Return the region that bets a fraction of the wealth and keeps the rest.
+
+        Its factors are 1 - fraction + fraction * e, for each factor e of this region.
+        """
         return Region(1 - fraction + fraction * np.exp(self.logs.T))
 
 
