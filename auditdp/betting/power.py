@@ -154,8 +154,8 @@ def detectable_rarely(
 ) -> tuple[float, float]:
     """Return the smallest probabilities at which two kinds of outputs refute a claim.
 
-    The claim is pure, and the probability of its refutation is .9. Outputs are bet on
-    in a cell of their own, once the odds of this cell are learned. Probabilities are
+    The claim is pure, and its refutation has a probability of about .9. Outputs are bet
+    on in a cell of their own, once the odds of this cell are learned. Probabilities are
     those under the input that gives the outputs more often.
 
     Args:

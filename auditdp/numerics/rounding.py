@@ -30,7 +30,7 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 SAME = 1e-6
-"""Relative difference that one number may have if two processors compute it."""
+"""Relative difference up to which the results of two processors count as the same."""
 
 
 def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
@@ -43,7 +43,7 @@ def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
 
 
 NEAR = 1e-12
-"""Relative distance from a short decimal up to which a bound is written as it."""
+"""Relative distance of a bound from a short decimal that counts as rounding."""
 MAX_PLAIN_DIGITS = 9
 """Digits before the point up to which a number is written without an exponent."""
 MAX_DIGITS = 13

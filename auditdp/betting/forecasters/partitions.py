@@ -2,8 +2,8 @@
 
 The more values there are, the finer are the cells. They get ever finer towards both
 ends, so that rare events have cells of their own. If there are few distinct values,
-each has a cell. If nearly all values occur once, each frequent one of the others has a
-cell. Neighbouring cells are also grouped to quarters.
+each has a cell. If nearly all values occur once, the most frequent of the repeated
+values have cells of their own. Neighbouring cells are also grouped to quarters.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class _PairRuns:
 
     Attributes:
         traces: Comparisons of both inputs, by the number of their draws.
-        outputs: Outputs of untraced runs on the data, and on the neighbour with the
-            same draws.
+        outputs: Outputs of further runs on the data, and on the neighbour with the same
+            draws.
         law: The law, if it is stored for reuse.
     """
 

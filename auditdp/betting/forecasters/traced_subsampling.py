@@ -99,7 +99,7 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return signals for ``times`` parts: only weights, owners and kinds change."""
+        """Return signals of some parts, by repeated weights, owners and kinds."""
         return self._replace(
             weights=np.tile(self.weights, times),
             owners=np.tile(self.owners, times),

@@ -39,7 +39,7 @@ TOGETHER = 3.0
 Halved, games take 2.0 % more calls on other shapes, and doubled 3.1 % (the ablation).
 """
 BY_INPUTS = 4.0
-"""Prior weight of a view that uses the inputs, best under additive noise.
+"""Prior weight of a view that uses the inputs; it is best under additive noise.
 
 Halved or doubled, games take at most 0.7 % more calls (the ablation).
 """

@@ -86,8 +86,8 @@ def distance(
         Biol. 3, section 3.
 
     If the deviations of both inputs differ by more than two standard errors, this
-    difference is added. The distance is infinite if a column is constant on one input
-    only, or equal to different constants, although its values hardly ever repeat. It is
+    difference is added. The distance is infinite if a column, whose values hardly ever
+    repeat, is constant on one input only, or has another constant on each input. It is
     also infinite if a column has finite numbers on one input only.
 
     Args:

@@ -68,7 +68,8 @@ class SearchSizes:
         first: Calls of a pair in the first round.
         second: Smallest number of calls of a pair in the second round.
         third: Smallest number of calls of a pair in the third round.
-        stretch: Factor by which a pair may have more calls than this in later rounds.
+        stretch: Largest number of calls of a pair in a later round, as a multiple of
+            the smallest number.
         corners: Corner cases in the first round.
         corner_share: Largest share of corner cases among the pairs of the first round.
         generated: Generated pairs in the first round.
@@ -363,7 +364,7 @@ def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
 
 
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
-    """Search for the smallest pair that refutes the claim.
+    """Search for the smallest pair, by the length of its text, that refutes the claim.
 
     If another process generates the pairs, the search runs there, and the game on the
     resulting pair is played again in this process.

@@ -76,7 +76,7 @@ class TraceLook:
         proposed: Pairs to be played beside the listed ones, the best first, each with
             its promise: the expected gain of a call, relative to a listed pair.
         candidates: Pairs for the comparison by fitted laws, the listed pairs first.
-        listed: Number of listed pairs among the candidates.
+        listed: Number of listed pairs among the candidates; 0 with a run budget.
         compared: Comparisons of pairs by their keys, for reuse with a run budget.
     """
 

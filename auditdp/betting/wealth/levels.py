@@ -22,7 +22,7 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 GRID_RATIO = 1.01
-"""Ratio of neighbouring levels. A bound is smaller by this factor at most."""
+"""Ratio of neighbouring levels. A bound loses this factor at most to the grid."""
 LOWEST_LEVEL = 1e-3
 """Smallest level of a grid, except 0."""
 HIGHEST_LEVEL = 64.0
@@ -93,8 +93,8 @@ class Grid:
 def crossed(highest: Floats, alpha: float) -> int:
     """Return the number of crossed levels, counted from the smallest without a gap.
 
-    Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9
-    above ln(1/alpha).
+    Rounding goes towards "the claim looks true": a level counts as crossed only if its
+    highest log wealth is 1e-9 above ln(1/alpha).
 
     Args:
         highest: The highest log wealth so far against each level, shape (levels,).

@@ -87,8 +87,8 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
     """Return for each forecast the region of the factors (P/P₀, Q/Q₀) of its cells.
 
     Rare cells are left out. The solver does not reach the optimal factors of a cell
-    whose probability is as small as its last force, and such factors would raise the
-    price. The price decides the threshold (``Solver.rarest``).
+    whose probability is as small as the last force of the solver, and such factors
+    would raise the price. The price decides the threshold (``Solver.rarest``).
 
     Args:
         zeros: P, shape (problems, cells), positive.
@@ -206,8 +206,8 @@ def _length(change: Floats, live: Any) -> Floats:
     """Return the length of a step, at most 1, that reaches no bound.
 
     Args:
-        change: The smallest relative change of a slack in a step of length 1, shape
-            (problems,).
+        change: The smallest relative change of a positive number, such as a slack, in a
+            step of length 1, shape (problems,).
         live: Whether each problem is still being solved; if not, the length is 0.
     """
     fraction = SOLVER.step_fraction

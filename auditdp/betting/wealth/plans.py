@@ -97,7 +97,7 @@ class LevelPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """Functions of a forecaster: its expected law, and the top level this exceeds."""
+    """Expected laws by forecaster, and the highest level that each law exceeds."""
 
     cells: Callable[[int], Cells]
     top: Callable[[int], int]
@@ -336,7 +336,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of bets of a fraction on either coin, and of no bet."""
+    """Return the region of three bets: a fraction on coin 1, on coin 0, or no bet."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 
