@@ -1,1 +1,1 @@
-"""The parts of the game: wealth, forecasters, and which pair to play next."""
+"""The game: the choice of a pair, forecasts from outputs, and the wealth of bets."""

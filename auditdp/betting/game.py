@@ -40,38 +40,39 @@ from auditdp.numerics.streams import Streams
 FIRST_BATCH = 4
 """Number of calls of the first batch of a pair."""
 BATCH_GROWTH = 0.1
-"""Number of calls of a later batch, as a share of the calls of its pair so far."""
+"""Number of calls of a later batch, as a fraction of the calls of its pair so far."""
 CATCHING_UP = 0.5
-"""A pair with fewer calls than this share of the average pair grows as if it had that
-share."""
+"""Fraction of the average number of calls of a pair. The batches of a pair with fewer
+calls are as large as with this number of calls."""
 LANDING = 0.25
-"""Share of the missing log wealth that a batch may gain at the rate so far. It keeps the
-number of calls after the verdict small."""
+"""Fraction of the log wealth that is missing for the verdict. A batch may gain this at
+the rate so far, which keeps the number of calls after the verdict small."""
 FINEST_GROWTH = 0.02
 """Smallest growth of a batch near the verdict; smaller batches save few calls and are slow
 while the wealth stays just below the threshold."""
 FEWEST = 1
-"""Smallest number of calls of a batch if laws are read off the code, since ten calls may
-then refute a claim. The median number of calls over eight functions of
+"""Smallest number of calls of a batch if laws are derived from traces, since ten calls
+may then refute a claim. The median number of calls over eight functions of
 ``benchmarks/ordinary.py`` is 1.12 times ln(1/α)/growth; with batches of at least 4
 calls it is 1.44 times."""
 LARGEST_BATCH = 1 << 16
-"""Largest number of calls of a batch; it limits the memory."""
+"""Largest number of calls of a batch; it limits memory."""
 LEADER = 1.0
-"""Prior weight of all leaders together, relative to the sum of the shares."""
+"""Prior weight of all leaders together, on the scale of the forecasters' shares."""
 MOST_RANKED = 4
-"""Number of levels, from the lowest open one, for which views are ranked."""
+"""Number of anchors, from the one below the lowest open level's, at which views are
+ranked."""
 
 
 class Game:
     """The state of one game: its wealth, and the memory and players of every pair.
 
-    A batch is forecast with everything learned from earlier batches, and learned from
-    afterwards. The first batch of a pair has 4 calls. Later batches grow by a tenth of
-    the calls of their pair, so forecasters are never far behind the data. A pair with
-    less than half of the average number of calls grows by a tenth of that, so that it
-    can catch up. If laws are read off the code, the first batch of a pair, and batches
-    just before a verdict, may have a single call.
+    Forecasters use all earlier batches to forecast a batch, and learn from it
+    afterwards. The first batch of a pair has 4 calls. A later batch has a tenth of the
+    calls of its pair so far, so forecasters are never far behind the data. If a pair
+    has less than half of the average number of calls, its batch has a tenth of this
+    half, so that it can catch up. If laws are derived from traces, the first batch of a
+    pair, and batches just before a verdict, may have a single call.
 
     Args:
         mechanism: The mechanism, or its ``Calls``; calls must be independent (see
@@ -83,8 +84,13 @@ class Game:
         levels: Grid of levels for the lower bound; None for the verdict alone.
 
     Attributes:
+        wealth: The wealth of all bets so far.
+        tables: The pairs with their players, in the order in which they were added.
+        path: The number of calls and the log wealth against the claim after each batch.
+        bounds: The number of calls and the lower bound, whenever the bound grew.
+        refuted_at: Number of calls at the refutation, or None.
         looked_at: Number of pairs that a search compared.
-        is_late: True if the time ended before the calls.
+        is_late: True if the time limit passed during the game, which ends it.
         choose: Returns the index of the pair to play next; see ``next_pair``.
     """
 
@@ -141,7 +147,7 @@ class Game:
 
         Args:
             pair: The pair.
-            promise: Expected gain, as a multiple of that of other pairs.
+            promise: Factor by which its expected gain exceeds that of a listed pair.
         """
         table = self.seat(pair)
         table.match(self.tables[0])
@@ -149,18 +155,18 @@ class Game:
         self.tables.append(table)
 
     def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
-        """Return a table for a pair, with players without memory.
+        """Return a table for a pair, with new players.
 
         Args:
             pair: The pair.
-            forecasters: Forecasters of the table; by default all of the game.
+            forecasters: Templates of its forecasters; by default those of the game.
         """
         unbound: list[Any] = [Unbound(f) for f in forecasters or self.forecasters]
         table = PairTable(pair, unbound)
         table.players = table.of_players(
             lambda each: each.on(self.calls.offering, pair)
         )
-        # The representation of outputs was fixed before.
+        # ``Calls.look`` has fixed the representation of outputs.
         assert self.calls.like is not None
         table.of_players(
             lambda each: each.open(self.calls.like, self.pairs, self.calls.labels)
@@ -176,18 +182,18 @@ class Game:
         going_on: Callable[[int, int], bool] | None = None,
         first: int = 0,
     ) -> None:
-        """Play until the number of calls is reached or the claim is refuted.
+        """Play batches until the number of calls is reached.
 
-        The game also ends with its allowance. If the allowance ends within a batch,
-        nothing is bet on that batch.
+        The game also ends when the allowance of runs or of time is used up. If this
+        happens within a batch, nothing is bet on that batch.
 
         Args:
-            calls: Total number of calls.
-            alpha: Level at which the claim is refuted.
-            stop_when_refuted: Whether to end at the verdict.
-            going_on: Called after every batch with the number of calls so far and in
-                total; the game ends if it returns False.
-            first: Index of the first pair that is played.
+            calls: Number of calls of the game, including those of earlier ``play``.
+            alpha: The level of the test.
+            stop_when_refuted: Whether the game ends when the claim is refuted.
+            going_on: Function that is called after every batch with the number of calls
+                so far and ``calls``; the game ends if it returns False.
+            first: Index of a pair; earlier pairs are not played.
         """
         self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (
@@ -233,7 +239,8 @@ class Game:
     def _size(self, table: PairTable, most: int) -> int:
         """Return the number of calls of the next batch of a pair."""
         average = self.wealth.calls / len(self.tables)
-        # A confirmation starts small on a pair that is well known.
+        # In a confirmation, the pair has many calls but the game has none: it starts
+        # with small batches.
         calls = min(max(table.calls, CATCHING_UP * average), self.wealth.calls)
         first = FIRST_BATCH if table.calls or not self._reads else FEWEST
         return min(
@@ -244,14 +251,20 @@ class Game:
         )
 
     def _leaders(self, table: PairTable) -> NDArray[np.intp]:
-        """Return the leaders on a pair at every anchor, ordered by their recent gain."""
+        """Return the leader on a pair at every anchor, by recent gain and prior weight.
+
+        Returns:
+            For a pure claim the index of the best forecaster, shape (anchors,). For
+            other claims the indices of all forecasters, the best first, shape
+            (forecasters, anchors).
+        """
         standing = table.score() + self._prior
         if self.claim.delta == 0:
             return np.asarray(np.argmax(standing, axis=0))
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
-        """Return the largest size of the next batch that does not overshoot the verdict."""
+        """Return the largest size of the next batch that hardly exceeds the verdict."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if (
             self.refuted_at is not None
@@ -267,18 +280,21 @@ class Game:
 
     @property
     def _reads(self) -> bool:
-        """True if a forecaster reads laws off the code."""
+        """True if a forecaster derives laws from traces of the code."""
         return any(isinstance(each, ReplayedRatio) for each in self.forecasters)
 
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
-        """Flip ``size`` fair coins and run the mechanism on the chosen inputs."""
+        """Flip ``size`` fair coins and return the outputs on the inputs they choose."""
         heads = int(rng.binomial(size, 0.5))
         return Batch(
             *self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng
         )
 
     def _rank(self, table: PairTable) -> None:
-        """Rank the players by their gain at the claim and at the next levels."""
+        """Let players rank their forecasters by the gains at some anchors.
+
+        These are the claim's anchor and those around the lowest open level.
+        """
         table.next_ranking = 2 * table.calls
         first = max(
             self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0
@@ -291,15 +307,15 @@ class Game:
 
     @property
     def _claim_anchor(self) -> int:
-        """Index of the anchor at which leaders against the claim are chosen."""
+        """Place of the anchor at which leaders against the claim are chosen."""
         return self.wealth.anchor(self.wealth.position)
 
     @property
     def best(self) -> PairTable:
         """The pair with the largest recent gain against the claim.
 
-        If that gain is small, it is the pair that had the largest gain at the
-        refutation.
+        If this gain is below ln(1/α) after a refutation, it is the pair that had the
+        largest gain at the refutation.
         """
         best = max(self.tables, key=self.gained)
         if self._refuting is not None and self.gained(best) < math.log(
@@ -309,7 +325,7 @@ class Game:
         return best
 
     def gained(self, table: PairTable) -> float:
-        """Return the recent log wealth of the best forecaster of a pair against the claim."""
+        """Return the recent gain of a pair's best forecaster against the claim."""
         return table.gained(self._claim_anchor)
 
     @property
@@ -319,23 +335,23 @@ class Game:
 
     @property
     def unlisted(self) -> int:
-        """Number of outputs that the stated law does not list; there it abstained."""
+        """Number of outputs that the stated law of neither input lists."""
         return sum(self.of_forecasters("unlisted"))
 
     @property
     def abstained(self) -> int:
-        """Number of outputs unlike the traced ones; the replayed ratio abstained."""
+        """Number of outputs unlike the traced ones: the replayed ratio abstained."""
         return sum(self.of_forecasters("abstained"))
 
     def of_forecasters(self, name: str) -> list[Any]:
-        """Return the attribute of every forecaster that has it, over all pairs."""
+        """Return an attribute of all forecasters that have it, over all pairs."""
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]
 
     @property
     def failures(self) -> dict[str, str]:
-        """Reasons for the failures of forecasters, by the name of each player's first one."""
+        """The error of each failed player, by the name of its first forecaster."""
         return {
             name: reason
             for table in self.tables
@@ -344,11 +360,19 @@ class Game:
 
     @property
     def is_blind(self) -> bool:
-        """True if every forecaster has failed."""
+        """True if every player has failed on every pair."""
         return all(len(table.failures) == len(table.players) for table in self.tables)
 
     def confirmation(self, calls: Calls, streams: Streams) -> Game:
-        """Return a fresh game on the best pair, with what was learned and without wealth."""
+        """Return a new game, against the claim alone, that confirms a finding.
+
+        It is played on the best pair. Its players have learned from this game; its
+        wealth starts at 1.
+
+        Args:
+            calls: The mechanism's calls.
+            streams: Random streams that are independent of those of this game.
+        """
         table = copy.copy(self.best)
         table.players = [
             each.afresh() if isinstance(each, Single) else each
@@ -366,6 +390,12 @@ def checked_pairs(
     adjacency: Adjacency, given: Sequence[Pair] | None = None
 ) -> list[Pair]:
     """Return the pairs to play, after checking that they are adjacent.
+
+    Pairs with equal texts get names with a number.
+
+    Args:
+        adjacency: The adjacency.
+        given: The pairs of the user; by default those that the adjacency lists.
 
     Raises:
         AdjacencyError: If there is no pair, a pair is not adjacent, or both inputs of a
@@ -390,10 +420,14 @@ def checked_pairs(
 
 
 class Watcher:
-    """Listener of the batches of a game.
+    """Observer of games, which reports their progress and can ask them to end.
 
     Args:
-        progress: Called with the number of calls so far and in total.
+        progress: Function that is called after every batch with the number of calls so
+            far and in total.
+
+    Attributes:
+        stopped: True if a game should end after its batch.
     """
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -425,14 +459,17 @@ def going_on(done: int, of: int) -> bool:
 
 
 def is_stopped() -> bool:
-    """Return True if a watcher asked the game to end, or the time has ended."""
+    """Return True if an interrupt or the time limit ends the game."""
     watcher = _watcher.get()
     return allowance().is_late or (watcher is not None and watcher.stopped)
 
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
-    """Report games in the block to a watcher, which also receives interrupts."""
+    """Report games in the block to a watcher.
+
+    In the main thread, the watcher also receives interrupts (SIGINT).
+    """
     token = _watcher.set(watcher)
     # Only the main thread receives signals.
     main = threading.current_thread() is threading.main_thread()

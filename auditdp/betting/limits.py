@@ -12,42 +12,58 @@ class GameLimits:
     """Caps on the work of forecasters and of bets.
 
     Attributes:
-        memory_bytes: Bytes of the outputs of one pair that are kept.
-        memory_numbers: Outputs of one pair that are kept if each is one number.
-        memory_vectors: Outputs that are kept if each has several numbers, because
-            learned views read all of them.
-        coordinates: Numbers of an output with a view of their own. Learned views choose
-            among the numbers of longer outputs.
-        repeating_columns: Numbers of an output whose repeated values are counted.
-        repeating_trial: Outputs after which a number that repeats is left to cells.
-        repeating_values: Values of a number whose coins are kept.
-        names: Names that have a cell of their own.
-        quantiles: Quantiles between the tails that are edges of cells.
-        repeated_values: Values that repeat and get a cell of their own.
-        sampled_rows: Rows that estimate the share of distinct rows.
+        memory_bytes: Size of the stored outputs of one pair, in bytes, from which on no
+            more are stored.
+        memory_numbers: Largest number of stored outputs of one pair if each is one
+            number; the last batch may exceed it.
+        memory_vectors: The same limit for outputs of several numbers. It is smaller,
+            because learned views read all stored outputs.
+        coordinates: Largest number of coordinates of an output with a view of their
+            own. Learned views choose among the coordinates of longer outputs.
+        repeating_columns: Largest number of coordinates whose repeated values are
+            counted.
+        repeating_trial: Number of outputs after which repetitions are no longer counted
+            for a coordinate with few distinct values.
+        repeating_values: Largest number of values of a coordinate whose coins are
+            stored. After this number of outputs, its repetitions are counted for good.
+        names: Largest number of names with a cell of their own. If there are not more
+            distinct outputs, views are computed once for each of them.
+        quantiles: Largest number of equally probable parts that the values of a view
+            are cut into; both outer parts are cut further.
+        repeated_values: Largest number of repeated values that get cells of their own
+            among values that are mostly distinct.
+        sampled_rows: Rows in the sample that estimates the share of distinct rows.
         few_rows: Rows up to which a batch is viewed in one piece, and up to which each
             half of the rows is counted by the view learned from the other half.
-        early_cut_growth: Growth of the calls after which views are cut into cells
-            again.
-        late_cut_growth: The same after ``few_rows`` calls.
-        quantile_rows: Rows that estimate a quantile for a learned view.
-        newton_width: Columns up to which Newton's method fits a regression faster.
-        regression_steps: Most iterations of a regression.
-        regression_tolerance: Largest gradient of a fitted regression, for each row and
-            unit of C.
-        recent_batches: Batches that the law of a single forecaster is estimated from.
-        recent_calls: Calls of each of these batches.
-        ranked_calls: Calls of a pair after which its players rank their views.
-        anchor_spacing: Levels between two anchors; leaders are chosen at anchors alone.
-        law_cells: Cells of a law for which a bet is optimised.
-        stored_law_cells: Cells of a stated law.
-        curve_lines: Statements of a curve for which a bet is optimised. All statements
-            make its price.
-        judged_anchors: Anchors at which all forecasters are judged.
-        eager_ranks: Forecasters, by rank, whose law is compared with the claim.
-        bins: Bins of positive log-odds in bets against a curve.
-        solver_steps: Steps of the optimisation of a bet; about fourteen are usual.
-        calls_to_find: Calls up to which the power of a game is computed.
+        early_cut_growth: Growth factor of the calls after which views are cut into
+            cells again, up to ``few_rows`` calls.
+        late_cut_growth: The same factor after ``few_rows`` calls.
+        quantile_rows: Largest number of rows from which a learned view estimates a
+            quantile.
+        newton_width: Largest number of columns of a regression that is fitted by
+            Newton's method, which is faster there.
+        regression_steps: Largest number of iterations of a regression.
+        regression_tolerance: Largest entry of the gradient of a fitted regression,
+            divided by the number of rows and by the weight C of the data.
+        recent_batches: Number of batches before the last one that the law of a single
+            forecaster is estimated from, besides the last one.
+        recent_calls: Largest number of calls from each of these batches.
+        ranked_calls: Calls of a pair after which its players first rank their views.
+        anchor_spacing: Number of levels from one anchor to the next; leaders are chosen
+            at anchors only.
+        law_cells: Largest number of cells of a law for which a bet is optimised.
+        stored_law_cells: Largest number of cells of a stored law.
+        curve_lines: Largest number of statements of a curve in the optimisation of a
+            bet. The price of the bet is computed from all statements.
+        judged_anchors: Number of anchors at which all forecasters are judged, in
+            addition to the claim's anchor.
+        eager_ranks: Number of forecasters, the best in rank, whose expected law is
+            compared with the claim.
+        bins: Number of bins of positive log-odds in bets against a curve.
+        solver_steps: Largest number of steps of the optimisation of a bet; about
+            fourteen are usual.
+        calls_to_find: Largest number of calls that is considered in the search for the
+            calls that find a fault.
     """
 
     memory_bytes: int = 1 << 26
@@ -89,4 +105,7 @@ TINY = 1e-12
 NEGLIGIBLE = 1e-9
 """Probability, or log wealth in nats, that counts as a rounding error."""
 LARGEST_FINITE = 1e30
-"""Numbers are clipped to it, so that squares of their differences are finite."""
+"""Largest size of a number in learned views and classifiers: its square is finite.
+
+Larger numbers are clipped to it.
+"""

@@ -28,14 +28,16 @@ Answer = TypeVar("Answer")
 
 @dataclass
 class PairTable:
-    """One pair with its players, the kept calls, and the gains of each forecaster.
+    """One pair with its players, the stored calls, and the gains of each forecaster.
 
     Attributes:
-        recent: Log wealth that each forecaster won lately at every anchor by each way
-            of betting, shape (forecasters, anchors, ways); None before the first batch.
-        promise: Factor of the gain of a listed pair that a search expects; 1 without a
-            search.
-        next_ranking: Calls from which on the players are ranked again.
+        recent: Recent gain of each forecaster at every anchor by each way of betting,
+            in nats, shape (forecasters, anchors, ways); None before the first batch.
+        promise: Factor by which the gain that a search expects of this pair exceeds
+            that of a listed pair; 1 without a search.
+        memory: The first outputs of this pair, and the number of its calls.
+        next_ranking: Number of calls from which on players rank their forecasters
+            again.
     """
 
     pair: Pair
@@ -47,27 +49,29 @@ class PairTable:
 
     @property
     def calls(self) -> int:
-        """Calls of this pair."""
+        """Number of calls of this pair so far."""
         return self.memory.calls
 
     def add(self, log_factors: Floats, size: int) -> None:
         """Add the log factors of a batch that is in memory already.
 
-        A call counts with the square of its age's share, so that losses of learning
-        fade.
+        A call that was the n-th of N calls so far has the weight (n/N)², so that early
+        losses, while forecasters learned, fade.
         """
-        # An average over the calls so far would keep the losses of learning for good.
+        # In a plain sum, the losses of learning would count for good.
         if self.recent is not None:
             log_factors = log_factors + self.recent * (1 - size / self.calls) ** 2
         self.recent = log_factors
 
     def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
-        """Return the recent gain of each forecaster at some anchors, by its best way.
+        """Return the recent gain of each forecaster at some anchors.
+
+        It is that of its best way of betting. A batch must have been played.
 
         Returns:
-            Shape (forecasters, anchors), or (forecasters,) for one anchor.
+            The gains in nats, shape (forecasters, anchors), or (forecasters,) if
+            ``anchors`` is one number.
         """
-        # A batch has been played.
         assert self.recent is not None
         return np.asarray(self.recent[:, anchors].max(axis=-1))
 
@@ -83,7 +87,11 @@ class PairTable:
         return {player.names[0]: player.failed for player in failed}
 
     def match(self, other: PairTable) -> None:
-        """Take the forecasters of another pair if a player failed on either."""
+        """Give a failed player the same forecasters as on another pair.
+
+        All pairs need the same number of forecasters. A player may have failed on this
+        pair or on the other one.
+        """
         for place, mine in enumerate(self.players):
             theirs = other.players[place]
             if len(mine.names) != len(theirs.names):
@@ -95,11 +103,15 @@ class PairTable:
     def of_players(
         self, ask: Callable[..., Answer], *given: Sequence[Any]
     ) -> list[Answer]:
-        """Return the result of a function for every player, with its own arguments.
+        """Call a function for every player and return the results.
 
-        This is the only way from a game to its players. A player that raises abstains
-        from then on, so that no error of a forecaster ends an audit; only the loss of
-        the mechanism's process does.
+        This is the only way from a game to its players. A player that raises an error
+        abstains from then on. So no error of a forecaster ends an audit; only the loss
+        of the mechanism's process does.
+
+        Args:
+            ask: The function of a player and of its own arguments.
+            given: For each further argument, its value for every player.
         """
         answers = []
         for place, (player, *own) in enumerate(zip(self.players, *given, strict=True)):
@@ -109,7 +121,7 @@ class PairTable:
                 raise
             except (Exception, SystemExit) as error:
                 self.players[place] = Abstaining.after(error, player)
-                # The player that abstains from now on gives the result instead.
+                # The abstaining player gives the result instead.
                 answers.append(ask(self.players[place], *own))
         return answers
 
@@ -119,18 +131,26 @@ class PairTable:
         return [each for part in forecasts for each in part]
 
     def rank(self, score: Floats) -> None:
-        """Pass its gains to every player; ``score`` has the rows of all forecasters."""
+        """Let every player rank its forecasters.
+
+        Args:
+            score: Recent gains of the forecasters of all players, shape (forecasters,
+                anchors).
+        """
         self.of_players(
             lambda player, own: player.rank(own, self.calls), self._split(score)
         )
 
     def _split(self, score: Floats) -> list[Floats]:
-        """Return the rows of a score that are each player's own."""
+        """Split the rows of a score by player."""
         ends = np.cumsum([len(player.names) for player in self.players])
         return np.split(score, ends[:-1])
 
     def gained(self, anchor: int) -> float:
-        """Return the recent gain of the best forecaster at an anchor; -inf at first."""
+        """Return the recent gain of the best forecaster at an anchor, in nats.
+
+        It is -inf before the first batch.
+        """
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
     def plausible_growth(
@@ -142,14 +162,15 @@ class PairTable:
         worn: float,
         rng: np.random.Generator,
     ) -> float:
-        """Draw the gain of a call of this pair.
+        """Draw a plausible gain of a call of this pair, in nats.
 
         Args:
-            anchor: The anchor at which the leading forecaster is chosen.
+            anchor: Place of the anchor at which the leading forecaster is chosen.
             epsilon: The epsilon that is bet against.
-            believed: Whether the gain is that of players with a law, or of all others.
-            worn: Part of the promise that is forgotten, 0 to 1.
-            rng: Draws it.
+            believed: Whether the gain is that of the player with a law of the mechanism
+                or that of the other players, if there is such a player.
+            worn: Fraction of the promise that has faded, 0 to 1.
+            rng: Generator of the draw.
         """
 
         def drawn(player: Player, gained: Floats) -> float:
@@ -159,14 +180,14 @@ class PairTable:
                 raise ValueError("the growth that it expects is NaN")
             return growth
 
-        # The promise of a search fades while the pair is played without gaining.
+        # The promise of a search fades with the calls of the pair.
         promise = 1 + (self.promise - 1) * (1 - worn)
         draws = self.of_players(drawn, self._split(self.score(anchor)))
         first, last = self.players[0], self.players[-1]
         if len(draws) == 1:
             return draws[0] * promise
-        # Forecasters with a law are the first of the players, or the last if the law
-        # was derived from the code.
+        # A forecaster with a law is the first player, or the last one if its law was
+        # derived from traces.
         if isinstance(last, Single) and last.foretells:
             return draws[-1] if believed else max(draws[:-1]) * promise
         if isinstance(first, Single):
@@ -194,17 +215,18 @@ class Allocation:
     """Parameters of the choice of the next pair.
 
     Attributes:
-        favour: Factor of the plausible gain of the pair that was played most, since
-            anything that forecasters learned of one pair is lost on another.
-        belief: Probability of trusting a stated law, from which the mechanism need not
-            draw.
+        favour: Factor of the plausible gain of the pair with most calls, since nothing
+            that forecasters learned about it helps on another pair.
+        belief: Probability that the plausible gain is drawn from a player's law. The
+            mechanism may not follow this law.
         neglect: A pair gets at least the fraction 1/``neglect`` of an equal share of
             the calls.
-        neglect_from: Calls of a game after which this fraction falls.
-        explore: One batch in ``explore`` is drawn, the others follow the pair that
-            gains.
-        trial: Fraction of the calls in which a pair has to gain as a search promised.
-        least_gain: Log wealth in nats from which on a pair has gained.
+        neglect_from: Number of calls of a game after which this fraction falls.
+        explore: For one batch in ``explore``, the pair is drawn; the other batches go
+            to the pair that gains.
+        trial: Fraction of the game's calls, on one pair, within which the promise of a
+            search fades to nothing.
+        least_gain: Smallest recent gain of a pair that counts as a gain, in nats.
     """
 
     favour: float = 1.5
@@ -229,26 +251,29 @@ def next_pair(
 ) -> int:
     """Return the index of the pair that gains, or draw one by Thompson sampling.
 
-    No pair gets less than an eighth of an equal share, whatever its gains are; in games
-    of millions of calls that fraction falls.
+    No pair gets less than an eighth of an equal share of the calls. In games of
+    millions of calls, this fraction falls.
 
-    Three batches of four go to the pair that has lately gained most against the claim,
-    because anything learned of one pair is lost on another; once the claim is refuted,
-    or hardly can be within the remaining calls, to the pair that has gained most
-    against the lowest level that the bound has not reached. Not before: many pairs gain
-    at a low level, and a game that follows them may never come to the pair that
-    refutes. In all other batches, a plausible gain of each pair is drawn, by turns
-    against the claim and that level.
+    Three batches of four go to the pair that has recently gained most, because nothing
+    learned about one pair helps on another. This is the gain against the claim, until
+    the claim is refuted or a refutation within the remaining calls is not plausible.
+    From then on it is the gain against the lowest level that the bound has not reached.
+    Many pairs gain against a low level, so a game that followed these gains earlier
+    might never play the pair that refutes the claim.
+
+    For every fourth batch, and while no pair gains, a plausible gain of each pair is
+    drawn: against the claim first, and later against that level, as above. While no
+    pair gains, every second batch is drawn against that level from the start.
 
     Args:
         tables: The pairs with their players.
         wealth: The wealth of the game.
         batch: Number of batches so far.
-        remaining: Remaining calls.
-        rng: Draws.
+        remaining: Number of remaining calls.
+        rng: Generator of the draws.
     """
     calls = [table.calls for table in tables]
-    # Every pair keeps a chance, whatever its gains were so far.
+    # Every pair is played at times, even if it has gained nothing so far.
     least_played, most_played = int(np.argmin(calls)), int(np.argmax(calls))
     shared = min(wealth.calls, math.sqrt(wealth.calls * ALLOCATION.neglect_from))
     if (
@@ -293,14 +318,14 @@ def _plausible(
     calls: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw the gain of a call of each pair against a level.
+    """Draw a plausible gain of a call of each pair against a level, in nats.
 
     Args:
         tables: The pairs.
         wealth: The wealth of the game.
-        level: The position of the level.
-        calls: All calls of the game, the remaining ones included.
-        rng: Draws.
+        level: Index of the level.
+        calls: Number of calls of the game, including the remaining ones.
+        rng: Generator of the draws.
     """
     epsilon = wealth.claim.at(float(wealth.levels[level])).tangents()[0][0]
     anchor, believed = wealth.anchor(level), rng.random() < ALLOCATION.belief

@@ -2,9 +2,9 @@
 
 No finite sample bounds every alternative, so the alternative is named: the pair that
 the same kind of claim allows at a larger level, which is the easiest violation to
-detect. It is randomised response on one bit for pure claims, the Gaussian mechanism for
-Gaussian DP, and for any claim the dominating pair, whose growth under the best bet
-(`regions.py`) is the limit for every sequential test.
+detect. It is randomised response on one bit for pure claims, and the Gaussian mechanism
+for Gaussian DP. For any claim it is the dominating pair (`claims/dominating.py`), whose
+growth under the best bet (`regions.py`) is the limit for every sequential test.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ An estimate, which repeated games agree with (``tests/unit/betting/test_power.py
 def detectable_level(
     claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool
 ) -> tuple[float, str]:
-    """Return the smallest level refuted with probability .9 or more, in words too.
+    """Return the smallest level refuted with probability .9, and its description.
 
-    For pure claims, with one exact forecaster that has a share of the wealth, the
-    wealth after all calls is at least the result of its bets with that share, so the
-    binomial tail below is a lower bound on the power. Without a white-box forecaster,
-    the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky &
-    Trofimov 1981), is added; then, and for all other claims (normal approximation, and
-    a region that is known from the start), the level is an estimate.
+    For pure claims, suppose that one exact forecaster has a share of the wealth. The
+    final wealth is at least the result of its bets with this share. So the power is at
+    least a binomial tail (``_response_power``). Without a white-box forecaster, the
+    cost of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov
+    1981), is added to the wealth that is needed; the level is then an estimate. For all
+    other claims it is always an estimate, by a normal approximation and with a region
+    that is known from the start.
 
     Args:
         claim: The claim that was not refuted.
         calls: Calls of the pair with most calls; calls of other pairs do not count.
         alpha: The level of the test.
-        share: The share of the wealth that the forecaster in question has from the
-            start.
+        share: The forecaster's share of the wealth at the start, 0 to 1.
         white_box: Whether the forecaster knows the law.
 
     Returns:
-        The level (infinite if even the largest level of a grid, 64, is not refuted) and
-        its description.
+        The level (infinite if the largest level of the grid, 64, is not refuted) and
+        the description of a mechanism that has exactly this level.
     """
     level = _Levels(claim).detectable(
         calls=calls, alpha=alpha, share=share, white_box=white_box
@@ -66,7 +66,7 @@ def detectable_level(
 
 
 class _Levels:
-    """The levels above a claim's, and the power against the worst pair at each."""
+    """The levels above a claim's, and the power against the worst pair of each."""
 
     def __init__(self, claim: Claim) -> None:
         # A detectable level is found to a relative precision of 1e-3.
@@ -82,14 +82,14 @@ class _Levels:
         if not calls:
             return math.inf
         needed = math.log(1 / alpha) - math.log(share)
-        # The price of learning two atoms; the docstring above has the source.
+        # The cost of learning two atoms; ``detectable_level`` has the source.
         if not white_box:
             needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
 
         def power(level: float) -> float:
             if self.claim.delta == 0:
                 return _response_power(self.claim, level, calls, needed)
-            # Under the region that is best against the level.
+            # The bets are those of the region that is best for this level.
             mean, deviation = self._growth(level)
             excess = mean * calls - needed
             return float(ndtr(excess / (deviation * math.sqrt(calls))))
@@ -103,17 +103,16 @@ def calls_to_find(
 ) -> int:
     """Return the calls of one pair that find a fault nine times in ten.
 
-    It inverts ``detectable_level`` and ``detectable_rarely``, which are estimates where
-    these are, by bisection. The power against a pure claim goes up and down a little
-    with the calls, so that somewhat fewer may be enough.
+    ``detectable_level`` and ``detectable_rarely`` are inverted by bisection. The result
+    is an estimate if theirs is one. The power against a pure claim goes up and down a
+    little with the number of calls, so slightly fewer calls may be enough.
 
     Args:
         fault: The fault.
         claim: The claim that is played against.
         alpha: The level of the test.
-        share: The share of the wealth that the forecaster in question has from the
-            start.
-        white_box: Whether the forecaster knows the law; for 'level'.
+        share: The forecaster's share of the wealth at the start, 0 to 1.
+        white_box: Whether the forecaster knows the law; used for the fault 'level'.
 
     Raises:
         ConfigurationError: If the power against the fault is not known for this claim,
@@ -153,17 +152,21 @@ def calls_to_find(
 def detectable_rarely(
     claim: Claim, *, calls: int, alpha: float, share: float
 ) -> tuple[float, float]:
-    """Return the smallest probabilities of outputs that refute a pure claim.
+    """Return the smallest probabilities at which two kinds of outputs refute a claim.
 
-    The first is that of outputs which lose twice the claim, under the input that gives
-    them more often; the second that of an output which only one input gives. Either is
-    bet on in a cell of its own, once that is trusted.
+    The claim is pure, and its refutation has a probability of about .9. Outputs are bet
+    on in a cell of their own, once the odds of this cell are learned. Probabilities are
+    those under the input that gives the outputs more often.
 
     Args:
         claim: A claim without a δ.
         calls: Calls of the pair.
         alpha: The level of the test.
-        share: The share of the wealth that one forecaster has from the start.
+        share: The forecaster's share of the wealth at the start, 0 to 1.
+
+    Returns:
+        The smallest probability of outputs whose privacy loss is twice the claim, and
+        the smallest one of an output that only one input gives; 1.0 if none suffices.
     """
     if claim.level > HIGHEST_LEVEL / 2:
         return 1.0, 1.0
@@ -187,7 +190,10 @@ def detectable_rarely(
 
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
-    """Return P(final log wealth >= needed) for randomised response."""
+    """Return P(final log wealth >= needed) for randomised response at a level.
+
+    The bets are the best ones against the claim.
+    """
     (log_q, log_1q), (log_p, log_1p) = log_cap(claim.level), log_cap(level)
     won, lost = log_p - log_q, log_1p - log_1q
     enough = math.ceil((needed - calls * lost) / (won - lost))
@@ -200,8 +206,8 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
     """Return mean and standard deviation of the log factor of the best bet on a call.
 
-    The mean is the limit for every sequential test (`regions.py`), up to the loss of
-    cutting a law into 32 cells.
+    No sequential test gains more per call (`regions.py`), up to the loss by cutting a
+    law into 32 cells.
 
     Args:
         claim: The claim that is bet against.
@@ -212,7 +218,10 @@ def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
 
 
 def gain(claim: Claim, law: Law) -> tuple[float, float]:
-    """Return mean and standard deviation of a call's log factor under a law."""
+    """Return mean and standard deviation of a call's log factor under a law.
+
+    The bets are the best ones against the claim for this law.
+    """
     claimed = claim.statements()
     zeros, ones = law.cells()
     (region,) = nearest_regions(zeros[None], ones[None], lines(claimed)[None])

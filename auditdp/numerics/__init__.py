@@ -1,1 +1,1 @@
-"""Numbers that several rooms share: limits, rounding, random streams, threads."""
+"""Numerical tools of several rooms: limits, error bounds, decimals, random streams."""

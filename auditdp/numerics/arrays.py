@@ -9,4 +9,4 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
-"""1 for a member, or the first input; 0 for a non-member, or the second."""
+"""Coins: 1 for the first input or a member, 0 for the second or a non-member."""

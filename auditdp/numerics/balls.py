@@ -1,16 +1,16 @@
 """Ball arithmetic: numbers with rigorous error bounds (python-flint's arb).
 
-Probabilities are exact (``fractions.Fraction``, int) or rigorous enclosures
-(``flint.arb`` balls), or floats.
+A probability is exact (a ``fractions.Fraction`` or an int), a rigorous enclosure (a
+``flint.arb`` ball), or a float.
 
 A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12.
 The first term is the error of logarithms of large numbers (the scores of a softmax,
 ``gammaln``); the second is the error of large numbers that cancel (differences of a
 distribution function), are summed up (convolutions) or underflow. A float of 0.0 is
-therefore not the number 0. So floats can prove a violation of more probability than
-that, and certify a claim that is neither tight nor about outputs of less probability.
-Numbers of fewer bits than a double (``numpy.float32``) are taken to be off by 1,000
-units of their last place.
+therefore not the number 0. So floats prove only violations whose probability is larger
+than r. They certify neither a tight claim nor one about outputs that are less probable
+than r. For numbers of fewer bits than a double (``numpy.float32``), 1,000 machine
+epsilons replace both 1e-9 and 1e-12.
 """
 
 from __future__ import annotations
@@ -42,10 +42,13 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
 
 
 def ball(value: Any, unit: float = 1.0) -> arb:
-    """Return a ball that contains ``value``, tight unless it is a float.
+    """Return a ball that contains ``value``; the error of a float is assumed.
 
-    An arb ball is returned as it is. The absolute error of a float is multiplied by
-    ``unit``, which is 1 for a probability.
+    A value that is a ball already is returned as it is.
+
+    Args:
+        value: The number.
+        unit: Factor of the absolute error of a float: 1 for a probability.
     """
     if isinstance(value, arb):
         return value
@@ -54,7 +57,7 @@ def ball(value: Any, unit: float = 1.0) -> arb:
     if isinstance(value, int | np.integer):
         return arb(int(value))
     double = float(value)
-    # For a double that would be 2.2e-13, which is below both errors.
+    # For a double, this is 2.2e-13, which is below both errors.
     coarse = 0.0
     if isinstance(value, np.floating):
         coarse = 1000 * float(np.finfo(type(value)).eps)
@@ -64,7 +67,7 @@ def ball(value: Any, unit: float = 1.0) -> arb:
 
 
 def above(value: arb) -> float:
-    """Return a double that is at least everything in the ball."""
+    """Return a double that no number of the ball exceeds."""
     with precision():
         upper = value.upper()
         nearest = float(upper)
@@ -74,7 +77,7 @@ def above(value: arb) -> float:
 
 
 def below(value: arb) -> float:
-    """Return a double that is at most everything in the ball."""
+    """Return a double that exceeds no number of the ball."""
     with precision():
         # The sum turns -0.0 into 0.0.
         return -above(-value) + 0.0
@@ -92,15 +95,15 @@ def as_written(value: float) -> Fraction:
 
 
 def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> float:
-    """Return a double that is at least a number that is computed from doubles.
+    """Return the result of a computation with doubles as a double, rounded up.
 
-    Doubles of few digits stand for decimals. If the number computed from these is a
-    decimal of at most 15 digits, one double alone stands for it, and it is returned:
-    rounding up the rational would refuse that double for the place where it was cut
-    off. Otherwise doubles are the rationals that they are.
+    A user who writes 0.1 means that decimal, not the double nearest to it. So the
+    result is first computed from the shortest decimals of all doubles. If it has at
+    most 15 digits, the double nearest to it is returned, although it may be slightly
+    smaller. Otherwise the result is computed from the exact values of the doubles.
 
     Args:
-        compute: The number, given a function that converts each double to a rational.
+        compute: The computation, given a function from doubles to rationals.
     """
     written = compute(as_written)
     nearest = float(written)
@@ -114,7 +117,7 @@ def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> 
 
 
 def middle(value: Any) -> float:
-    """Return a probability as a float >= 0; of a ball, its middle."""
+    """Return a probability as a float >= 0; for a ball, this is its midpoint."""
     if isinstance(value, arb):
         value = value.mid()
     # Rounding may leave a float below 0.
@@ -126,18 +129,18 @@ class LeftOut:
     """The probability that a list of probabilities leaves out."""
 
     most: arb
-    """The largest possible one, 1 minus the smallest sum; exact, 0 for Fractions."""
+    """Largest possible value of this probability; exactly 0 for Fractions."""
     floats: bool = False
-    """True if any is a float, so that outputs may be missing: code drops underflows."""
+    """True if any is a float. Then outputs may be missing, since floats underflow."""
     lacks: bool = False
-    """True if outputs certainly are missing: floats sum to clearly less than 1."""
+    """True if outputs are missing: floats sum to less than 1, by more than rounding."""
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
-    """Return the probability that is left out, or None if they are no law.
+    """Return the probability that a list leaves out, or None if the list is no law.
 
-    Fractions have to sum to 1 exactly, and balls, which floats are taken for, to
-    contain 1; no probability may certainly be negative.
+    Exact probabilities have to sum to 1. Otherwise the sum of balls, each float taken
+    for one, has to contain 1. No probability may certainly be negative.
     """
     # A ball of 256 bits would hide 1e-80.
     if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):
@@ -164,5 +167,5 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
 
 
 def is_float(value: Any) -> bool:
-    """Return True if a probability is a plain float, whose error is only assumed."""
+    """Return True if a probability is a float, whose error is only assumed."""
     return not isinstance(value, arb | Fraction | int | np.integer)

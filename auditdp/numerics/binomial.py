@@ -1,10 +1,11 @@
 """Confidence limits on the probability of an event, from the number of its occurrences.
 
 Source: Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated
-in the case of the binomial", Biometrika 26: the lowest p at which the observed number
-of successes or more is not rarer than the error probability, and the highest at which
-that number or fewer is not. Each limit alone is wrong with at most that probability,
-whatever p is.
+in the case of the binomial", Biometrika 26. The lower limit is the smallest p at which
+the observed number of successes, or a larger one, has at least the error probability.
+The upper limit is the largest p at which the observed number, or a smaller one, has at
+least this probability. For every p, each limit alone is wrong with at most the error
+probability.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ NOT_ZERO = 1e-300
 def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
     """Return the lower limits of binomial probabilities; 0 without a success.
 
+    ``error`` is the probability that a limit is wrong; the arguments are broadcast.
+
     >>> round(float(lower_limit(5, 5, 0.05)), 6)  # p⁵ = .05
     0.54928
     """
@@ -34,6 +37,8 @@ def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Fl
 
 def upper_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
     """Return the upper limits of binomial probabilities; 1 without a failure.
+
+    ``error`` is the probability that a limit is wrong; the arguments are broadcast.
 
     >>> round(float(upper_limit(0, 5, 0.05)), 6)  # (1-p)⁵ = .05
     0.45072

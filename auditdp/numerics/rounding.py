@@ -1,4 +1,4 @@
-"""Decimals of bounds, rounded so that they still hold, and equal numbers."""
+"""Bounds written as decimals that still hold, and the comparison of two numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 
 
 def confidence(alpha: float) -> str:
-    """Return 1 - alpha as a percentage, rounded down.
+    """Return the confidence 1 - alpha in words, as a percentage that is rounded down.
 
     >>> confidence(0.05), confidence(0.05 / 60), confidence(1e-6)
     ('confidence 95%', 'confidence 99.91%', 'confidence 99.9999%')
@@ -15,7 +15,7 @@ def confidence(alpha: float) -> str:
     digits = 0
     if 0 < alpha < 1:
         digits = max(0, math.ceil(round(-math.log10(100 * alpha), 9)))
-    # A little is added, so that 99.9999 % is not cut to 99.9998 % by its rounding.
+    # 1e-6 is added, since 1 - alpha as a double may be slightly below 99.9999 %.
     percent = math.floor(100 * (1 - alpha) * 10**digits + 1e-6) / 10**digits
     return f"confidence {percent:.{digits}f}%"
 
@@ -30,11 +30,11 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 SAME = 1e-6
-"""Relative difference of the same number computed on different processors."""
+"""Relative difference up to which the results of two processors count as the same."""
 
 
 def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
-    """Return True if two numbers are the same but for rounding, or differ by ``near``.
+    """Return True if two numbers differ by a relative 1e-6 at most, or by ``near``.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(1.0, 1.00001)
     (True, False)
@@ -43,11 +43,11 @@ def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
 
 
 NEAR = 1e-12
-"""Relative difference up to which a bound is written as a short decimal."""
+"""Relative distance of a bound from a short decimal that counts as rounding."""
 MAX_PLAIN_DIGITS = 9
 """Digits before the point up to which a number is written without an exponent."""
 MAX_DIGITS = 13
-"""Digits of a written bound; beyond them a bound and a claim differ by rounding."""
+"""Largest number of digits of a written bound; smaller differences are rounding."""
 EXACT = Context(prec=1100, Emin=-999999, Emax=999999)
 """A context with enough digits for every double."""
 
@@ -55,7 +55,8 @@ EXACT = Context(prec=1100, Emin=-999999, Emax=999999)
 def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
     """Return a finite number to ``digits`` significant digits.
 
-    Below 1e9 all digits before the point are kept, above it at least four.
+    Below 1e9, all digits before the point are kept. From 1e9 on, ``digits`` is at least
+    four.
 
     >>> significant(12345.678, 4), significant(0.00012345, 2, ROUND_FLOOR)
     (Decimal('12346'), Decimal('0.00012'))
@@ -78,10 +79,15 @@ def outward(
 ) -> Decimal:
     """Return a finite bound to ``digits`` significant digits, rounded outwards.
 
-    An upper bound is rounded ``up``, a lower one down. A relative difference from such
-    a decimal of at most ``near`` is called rounding; 0 allows none. Digits are added
-    until the written bound lies on the same side of ``against``, such as a claim, as
-    the bound.
+    Args:
+        bound: The bound.
+        up: Whether it is an upper bound, which is rounded up; a lower one is rounded
+            down.
+        digits: Number of digits. More are used if the written bound would otherwise lie
+            on another side of ``against`` than the bound.
+        near: Relative difference up to which the nearest decimal is taken for the bound
+            itself, on either side of it.
+        against: A number that the bound is compared with, such as a claim.
 
     >>> outward(1.03456, up=False, digits=4), outward(1.0 + 1e-13, up=True, digits=4)
     (Decimal('1.034'), Decimal('1.000'))
@@ -90,7 +96,7 @@ def outward(
     >>> outward(1.00003, up=False, digits=4, against=1.0)
     Decimal('1.00003')
     """
-    # A bound that is a short decimal but for rounding is written as that decimal.
+    # The nearest decimal is tried first, and the outward one if it is too far.
     written = Decimal(0)
     for places in range(digits, MAX_DIGITS + 1):
         written = significant(bound, places)
@@ -113,7 +119,7 @@ def outwards(
     near: float = NEAR,
     against: float | None = None,
 ) -> str:
-    """Return a bound in the form for a sentence; see ``outward``.
+    """Return a bound as text for a sentence, rounded outwards; see ``outward``.
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(1.0, up=True)
     ('1.034', '1.035', '1')
@@ -126,9 +132,9 @@ def outwards(
 
 
 def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
-    """Return a lower bound with its sign, ≥, or > if it is the claimed level.
+    """Return a lower bound with the sign ≥, or > if it equals the claimed level.
 
-    A bound that refutes the level and equals it is exceeded.
+    A bound that reaches the claimed level refutes it, so the true level is larger.
 
     >>> at_least(0.98765, 1.0), at_least(1.00003, 1.0), at_least(1.0, 1.0)
     ('≥ 0.9876', '≥ 1.00003', '> 1')
@@ -138,7 +144,7 @@ def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
 
 
 def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
-    """Return a lower bound and a smaller upper bound with enough digits to show that.
+    """Return two bounds, of which the lower exceeds the upper, as texts that show it.
 
     >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
     (('2.5', '1'), ('1.00049', '1.00041'))

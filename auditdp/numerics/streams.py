@@ -1,7 +1,7 @@
-"""Random streams keyed by the computation, and single-threaded libraries.
+"""Random streams, each with a key, and numerical libraries on a single thread.
 
-Numerical libraries get one thread: small problems lose on many, and the runner uses the
-cores already.
+Numerical libraries get one thread: small problems are slower on many, and the runner
+uses the cores already.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Streams = Callable[[str, int], np.random.Generator]
-"""A function that returns a fresh generator, the same for one (purpose, number)."""
+"""Function of a purpose and a number that returns a new generator for this key."""
 
 
 def prefixed(streams: Streams, prefix: str) -> Streams:
-    """Return independent streams, in which each purpose has a prefix."""
+    """Return the streams whose purposes begin with a prefix, independent of others."""
     return lambda purpose, number: streams(f"{prefix} {purpose}", number)
 
 
 def position(rng: np.random.Generator) -> Any:
-    """Return the state of a generator, which changes with each draw and child."""
+    """Return the state of a generator; each draw and each spawned child changes it."""
     bits: Any = rng.bit_generator
     return bits.state, bits.seed_seq.n_children_spawned
 
@@ -54,8 +54,8 @@ def stream(root: int, *key: str | int) -> np.random.Generator:
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which OpenMP and BLAS run on one thread.
 
-    It limits the libraries that are imported when the context is made, so that no sum
-    depends on the number of threads. In a container that has fewer cores than the
+    Only libraries that are imported before this call are limited. With one thread, no
+    sum depends on the number of threads. In a container that has fewer cores than the
     machine, threads that wait for each other make fitting a few small trees take a
     minute.
     """

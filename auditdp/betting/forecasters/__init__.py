@@ -1,1 +1,1 @@
-"""Forecasters: views, partitions, estimators and the experts that combine them."""
+"""Forecasters: by a stated law, by laws from traces, and by views of outputs alone."""

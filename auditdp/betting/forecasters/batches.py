@@ -15,17 +15,17 @@ from auditdp.mechanism.protocol import Array
 class Batch:
     """The outputs of one batch of calls.
 
-    The mechanism runs once for either coin, so that its outputs arrive sorted by coin.
-    A forecaster that got them in that order could infer the coins from the order:
-    averaging every row with its neighbours would do. Code of the user therefore gets
-    ``mixed`` alone, once and as a whole: under a random permutation that is drawn after
-    the outputs, the rows with their coins are exchangeable, as in a game that is played
-    call by call, and only an output carries information on its coin.
+    The mechanism is called once for either coin, so its outputs arrive sorted by coin.
+    A forecaster that got them in that order could infer the coins from the order, for
+    example by averages of neighbouring rows. So the user's code gets only ``mixed``,
+    once and as a whole. Its rows are permuted at random after the outputs were drawn.
+    Then rows with their coins are exchangeable, as in a game that is played call by
+    call, and only an output carries information on its coin.
 
     Args:
         ones: Outputs under coin 1, shape (n1, ...).
         zeros: Outputs under coin 0, shape (n0, ...).
-        rng: Draws the permutation, when it is first needed.
+        rng: Generator of the permutation, which is drawn when it is first needed.
     """
 
     def __init__(self, ones: Array, zeros: Array, rng: np.random.Generator) -> None:
@@ -51,7 +51,7 @@ class Batch:
         return (self._order < len(self.ones)).astype(np.int8)
 
     def by_coin(self, values: Array) -> tuple[Array, Array]:
-        """Return the values of the rows of ``mixed`` under coin 1 and under coin 0."""
+        """Split values, one per row of ``mixed``, into those of coin 1 and coin 0."""
         one = self._order < len(self.ones)
         return values[one], values[~one]
 
@@ -59,8 +59,8 @@ class Batch:
 class Memory:
     """The first outputs of one pair under either coin, and the number of its calls.
 
-    Calls are independent and alike, so the first ones are as good as any; from later
-    ones only counts are learned.
+    Calls are independent and identically distributed, so the first ones are as good as
+    any others. Players learn only counts from later calls.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Memory:
 
     @property
     def full(self) -> bool:
-        """True if no more outputs are kept."""
+        """True if no more outputs are stored (``GameLimits``)."""
         if not self._ones:
             return False
         chunks = self._ones + self._zeros
@@ -90,23 +90,26 @@ class Memory:
 
     @property
     def ones(self) -> Array:
-        """Outputs under coin 1, shape (n1, ...)."""
+        """Stored outputs under coin 1, shape (n1, ...)."""
         return _joined(self._ones)
 
     @property
     def zeros(self) -> Array:
-        """Outputs under coin 0, shape (n0, ...)."""
+        """Stored outputs under coin 0, shape (n0, ...)."""
         return _joined(self._zeros)
 
     def labelled(self) -> tuple[Array, NDArray[np.int8]]:
-        """Return all kept outputs and their coins."""
+        """Return all stored outputs, and their coins, shape (n,)."""
         counts = [len(self.ones), len(self.zeros)]
         labels = np.repeat(np.array([1, 0], np.int8), counts)
         return np.concatenate([self.ones, self.zeros]), labels
 
 
 def _joined(chunks: list[Array]) -> Array:
-    """Join chunks of rows to one, in place, so that each row is copied rarely."""
+    """Return chunks of rows as one array, and replace them by it in the list.
+
+    So the same rows are not joined again at the next call.
+    """
     if len(chunks) > 1:
         chunks[:] = [np.concatenate(chunks)]
     return chunks[0]

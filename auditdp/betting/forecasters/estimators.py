@@ -3,21 +3,19 @@
 - ``Free``: the odds of each cell from its own counts. *Plain*: ln((n₁ + ½)/(n₀ + ½)),
   the estimate of Krichevsky & Trofimov (1981). *Cautious*: the odds nearest to 0 within
   one standard error, so that an unsure cell does not bet. *Certain*:
-  ln((n₁ + 1/50)/(n₀ + 1/50)) while one of the counts is 0, and else nothing: for
-  outputs that one of the inputs cannot give.
-- ``Quarters``: the odds of each quarter of the line; the two inputs are taken for
-  mirror images, as they are under symmetric noise, which halves the number of odds to
-  learn.
-- ``Nested``: the odds of a cell, drawn towards those of the whole tail around it, for
-  rare events.
+  ln((n₁ + 1/50)/(n₀ + 1/50)) while one of the counts is 0, otherwise 0; for outputs
+  that one of the inputs cannot give.
+- ``Quarters``: the odds of each quarter of the values. The laws on the two inputs are
+  taken for mirror images, as under symmetric noise, which halves the number of odds.
+- ``Nested``: the odds of a cell, shrunken towards those of the whole tail around it;
+  for rare events.
 - ``Shaped``: a sum of a few functions of the rank of the cell, with fitted weights.
-  *Normal*: the normal quantile, for the odds of normal noise, whose excess over those
-  of another scale lies in the tails. *Clipped*: a ramp that is flat towards both ends,
-  for the odds of Laplace noise and of randomised response. *Curved*: both, the rank,
-  and the logarithms of the shares of values below and above, for odds that grow towards
-  either end, as those of extremes do.
+  *Normal*: the normal quantile, for normal noise. *Clipped*: a ramp that is flat
+  towards both ends, for Laplace noise and randomised response. *Curved*: both, the
+  rank, and the logarithms of the shares of values below and above, for odds that grow
+  towards either end, as those of extremes do.
 
-To add an estimator, add one to ``ESTIMATORS``: each is an expert of every view.
+To add an estimator, add it to ``ESTIMATORS``: every view gets an expert with it.
 """
 
 from __future__ import annotations
@@ -54,14 +52,14 @@ class CellCounts:
         counts: Counts so far under coin 0 and coin 1, shape (2, all cells).
 
     Attributes:
-        slices: The cells of each partition.
-        starts: The first cell of each partition.
+        slices: The slice of the cells of each partition.
+        starts: The index of the first cell of each partition.
         sizes: Number of cells of each partition.
         shapes: ``Partition.shapes`` of all cells, shape (5, all cells).
-        quarters: The quarter of each cell, counted over all partitions, shape (all
+        quarters: The quarter of each cell, numbered over all partitions, shape (all
             cells,).
-        opposite: For every quarter the one opposite to it in its partition.
-        unnamed: Cells that hold values without a name.
+        opposite: For every quarter, the quarter opposite to it in its partition.
+        unnamed: The cells of rare names (``Partition.unnamed``).
     """
 
     def __init__(self, partitions: Sequence[Partition], counts: Floats) -> None:
@@ -98,7 +96,11 @@ class CellCounts:
         self._before, self._last = start - 1, start + size - 1
 
     def of_tails(self) -> tuple[Floats, Floats]:
-        """Return the counts of coin 0 and of coin 1 in the tail around every cell."""
+        """Return the counts of coin 0 and of coin 1 in the tail around every cell.
+
+        The tail has the cell, the next cell towards the middle, and all cells further
+        out.
+        """
         sums = np.concatenate([np.zeros((2, 1)), self.counts.cumsum(axis=1)], axis=1)
         up_to = sums[:, self._inner + 1]
         below = up_to - sums[:, self._before + 1]
@@ -112,20 +114,20 @@ def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
 
 
 def certain(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds of cells with one coin alone, and 0 for all others."""
+    """Return the log-odds of cells in which one coin alone occurred; 0 for others."""
     return np.where(np.minimum(ones, zeros) > 0, 0.0, plain(ones, zeros, CERTAIN))
 
 
 def cautious(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds nearest to 0 within one standard error.
+    """Return the log-odds nearest to 0 that are within one standard error.
 
-    It is the end of the interval of Wilson (1927).
+    They are those of an end of the interval of Wilson (1927).
     """
     total = ones + zeros + 1.0
     centre = (ones - zeros) / total
     square = 1.0 / total
     width = np.sqrt(square * (1 - centre**2 + square))
-    # This is 2p - 1 for the probability p of the first input.
+    # This is |2p - 1| for the probability p of coin 1.
     lean = np.maximum(np.abs(centre) - width, 0.0) / (1 + square)
     return np.asarray(np.sign(centre) * np.log((1 + lean) / (1 - lean)))
 
@@ -136,9 +138,9 @@ class Free:
 
     Attributes:
         name: The name in reports, after the name of the view.
-        of_counts: Returns the log-odds of counts of coin 1 and of coin 0.
-        weight: Prior weight, larger for estimators that learn little, since these are
-            right after few calls.
+        of_counts: Function from the counts of coin 1 and of coin 0 to log-odds.
+        weight: Prior weight. It is larger for estimators with few parameters, which are
+            accurate after few calls.
         of_names: Whether it applies to cells that are names, which have no order.
     """
 
@@ -192,14 +194,14 @@ def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw the probability of coin 1 from its posterior; return it with shares."""
+    """Draw probabilities of coin 1 from their posterior, and return cell shares too."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 
 
 @dataclass(frozen=True)
 class Nested(Free):
-    """The odds of every cell, drawn towards those of the tail around it."""
+    """The odds of every cell, shrunken towards those of the tail around it."""
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Free``."""
@@ -212,14 +214,17 @@ class Nested(Free):
 
 @dataclass(frozen=True)
 class Shaped:
-    """Log-odds that are a sum of some shapes, by a ridge logistic regression.
+    """Log-odds that are a weighted sum of shapes, by a ridge logistic regression.
 
-    More than two weights are shrunk by 1 - (d - 2)/χ² (James & Stein 1961), where χ² is
-    their squared distance from 0 in standard errors.
+    If there are d > 2 weights, they are shrunken by the factor 1 - (d - 2)/χ² (James &
+    Stein 1961), where χ² is the squared distance of the weights from 0 in standard
+    errors.
 
     Args:
-        shapes: The rows of ``Partition.shapes``.
+        name: See ``Free``.
+        shapes: The rows of ``Partition.shapes`` that are used.
         ridge: The penalty of the weights.
+        weight: See ``Free``.
     """
 
     name: str
@@ -257,8 +262,8 @@ class Shaped:
         """Fit the weights in each partition.
 
         Returns:
-            The weights, shape (partitions, shapes), and the inverse of their
-            covariance.
+            The weights, shape (partitions, shapes), and the inverse of the covariance
+            of each partition's weights, shape (partitions, shapes, shapes).
         """
         zeros, ones = counts
         total, products = zeros + ones, shapes[:, None] * shapes[None]
@@ -311,7 +316,7 @@ ESTIMATOR_NAMES = frozenset(estimator.name for estimator in ESTIMATORS)
 def log_odds_of(counts: CellCounts) -> Floats:
     """Return the log-odds of every estimator, shape (estimators, all cells).
 
-    They are 0 for values without a name.
+    They are 0 for rare names.
     """
     table = np.stack([estimator.log_odds(counts) for estimator in ESTIMATORS])
     table[:, counts.unnamed] = 0.0

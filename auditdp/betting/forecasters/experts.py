@@ -1,9 +1,9 @@
-"""Experts: one for every view of an output and every estimator, which bet on the coin.
+"""Experts: the default forecasters, one for each view of an output and each estimator.
 
-Every *view* (`views.py`, `learned_views.py`) makes a number of an output, a *partition*
-(`partitions.py`) a cell of the number, and an *estimator* (`estimators.py`) odds of the
-counts in the cell. No expert is chosen: the wealth is averaged over all, and its
-leaders follow the best (`mixture.py`).
+A *view* (`views.py`, `learned_views.py`) maps an output to a number. A *partition*
+(`partitions.py`) maps the number to a cell. An *estimator* (`estimators.py`) maps the
+counts of both coins in the cell to odds. No expert is chosen: the wealth is averaged
+over all, and leaders follow the best (`mixture.py`).
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ Doubled, games take 6.9 % more calls on the benchmark's rows (the ablation).
 
 
 class ViewExperts:
-    """The default forecasters of black boxes, to be bound to a pair.
+    """Template of the experts, the default forecasters of black boxes.
 
     Args:
-        prefix: Put before the names of its views.
-        share: Its prior weight in the mixture.
-        prepare: Makes one row of numbers of each output, which is viewed in its place.
-        schedule: Makes the schedule, given for each view whether it is heavy.
+        prefix: Text before the names of the views.
+        share: Prior weight of all experts together in the mixture.
+        prepare: Function from outputs to rows of numbers, one for each output. Views
+            are views of these rows.
+        schedule: Function that makes the schedule, given for each view whether it is
+            heavy.
     """
 
     name = "views"
@@ -84,11 +86,11 @@ class ViewPlayer(Player):
 
     Args:
         pair: The pair.
-        template: The forecasters that it is made from.
+        template: The template of the experts.
 
     Attributes:
-        views: The views.
-        schedule: The calls that each of them counts.
+        views: The views, chosen by ``open``.
+        schedule: The schedule of the calls that each view counts.
     """
 
     def __init__(self, pair: Pair, template: ViewExperts) -> None:
@@ -105,12 +107,12 @@ class ViewPlayer(Player):
     def open(
         self, like: Array, pairs: Sequence[Pair] = (), labels: Sequence[str] = ()
     ) -> None:
-        """Choose the views by outputs and by the game's pairs.
+        """Choose the views for the outputs and for the game's pairs.
 
         Args:
-            like: Outputs of independent calls, of the kind of those to come.
+            like: Outputs of independent calls, as examples of those in the game.
             pairs: The pairs of the game.
-            labels: The names of the numbers of an output.
+            labels: The names of the numbers of an output, if they are known.
         """
         template = self._template
         rows = self._rows(like)
@@ -130,7 +132,7 @@ class ViewPlayer(Player):
         weights = np.outer(
             [view.weight for view in self.views], [e.weight for e in ESTIMATORS]
         )
-        # Some estimators never bet on names; their stake would lie idle.
+        # Some estimators never bet on names; their stake would be unused.
         is_idle = np.outer(
             [view.names for view in self.views], [not e.of_names for e in ESTIMATORS]
         )
@@ -138,7 +140,7 @@ class ViewPlayer(Player):
         self.shares = list(template.share * weights.ravel() / weights.sum())
 
     def _rows(self, outputs: Array) -> Array:
-        """Return the rows of outputs that views take."""
+        """Return outputs as rows for the views, shape (n, d)."""
         if not len(outputs):
             return self._no_rows
         return as_rows(self._prepared(outputs))
@@ -167,7 +169,7 @@ class ViewPlayer(Player):
         return prepared
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Count the batch in the cells of every view; forecast from earlier counts."""
+        """Forecast from the counts of earlier batches; count this batch for later."""
         forecasts = [Forecasts.abstaining(len(ESTIMATORS))] * len(self.views)
         if self._counts is not None:
             sides = self._sides(batch)
@@ -185,7 +187,10 @@ class ViewPlayer(Player):
         return forecasts
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Add the counts of the batch; cut the views anew when the calls have grown."""
+        """Add the counts of the batch; cut views into cells again if calls have grown.
+
+        See ``Player``.
+        """
         if self._counts is not None and self._batch is not None:
             self._counts.counts += self._batch
             self._batch = None
@@ -207,7 +212,7 @@ class ViewPlayer(Player):
                 if self.schedule.frozen[k]:
                     cut[k] = self._partitions[k], self._counts.counts[:, part]
         for k, view in enumerate(self.views):
-            # Names are useless if most rows have one of their own.
+            # Names are useless if most rows have a name of their own.
             is_useless = view.names and distinct > 0.5
             if k in cut or is_useless or not view.is_ready(memory.calls, stalled):
                 continue
@@ -227,8 +232,8 @@ class ViewPlayer(Player):
         """Let views that gain little count fewer calls.
 
         Args:
-            log_wealth: Recent gain of every expert, shape (experts, statements).
-            calls: Calls of the pair.
+            log_wealth: Recent gain of every expert, shape (experts, anchors).
+            calls: Number of calls of the pair.
         """
         by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
         self.schedule.rank(by_view.max(axis=1), calls)
@@ -236,15 +241,16 @@ class ViewPlayer(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw odds that the counts leave plausible, and return their gain.
+        """Draw odds from their posterior given the counts, and return their gain.
 
-        It draws for the cells of the leading expert; if none leads, for every view, and
-        while calls are few for the quarters of every view.
+        If an expert leads, the odds of its cells are drawn. Otherwise odds are drawn
+        for every view, and the largest gain counts. These are odds of quarters up to
+        10,000 counted calls, and later odds by the normal quantile. See ``Player``.
         """
         if self._counts is None:
             return math.inf
-        # Many free odds would look plausible by chance alone, so few parameters are
-        # drawn.
+        # The best of many drawn odds would be large by chance alone, so that few
+        # parameters are drawn.
         chosen: Sequence[int] = range(len(self._partitions))
         estimator: Estimator = QUARTERS
         if self._counts.counts[:, self._counts.slices[0]].sum() >= 10_000:

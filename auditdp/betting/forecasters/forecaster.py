@@ -1,12 +1,12 @@
 """Forecasters: the probability that the coin was 1, given an output.
 
-A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and
-``predict_proba(outputs)``, and may also offer ``log_odds(outputs)``, which keeps
-certainty that a probability near 1 would round away. It learns from earlier calls of
-one pair only; whatever it forecasts, the game stays valid. A good forecaster is
-calibrated and abstains (log-odds within the cap) if it is unsure.
+A user's forecaster has scikit-learn's methods, ``fit(outputs, labels)`` and
+``predict_proba(outputs)``. It may also have ``log_odds(outputs)``, which does not round
+a probability near 1. It learns from earlier calls of one pair only. The game is valid
+for any forecasts. A good forecaster is calibrated, and abstains (log-odds within the
+cap) if it is unsure.
 
-In the game every forecaster is a *player*, which may be many forecasters at once: a
+In the game every forecaster is a *player*. A player may be many forecasters at once: a
 ``ViewPlayer`` has one expert for every view of an output and every estimator.
 """
 
@@ -47,7 +47,11 @@ class Forecaster(Protocol):
 
 
 def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
-    """Return a new player of a forecaster for one pair of inputs of a mechanism."""
+    """Return a new player of a forecaster for one pair of inputs of a mechanism.
+
+    If the forecaster has a method ``player`` or ``bind``, this makes the player;
+    otherwise the forecaster is copied.
+    """
     if hasattr(forecaster, "player"):
         return forecaster.player(mechanism, pair)  # type: ignore[no-any-return]
     if hasattr(forecaster, "bind"):
@@ -58,10 +62,10 @@ def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
 def default_forecasters(mechanism: Any) -> list[Any]:
     """Return the forecasters whose mixture is played unless an audit names its own.
 
-    These are the exact likelihood ratio if the mechanism states its law, else its
-    ``score`` if it has one, and always the forecasters that use outputs alone, so that
-    a sampler which does not follow its stated law is still refuted. A mechanism may add
-    others: its ``forecasters``.
+    The first is the exact likelihood ratio if the mechanism states its law, else its
+    ``score`` if it has one. The forecasters that use outputs alone always follow, since
+    a sampler may not follow its stated law. The last ones are the ``forecasters`` of
+    the mechanism, if it has any.
     """
     chosen: list[Any] = []
     able = capabilities(mechanism)
@@ -73,15 +77,15 @@ def default_forecasters(mechanism: Any) -> list[Any]:
 
 
 class LikelihoodRatio:
-    """Forecasts with the mechanism's own law: ln P(y | data) - ln P(y | neighbour).
+    """Forecasts by the mechanism's own law: ln P(y | data) - ln P(y | neighbour).
 
-    This is the log-odds of the true posterior. The forecaster takes ``log_prob(outputs,
-    data)`` if the mechanism has it, else its finite ``distribution(data)``.
+    These are the log-odds of the true posterior. The law is the mechanism's
+    ``log_prob(outputs, data)`` if it has one, else its ``distribution(data)``.
 
     Attributes:
-        stated: The law of its log-odds, or None if the law is not finite.
-        unlisted: Number of outputs on which it abstained, because they are impossible
-            on both inputs by that law, or have no number.
+        stated: The law of these log-odds, or None unless both laws are finite.
+        unlisted: Number of outputs so far that neither law lists, or whose log
+            probabilities are undefined.
     """
 
     name = "likelihood ratio"
@@ -93,7 +97,7 @@ class LikelihoodRatio:
     _log_probs: Any = None
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair."""
+        """Return a copy of the forecaster for one pair, with the laws of its inputs."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         sides = pair.data, pair.neighbour
         if isinstance(able.mechanism, MechanismElsewhere):
@@ -112,7 +116,7 @@ class LikelihoodRatio:
 
             bound._log_probs = log_probs
             return bound
-        # A mechanism without a law is not played by this forecaster.
+        # This forecaster plays only if the mechanism has a law.
         assert able.law_of_output is not None
         with inputs.lent(f"{able.name}.distribution", *sides) as lent:
             laws = [able.law_of_output(x) for x in lent]
@@ -126,11 +130,15 @@ class LikelihoodRatio:
         return bound
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio, and 0 for outputs that neither law lists."""
+        """Return the log-likelihood ratio of each output, and count unlisted outputs.
+
+        The ratio is 0 if it is undefined, as for an output that is impossible on both
+        inputs.
+        """
         ones, zeros = (
             np.asarray(side, dtype=float) for side in self._log_probs(outputs)
         )
-        # An output that neither law lists is left to the other forecasters.
+        # Laws of floats give unlisted outputs an upper bound on their probability.
         is_listed = (ones > self._unlisted) | (zeros > self._unlisted)
         self.unlisted += int(np.count_nonzero(~is_listed))
         return _log_ratio(ones, zeros)
@@ -151,24 +159,24 @@ def _log_ratio(ones: Floats, zeros: Floats) -> Floats:
 
 
 def _without_nan(odds: Floats) -> Floats:
-    """Return log-odds with 0 in place of NaN, which counts as abstaining."""
+    """Replace NaN by 0, the log-odds of a forecaster that abstains."""
     return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
 
 class Scored:
     """Forecasts from the mechanism's ``score(outputs, pair)``, one number per output.
 
-    Scores are rounded to single precision: the last bits of a computed score depend on
-    the place of the output, which is a leak of floating-point sampling and not of the
-    mechanism (see ``evidence/output_support.py``).
+    Scores are rounded to single precision. The last bits of a computed score may reveal
+    the input, which is a leak of floating-point sampling and not of the mechanism (see
+    ``evidence/output_support.py``).
     """
 
     name = "score"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player of one pair: it views the scores alone."""
+        """Return the player of one pair, whose views are views of the scores."""
         inputs, able = Inputs(), capabilities(mechanism)
-        # A mechanism without a law is not played by this forecaster.
+        # This forecaster plays only if the mechanism has a score.
         assert able.score is not None
         scored = able.score
 
@@ -184,7 +192,8 @@ class Scored:
 class Classifier:
     """Any scikit-learn classifier as a forecaster, refitted when data have doubled.
 
-    Outputs are flattened to one row of features each. It abstains before the first fit.
+    Each output is flattened to one row of features. The forecaster abstains before the
+    first fit.
 
     Args:
         estimator: A classifier with ``fit`` and ``predict_proba``.
@@ -227,8 +236,8 @@ class Single(Player):
     """One forecaster as a player.
 
     Args:
-        forecaster: With ``fit`` and ``log_odds``, or ``predict_proba`` alone, which is
-            then taken as a ``Classifier``.
+        forecaster: A forecaster with ``log_odds``, or a classifier with ``fit`` and
+            ``predict_proba``, which becomes a ``Classifier``.
     """
 
     def __init__(self, forecaster: Any) -> None:
@@ -255,7 +264,7 @@ class Single(Player):
         return bool(getattr(self.forecaster, "calibrated", False))
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Return its log-odds of every call; an undefined one counts as abstaining."""
+        """Return the forecaster's log-odds of every call; 0 if they are undefined."""
         odds = np.asarray(self.forecaster.log_odds(batch.mixed), dtype=np.float64)
         if odds.shape != (len(batch),):
             raise AuditError(
@@ -272,10 +281,11 @@ class Single(Player):
         return [_counted(odds, labels, expected)]
 
     def _expected(self) -> Law:
-        """Return the law of the log-odds of earlier batches and of the stated law.
+        """Return the expected law of log-odds: that of recent batches and a prior.
 
-        Without a stated law, the mirror image of the first fifty log-odds counts as
-        well.
+        The prior is the stated law, which counts for a thousand calls. Without a stated
+        law it is the mirror image of the recent log-odds, which counts for fifty calls
+        at most.
         """
         odds = np.concatenate([np.zeros(0), *(odds for odds, _ in self._recent)])
         stated = self._stated
@@ -289,20 +299,23 @@ class Single(Player):
         return Law(np.concatenate([odds, -odds]), weights)
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Fit it on the kept calls."""
+        """Fit the forecaster on the stored calls, unless it uses a law."""
         if not self._is_calibrated:
             self.forecaster.fit(*memory.labelled())
 
     @property
     def foretells(self) -> bool:
-        """True if the law of its log-odds was derived from the code."""
+        """True if the law of the forecaster's log-odds was derived from traces."""
         is_read = getattr(self.forecaster, "is_read", False)
         return bool(is_read) and self._stated is not None
 
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw the growth: by a law if there is one, else by right calls."""
+        """Draw a plausible gain by the law, if there is one, or by past bets.
+
+        See ``Player``.
+        """
         if self.foretells:
             law = self._expected()
             gains = _gains(law.log_odds, epsilon)
@@ -333,7 +346,10 @@ def _name_and_share(forecaster: Any) -> tuple[list[str], list[float]]:
 
 
 def _gains(odds: Floats, epsilon: float) -> Floats:
-    """Return the mean gain of calls against an epsilon if their log-odds are right."""
+    """Return the expected gain of each call against an epsilon, in nats.
+
+    The log-odds are taken to be right.
+    """
     log_q, log_1q = log_cap(epsilon)
     likelier, rarer = -np.logaddexp(0.0, [-np.abs(odds), np.abs(odds)])
     with np.errstate(invalid="ignore"):
@@ -345,7 +361,7 @@ def _gains(odds: Floats, epsilon: float) -> Floats:
 
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
-    """Return forecasts rounded towards 0 by at most 0.2 %, with the counts of each."""
+    """Return forecasts rounded towards 0 by at most 0.2 %; equal ones are counted."""
     # The mask keeps nine bits of the mantissa of a double.
     rounded = (odds.view(np.int64) & np.int64(-1 << 43)).view(np.float64)
     values, inverse = np.unique(rounded, return_inverse=True)
@@ -372,5 +388,5 @@ class Unbound(Player):
         self.names, self.shares = _name_and_share(forecaster)
 
     def on(self, mechanism: Any, pair: Pair) -> Player:
-        """Return its player of a pair."""
+        """Return the player of this forecaster for a pair."""
         return player(self.forecaster, mechanism, pair)

@@ -1,11 +1,11 @@
-"""Learned views: one number per output that is learned from earlier calls.
+"""Learned views: one number per output, by a function learned from earlier calls.
 
-They serve outputs whose information lies in many coordinates at once. A learner
-overfits, and overfitted odds would be bet on. So it is trained on half of the kept
-calls, and its view is cut into cells with the counts of the other half and of all calls
-after it; while calls are few, each half is counted by the view that the other half
-gave, and the view is then learned from both. Cheap learners start early, a heavy one
-late and only if the claim is not refuted yet.
+They are for outputs whose information lies in many coordinates at once. A learner
+overfits, and overfitted odds would be bet on. So it is trained on half of the stored
+calls, and the cells of its view get the counts of the other half and of all later
+calls. While there are few calls, each half is counted by the view that is learned from
+the other half, and the view is then learned from both. Cheap learners start early. A
+heavy learner starts late, and only if the claim is not refuted yet.
 
 To add a learner, derive a class from ``Learner`` and add it to ``learned_views``.
 """
@@ -27,12 +27,12 @@ from auditdp.numerics.streams import one_thread
 
 
 class Learner(View):
-    """A view that is learned from earlier calls, and has values once it has been.
+    """A view whose function is learned from earlier calls.
 
     Attributes:
-        start: Calls after which it is trained first; it is trained again whenever views
-            are cut into cells again.
-        blind: Whether it ignores the coins.
+        start: Number of calls from which on it is trained; it is trained again whenever
+            views are cut into cells again.
+        blind: Whether it ignores the coins, and is then trained on all stored calls.
         max_rows: Largest number of rows that it is trained on.
     """
 
@@ -45,10 +45,14 @@ class Learner(View):
 
     @abstractmethod
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Learn from rows of shape (n, d) and their coins; return the view."""
+        """Learn from rows, shape (n, d), and their coins.
+
+        Returns:
+            The function of the view, from rows to numbers.
+        """
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
-        """See ``View``; a heavy learner also needs a claim that is not refuted."""
+        """See ``View``. A heavy learner also needs a claim that is not refuted yet."""
         return calls >= self.start and (stalled or not self.heavy)
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
@@ -56,7 +60,7 @@ class Learner(View):
         if self.blind:
             self.values = self._fit(sides)
             return super().learn(sides)
-        # Cross-fitting: no row is counted by a view that was trained on it.
+        # Cross-fitting: no row is counted with a view that was trained on it.
         first, second = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
         self.values = self._fit(first)
         values = super().learn(second)
@@ -98,7 +102,12 @@ def learned_views(width: int) -> list[Learner]:
 
 
 class Screen(Learner):
-    """One coordinate of a long output, by the rank of its difference of means."""
+    """One coordinate of a long output, chosen by its difference of means.
+
+    Args:
+        rank: Rank of the coordinate by the standardised difference of means under both
+            coins, 0 for the largest.
+    """
 
     start = 16
 
@@ -108,14 +117,14 @@ class Screen(Learner):
         self.name = f"telling coordinate {rank + 1}"
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Rank coordinates by their standardised difference of means."""
+        """Rank coordinates by the standardised difference of means under both coins."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: signed(_finite(rows[:, chosen]))
 
 
 class Above(Learner):
-    """The number of columns that are above their medians: for noise on all of them.
+    """The number of columns above their medians, for noise on all columns.
 
     Args:
         columns: "coordinates", or "differences" of neighbouring coordinates.
@@ -143,10 +152,11 @@ class Above(Learner):
 class Votes(Learner):
     """Votes of coordinates, or of differences of neighbouring ones, for a coin.
 
-    A column votes by the side of its middle. All votes have one weight, and only those
-    columns vote whose difference is at least three standard errors, or the largest one:
-    the view is quick to learn, right for equal noise on all coordinates, and has few
-    results, each a cell of its own.
+    A column votes by the side of its median on which it lies. All votes have the same
+    weight. A column votes if the frequencies of the sides differ between the coins by
+    three standard errors or more, and the column with the largest difference always
+    votes. The view is quick to learn and right for equal noise on all coordinates. It
+    has few values, so each gets a cell.
     """
 
     name = "votes"
@@ -182,12 +192,13 @@ class Votes(Learner):
 
 
 class Interaction(Learner):
-    """The agreement of two coordinates: the smaller distance, with a sign.
+    """The agreement of two standardised coordinates a and b: sign(ab) min(|a|, |b|).
 
-    For dependence that no single number has: the sign of a product or of a correlation,
-    the parity of two bits. A coordinate with itself gives its distance from the middle.
-    One pair alone is chosen, since the number of chosen pairs would change between both
-    halves and all of the calls, and with it the meaning of a number of votes.
+    It is for dependence that no single coordinate has, such as the sign of a product or
+    of a correlation, or the parity of two bits. With b = a, it is the distance of a
+    coordinate from its middle. Only one pair of coordinates is chosen: votes of several
+    pairs would not be comparable, since each half of the calls may choose another
+    number of pairs.
     """
 
     name = "interaction"
@@ -196,7 +207,10 @@ class Interaction(Learner):
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Find the pair whose product differs most, in standard errors."""
+        """Choose the two coordinates whose product depends most on the coin.
+
+        The dependence is measured in standard errors.
+        """
         # Standard errors of all products of two coordinates, by matrix products.
         scaled = _scaled(rows)
         x = scaled(rows, slice(None))
@@ -213,14 +227,17 @@ class Interaction(Learner):
 
 
 class Smallest(Learner):
-    """The smallest scaled coordinate, with signs: for rare events in all."""
+    """The smallest standardised coordinate, for rare events that move all coordinates.
+
+    Each coordinate has the sign of its difference of means under both coins.
+    """
 
     name = "smallest of the scaled"
     start = 1024
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Find the sign of every coordinate."""
+        """Learn the sign of every coordinate."""
         scaled, every = _scaled(rows), slice(None)
         excess = (labels - labels.mean()) @ scaled(rows, every)
         signs = np.where(excess < 0, -1.0, 1.0)
@@ -241,8 +258,8 @@ class Linear(Learner):
         ]
         ends = [np.quantile(x, (0.01, 0.99)) if len(x) else (0, 0) for x in columns]
         low, high = np.array(ends, dtype=np.float64).T
-        # A column with gaps gets an indicator of them, so that 0 is not taken for a
-        # value.
+        # A column with NaN gets an indicator of NaN, since the value that replaces NaN
+        # also occurs by itself.
         nothing = np.clip(0.0, low, high)
         gappy = [j for j, x in enumerate(columns) if len(x) < len(rows)]
 
@@ -269,8 +286,8 @@ class Linear(Learner):
 class Additive(Learner):
     """A sum of step functions of coordinates and of differences of neighbouring ones.
 
-    Laplace noise separates its two centres by a step, not by a slope: the
-    log-likelihood ratio is constant outside the centres. Steps lie at quantiles.
+    For Laplace noise, the log-likelihood ratio is constant outside the two centres: a
+    step and no slope. The steps lie at quantiles.
     """
 
     name = "additive"
@@ -309,7 +326,7 @@ class Additive(Learner):
         def score(rows: Array) -> Floats:
             total = np.zeros(len(rows))
             for j, column in zip(chosen, _columns(rows, chosen), strict=True):
-                # Counting the few edges below is faster than a search among them.
+                # Comparing with few edges is faster than a search among them.
                 step = np.zeros(len(rows), np.int8)
                 for edge in edges[j]:
                     step += column > edge
@@ -320,7 +337,10 @@ class Additive(Learner):
 
 
 class Trees(Learner):
-    """Boosted trees, for dependence that no sum over coordinates has; slow, so late."""
+    """Boosted trees, for dependence that no sum over coordinates has.
+
+    They are slow, and so they start late.
+    """
 
     name = "trees"
     start = 8192
@@ -349,9 +369,10 @@ class Trees(Learner):
 
 
 def _middles(columns: Floats) -> Floats:
-    """Return the median of every column, or the value before the largest.
+    """Return a number for every column with values above it: usually the median.
 
-    Half of a column of bits may be 1, for example, and no value is above that median.
+    If the median is the largest value, as in a column of bits that are mostly 1, it is
+    the next smaller value.
     """
     middles = np.median(columns, axis=0)
     below = np.where(columns < middles, columns, -np.inf).max(axis=0, initial=-np.inf)
@@ -360,9 +381,9 @@ def _middles(columns: Floats) -> Floats:
 
 
 def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
-    """Return a function that clips and standardises some coordinates of rows.
+    """Return a function that clips and standardises some coordinates of other rows.
 
-    They are clipped to the quantiles .05 and .95 of these rows.
+    Coordinates are clipped to the quantiles .05 and .95 of ``rows``.
     """
     x = _finite(_some(rows))
     low, high = np.quantile(x, (0.05, 0.95), axis=0)
@@ -377,20 +398,20 @@ def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
 
 
 def _some(values: Array) -> Array:
-    """Return enough values to estimate their quantiles, equally spaced."""
+    """Return equally spaced values, enough to estimate quantiles of all values."""
     return values[:: -(-len(values) // LIMITS.quantile_rows)]
 
 
 def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     """Return the weights of a ridge logistic regression after at most 60 iterations.
 
-    With signs s of the labels, they and an intercept b minimise
+    Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
 
-    Newton's method is faster for a few dense columns, and does not import
-    scipy.optimize, which takes longer than a small game.
-    A forecast does not need a converged regression.
+    Newton's method is faster for a few dense columns. It does not import
+    scipy.optimize, which takes longer than a small game. A forecast does not need a
+    converged regression.
 
     Args:
         x: Rows, dense or sparse.
@@ -434,8 +455,8 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
 def _direction(rows: Array, labels: Labels) -> Floats:
     """Return the standardised difference of means of coordinates, up to a factor.
 
-    It is written as a covariance with the coins, which is 0, and not undefined, for
-    calls of one coin only.
+    It is computed as a covariance with the coins. So it is 0, and not undefined, if all
+    calls have the same coin.
     """
     x = _finite(rows)
     # Otherwise a rounding error of a large constant could be taken for a difference.
@@ -445,7 +466,13 @@ def _direction(rows: Array, labels: Labels) -> Floats:
 
 
 def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
-    """Return coordinates, and for places from the width on differences."""
+    """Return chosen columns: coordinates, or differences of neighbouring coordinates.
+
+    Args:
+        rows: Shape (n, d).
+        chosen: For each column, j < d for coordinate j, or d + j for coordinate j + 1
+            minus coordinate j.
+    """
     width = rows.shape[1]
     finite: dict[int, Floats] = {}
 

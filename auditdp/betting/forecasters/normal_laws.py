@@ -3,15 +3,16 @@
 A model that was trained with Gaussian noise is nearly normal, and so is the list of its
 steps. The log-odds of two normal laws with one covariance are linear in the output:
 they grow along the direction of Fisher (1936, "The use of multiple measurements in
-taxonomic problems"). Beside that direction only two moments of the scores along it have
-to be estimated, so that few outputs suffice for a claim (ε, δ) with a small δ, which is
-decided in the tails. Noise that is used twice leaves a direction without any variance.
+taxonomic problems"). The *score* of an output is its product with this direction.
+Beside the direction, only two moments of the scores have to be estimated. So few
+outputs suffice for a claim (ε, δ) with a small δ, which is decided in the tails. If
+noise is used twice, there is a direction without any variance.
 
 `NormalRatio` learns from calls of the game. It estimates the distance of the scores on
 other calls than the direction, so that the distance is not overestimated. `by_change`
-learns from runs on both inputs with the same draws: their difference is nearly free of
-noise, so that few runs determine both laws. `by_threshold` is for outputs that are far
-from normal: it learns the best cut of one number from the same runs.
+learns from runs on both inputs with the same draws. Their difference is nearly free of
+noise, so few runs determine both laws. `by_threshold` learns the best threshold of one
+number from the same runs, for outputs that are far from normal.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class NormalLimits:
     """Limits of the fit of normal laws."""
 
     min_calls = 16
-    """Calls before the first fit."""
+    """Smallest number of calls for the first fit."""
     correlated_columns = 256
     """Largest number of columns whose covariances are estimated: this bounds time."""
     min_deviation = 1e-6
@@ -45,7 +46,7 @@ class NormalLimits:
 
 
 class NormalRatio:
-    """Forecasts by two normal laws of one covariance; zero until there are calls."""
+    """Forecasts by two normal laws with one covariance, learned from calls."""
 
     name = "normal ratio"
 
@@ -66,16 +67,17 @@ class NormalRatio:
         # More than 65,536 numbers take too much memory.
         if too_few or rows.shape[1] > 1 << 16:
             return self
-        # Fits at a quarter more calls each take five times the last one in all.
+        # If each fit has a quarter more calls, all take five times as long as the last.
         self._next_fit = math.ceil(1.25 * len(rows))
-        # Sorted by coin, every second row is a half that has as many of each coin.
+        # Sorted by coin, every second row makes a half with half of each coin's calls.
         order = np.argsort(labels, kind="stable")
         halves = [(rows[part], labels[part]) for part in (order[::2], order[1::2])]
         distances = [
             _separation(other[0] @ _direction(*half), other[1])[0]
             for half, other in (halves, halves[::-1])
         ]
-        # One standard error less: a bet on a distance that is too large loses more.
+        # One standard error is subtracted: too large a distance loses more than too
+        # small a distance.
         distance = max(float(np.mean(distances)) - 1 / math.sqrt(len(rows)), 0.0)
         direction = _direction(rows, labels)
         _, middle, deviation = _separation(rows @ direction, labels)
@@ -95,16 +97,17 @@ def by_change(
 ) -> tuple[Callable[[Array], Floats], Law] | None:
     """Fit two normal laws to runs on both inputs that had the same draws.
 
-    Two runs with the same draws are one observation of the noise: their mean shows its
-    covariance, and their difference is the change of the output.
+    Two runs with the same draws are one observation of the noise. Their means have its
+    covariance, and their difference is the change of the output between the inputs.
 
     Args:
         ones: Outputs on the data, shape (runs, numbers).
-        zeros: Outputs on the neighbour with the same draws.
+        zeros: Outputs on the neighbour with the same draws, of the same shape.
 
     Returns:
-        The function from outputs to log-odds with the law of its values, or None if the
-        change differs too much from run to run to be estimated.
+        The function from outputs to log-odds and the law of these log-odds. None if the
+        change differs too much between runs to be estimated, if more than 256 numbers
+        vary, or if no number varies.
     """
     if ones.shape != zeros.shape:
         return None
@@ -147,13 +150,23 @@ def by_change(
 def _fitted_direction(
     change: Floats, noise: Floats, scale: Floats, correlated: bool
 ) -> tuple[float, float, Floats, float]:
-    """Return the distance of the scores, the shrunken one, the direction and deviation.
+    """Return the distance of the scores, raw and shrunken, with their direction.
 
-    With ν draws beside the mean and d correlated numbers, the squared distance is too
-    large by ν/(ν − d − 1) in the mean, and the direction attains (ν − d + 1)/(ν + 1) of
-    the true distance (Wishart laws): together about 1/(1 − d/ν)². One standard error,
-    1/√(2ν), is subtracted as well: bets for too large a distance lose their purpose,
-    and bets for a smaller one win nearly as much.
+    With ν degrees of freedom and d correlated numbers, the expected squared distance is
+    too large by ν/(ν − d − 1), and the direction attains (ν − d + 1)/(ν + 1) of the
+    true squared distance (Wishart laws): together about 1/(1 − d/ν)². One standard
+    error, 1/√(2ν), is subtracted as well: bets for too large a distance lose, and bets
+    for a smaller one gain nearly as much.
+
+    Args:
+        change: The change between the inputs, shape (numbers,).
+        noise: The noise of each run, around its mean, shape (runs, numbers).
+        scale: The scale of each number.
+        correlated: Whether correlations between numbers are estimated.
+
+    Returns:
+        The distance in standard deviations, the shrunken distance, the direction, and
+        the standard deviation of the scores.
     """
     draws = max(len(noise) - 1, 1)
     scaled_noise = noise / scale / math.sqrt(draws)
@@ -174,7 +187,7 @@ def normal_law(square: float) -> Law:
     """Return the law of the log-odds of two normal laws.
 
     Args:
-        square: The squared distance of their means, in standard deviations.
+        square: The squared distance of their means, in units of their variance.
     """
     cells = 128
     quantiles = ndtri((np.arange(cells) + 0.5) / cells)
@@ -188,17 +201,17 @@ def by_threshold(
 ) -> tuple[Callable[[Array], Floats], Law] | None:
     """Find the column and the threshold that separate the runs of both inputs best.
 
-    The probability that the next run is on the right side follows Laplace's rule of
-    succession.
+    The probability that the next run is on the right side is estimated by Laplace's
+    rule of succession.
 
     Args:
         ones: Outputs on the data, shape (runs, numbers).
         zeros: Outputs on the neighbour, of the same shape.
-        max_errors: The number of runs that may be on the wrong side.
+        max_errors: Largest number of runs on the wrong side of the threshold.
 
     Returns:
-        The function from outputs to log-odds with the law of its values, or None if
-        more runs are on the wrong side of every threshold.
+        The function from outputs to log-odds and the law of these log-odds, or None if
+        every threshold has more errors.
     """
     if ones.shape != zeros.shape or not ones.size:
         return None
@@ -206,7 +219,8 @@ def by_threshold(
     both = np.concatenate([ones, zeros])
     order = np.argsort(both, axis=0)
     values = np.take_along_axis(both, order, axis=0)
-    # Runs on the right side of a cut after each value, if the data's are below it.
+    # Number of runs on the right side of a cut after each value, if runs on the data
+    # are below the cut.
     ones_below = np.cumsum(order < runs, axis=0)
     below = 2 * ones_below + runs - np.arange(1, 2 * runs + 1)[:, None]
     right = np.maximum(below, 2 * runs - below)[:-1]
@@ -247,7 +261,7 @@ def _column_scale(rows: Floats) -> Floats:
 
 
 def _direction(rows: Floats, labels: Labels) -> Floats:
-    """Return the direction that separates the coins best, in standard deviations."""
+    """Return the direction of the scores that separate the coins best."""
     ones, zeros = rows[labels == 1], rows[labels == 0]
     if not len(ones) or not len(zeros):
         return np.zeros(rows.shape[1])
@@ -255,7 +269,8 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
     change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
     noise = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)])
     noise = noise / scale / math.sqrt(max(len(rows) - 2, 1))
-    # A covariance takes three calls for each column, or its inverse is mostly chance.
+    # With fewer than three calls per column, the inverse of a covariance is mostly
+    # chance.
     correlated = rows.shape[1] <= min(NormalLimits.correlated_columns, len(rows) / 3)
     return np.asarray(_fisher(change, noise, correlated) / scale)
 
@@ -263,7 +278,7 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
 def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
     """Return the change times the inverse of the covariance noiseᵀ noise.
 
-    Without correlations, the columns have unit variance, and it is the change itself.
+    Without correlations, this is the change itself: the columns have unit variance.
     """
     if not correlated:
         return change
@@ -273,7 +288,10 @@ def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
 
 
 def _separation(scores: Floats, labels: Labels) -> tuple[float, float, float]:
-    """Return the distance of scores in standard deviations, their middle, and these."""
+    """Return the distance of the scores under both coins, their middle and deviation.
+
+    The distance is in units of the standard deviation.
+    """
     ones, zeros = scores[labels == 1], scores[labels == 0]
     if len(ones) < 2 or len(zeros) < 2:
         return 0.0, 0.0, 1.0

@@ -1,9 +1,9 @@
 """Partitions: the cell of a number, by quantiles, or one cell for each name.
 
-Cells get finer as more values are added and ever finer towards both ends, so that rare
-events have cells of their own; if there are few distinct values, each has a cell, and
-so do values that occur several times if nearly all others occur once. Neighbouring
-cells are also grouped to quarters.
+The more values there are, the finer are the cells. They get ever finer towards both
+ends, so that rare events have cells of their own. If there are few distinct values,
+each has a cell. If nearly all values occur once, the most frequent of the repeated
+values have cells of their own. Neighbouring cells are also grouped to quarters.
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ FEWEST_IN_TAIL = 8
 Halved or doubled, games take 2 % more calls on other shapes (the ablation).
 """
 MOSTLY_DISTINCT = 0.75
-"""Share of distinct values below which values repeat by themselves.
+"""Smallest share of distinct values in a sample of values that are mostly distinct.
 
-A sample of 4096 rows that are 4096 equally likely ones has about two thirds.
+For comparison: 4096 draws from 4096 equally likely values have a share of about two
+thirds.
 """
 MIDDLE = 0.4
-"""Share of calls between the centres of two Laplace laws, which is (1 - e^-ε)/2.
+"""Probability between the centres of two Laplace laws, under one of them.
 
-It is .2 at ε = .5, .4 at 1.6 and .5 at most.
+It is (1 - e^-ε)/2: .2 at ε = .5, .4 at 1.6 and .5 at most.
 """
 
 
 class Partition:
-    """Intervals of the line, and their quarters.
+    """Cells, which are intervals of the line, and groups of cells, the quarters.
 
     A value y lies in cell c if edges[c-1] < y <= edges[c]; NaN ("no number here") lies
     in a cell of its own beyond +inf.
 
     Args:
-        values: Values so far, shape (n,).
+        values: Values so far, shape (n,), which decide the edges.
 
     Attributes:
         edges: The upper edges of all cells but the last, increasing.
         size: Number of cells.
-        quarters: The quarter of every cell, shape (size,).
+        quarters: The number of the quarter of every cell, shape (size,).
         shapes: Functions of the share u of values below the middle of each cell: 2u-1,
             1+ln u, 1+ln(1-u), the normal quantile of u, and (2u-1)/``MIDDLE`` clipped
             to [-1, 1], each with a mean of about 0 over the values; shape (5, size).
-        unnamed: The cell of values without a name, if values are names.
+        unnamed: The cell of all rare names, if values are names; else None.
     """
 
     unnamed: int | None = None
@@ -95,7 +96,7 @@ class Partition:
 
 
 class Names(Partition):
-    """Cells for names: each frequent name has one, and the last has all others."""
+    """Cells for names: one for each frequent name, and the last one for all others."""
 
     def __init__(self, values: Floats) -> None:
         names, counts = np.unique(values, return_counts=True)
@@ -113,7 +114,7 @@ class Names(Partition):
         return cells
 
     def count(self, values: Floats) -> NDArray[np.intp]:
-        """Return the occurrences of each name, and last those of all others."""
+        """Return the number of values with each name, and last that of all others."""
         values = np.sort(values)
         up_to = values.searchsorted(self.edges, side="right")
         named = up_to - values.searchsorted(self.edges)
@@ -121,7 +122,11 @@ class Names(Partition):
 
 
 def _edges(values: Floats) -> Floats:
-    """Return edges between sorted values: all if few are distinct, else quantiles."""
+    """Return the edges of cells for sorted values.
+
+    If there are few distinct values, each is an edge. Otherwise quantiles are, and
+    edges around values that repeat.
+    """
     if not len(values):
         return values
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
@@ -130,7 +135,7 @@ def _edges(values: Floats) -> Floats:
     # The number of cells grows with the number of values to the power of 1/2.5.
     count = len(values)
     parts = int(np.clip(2 ** (np.log2(count) // 2.5), 4, LIMITS.quantiles))
-    # Towards either end each cell has half of the values of the one before.
+    # Towards either end, each cell has half of the values of the cell before.
     halvings = max(1, int(np.log2(count / parts / FEWEST_IN_TAIL)))
     tail = parts * 2 ** np.arange(1, halvings + 1)
     ranks = np.concatenate([1 / tail, np.arange(1, parts) / parts, 1 - 1 / tail])
@@ -140,11 +145,11 @@ def _edges(values: Floats) -> Floats:
 
 
 def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
-    """Return edges around values that repeat if nearly all others do not.
+    """Return edges on both sides of each frequent value, if most values occur once.
 
     Args:
-        values: Sorted.
-        starts: The place of the first of each distinct value.
+        values: The values, sorted.
+        starts: The index of the first occurrence of each distinct value.
     """
     if len(starts) < MOSTLY_DISTINCT * len(values):
         return values[:0]
@@ -156,7 +161,7 @@ def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
 
 
 def _quantiles(values: Floats, ranks: Floats) -> Floats:
-    """Return the values at relative ranks among sorted values."""
+    """Return the values at relative ranks, from 0 to 1, among sorted values."""
     if not len(values):
         return values
     return np.asarray(values[(ranks * (len(values) - 1)).astype(int)])

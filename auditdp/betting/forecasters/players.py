@@ -27,27 +27,27 @@ class Player:
     shares: Sequence[float] = ()
 
     def afresh(self) -> Self:
-        """Return the player for another game, with everything it has learned."""
+        """Return the player for another game; it has learned the same."""
         return self
 
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
-        """Prepare for outputs of a certain kind, before the first batch.
+        """Prepare for the outputs of a game, before the first batch.
 
         Args:
-            like: Outputs of independent calls, of the kind of those to come.
+            like: Outputs of independent calls, as examples of those in the game.
             pairs: The pairs of the game.
             labels: The names of the numbers of an output, if they are known.
         """
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Return the forecasts of each forecaster for a batch."""
+        """Return the forecasts for a batch, in the order of ``names``."""
         return [Forecasts.abstaining(len(self.names))]
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Learn from all calls so far, the last batch included.
+        """Learn from all calls so far, including the last batch.
 
         Args:
-            memory: The calls.
+            memory: The stored calls of the pair.
             stalled: Whether the claim is not refuted yet.
         """
 
@@ -58,29 +58,30 @@ class Player:
 
         Args:
             epsilon: The epsilon.
-            rng: Draws the gain.
-            leading: The forecaster that gains most, or None if none gains.
+            rng: Generator of the draw.
+            leading: Index of the forecaster that gains most, among those of the player,
+                or None if none gains.
         """
         return 0.0
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
-        """Spend less work on forecasters that have won little lately.
+        """Spend less work on forecasters with a small recent gain.
 
         Args:
-            log_wealth: Their recent gains, shape (forecasters, statements).
-            calls: Calls of the pair.
+            log_wealth: Recent gains in nats, shape (forecasters, anchors).
+            calls: Number of calls of the pair.
         """
 
 
 class Abstaining(Player):
-    """The player in the place of one that failed, which makes no bets.
+    """The player that replaces a failed one; its forecasters place no bets.
 
     An omitted bet changes no guarantee: a forecaster that abstains keeps its stake.
 
     Attributes:
         names: The names of the forecasters that failed.
-        shares: Their prior weights.
-        failed: The error that ended them, and the line that raised it.
+        shares: The prior weights of these forecasters.
+        failed: The error of the failed player, and the line that raised it.
     """
 
     def __init__(
@@ -90,12 +91,12 @@ class Abstaining(Player):
 
     @classmethod
     def after(cls, error: BaseException, failed: Player) -> Self:
-        """Return the player in the place of one that raised an error."""
+        """Return the player that replaces a player after its error."""
         reason = f"{type(error).__name__}: {error} ({raised_in(error, '')})"
         return cls(failed.names, failed.shares, reason)
 
     def like(self, other: Player) -> Self:
-        """Return it with names and shares of the same player on another pair."""
+        """Return a copy with the names and shares of the player on another pair."""
         return type(self)(other.names, other.shares, self.failed)
 
     def on(self, mechanism: Any, pair: Pair) -> Self:

@@ -1,9 +1,9 @@
 """Forecasts from outputs that repeat although nearly all others are new.
 
-A raw value that is released once in 2,000 calls occurs a few times in a game, which is
-too few for cells: cells of its own are cut when calls have doubled, and each has to be
-learned. Here one number is learned for all of them: the probability that an output that
-occurred under one coin alone comes under that coin again.
+A raw value that is released once in 2,000 calls occurs a few times in a game. This is
+too rare for cells: a value gets its own cell only when calls have doubled, and the odds
+of each cell have to be learned. Here only one probability is learned for all values:
+that an output has the same coin again if all its earlier occurrences had one coin.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 
 SHARE = 0.03
-"""Prior weight beside the 1 of all views; few mechanisms repeat outputs.
+"""Prior weight; all views together have weight 1. Few mechanisms repeat outputs.
 
 Doubled, games take 5.4 % more calls on other shapes (the ablation).
 """
 PRIOR = 0.25
-"""Prior count of coins that agree, and of coins that do not; without noise all agree.
+"""Prior number of repetitions with the earlier coin, and of those with the other coin.
+
+It is small, since without noise all repetitions have the earlier coin.
 
 Halved or doubled, games take at most 1.0 % more calls (the ablation).
 """
@@ -41,13 +43,17 @@ Halved or doubled, games take at most 1.0 % more calls (the ablation).
 
 @dataclass(eq=False)
 class _Values:
-    """The distinct values of one number of an output, with the coins of each.
+    """The distinct values of one coordinate of outputs, with the coins of each value.
 
     Attributes:
-        coins: For each value 1 if it occurred under coin 1, plus 2 if under coin 0.
-        counts: Calls that repeated a value of coin 1 alone, calls that repeated one of
-            coin 0 alone, and all others.
-        frozen: Whether it repeats so often that it is left to cells.
+        coins: For each value, 1 if it occurred under coin 1, plus 2 if under coin 0.
+        agree: Number of calls that repeated a value of one coin under this coin.
+        disagree: Number of calls that repeated it under the other coin.
+        total: Number of calls.
+        counts: Number of calls that repeated a value of coin 1 only, of calls that
+            repeated a value of coin 0 only, and of all other calls.
+        frozen: Whether values repeat so often that counting has ended; cells learn them
+            better.
     """
 
     coins: dict[int, int] = field(default_factory=dict)
@@ -58,13 +64,16 @@ class _Values:
     frozen: bool = False
 
     def cells(self, values: Sequence[int]) -> NDArray[np.float64]:
-        """Count values of coin 1 alone, of coin 0 alone, and others."""
+        """Count the values of coin 1 only, the values of coin 0 only, and all others.
+
+        The others have occurred under both coins, or not at all.
+        """
         coins = [self.coins.get(value, 0) for value in values]
         ones, zeros = coins.count(1), coins.count(2)
         return np.array([ones, zeros, len(coins) - ones - zeros], np.float64)
 
     def add(self, values: Sequence[int], coin: int) -> None:
-        """Store the values of one coin."""
+        """Store the values of one coin: 1 for coin 1, and 2 for coin 0."""
         self.total += len(values)
         if len(self.coins) < LIMITS.repeating_values:
             for value in values:
@@ -72,14 +81,14 @@ class _Values:
 
     @property
     def log_odds(self) -> float:
-        """Log-odds that a value of one coin alone comes under that coin again."""
+        """Log-odds that a value, if it has had one coin so far, has this coin again."""
         return math.log((self.agree + PRIOR) / (self.disagree + PRIOR))
 
 
 class Repeating(Player):
-    """The forecaster of values that occurred before, number by number and as a whole.
+    """Forecasters by repetitions of earlier values, of coordinates and whole outputs.
 
-    Each pair has a player of its own.
+    The object is a template as well: ``player`` returns a new one for each pair.
     """
 
     name = "repeats"
@@ -93,7 +102,10 @@ class Repeating(Player):
         return Repeating()
 
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
-        """Choose the numbers to count; half of the share is for the whole output."""
+        """Choose the coordinates to count.
+
+        Half of the share is for repetitions of the whole output.
+        """
         width = as_rows(like).shape[1]
         numbers = list(labels_of(width, labels)[: LIMITS.repeating_columns])
         if width <= 1:
@@ -114,13 +126,17 @@ class Repeating(Player):
             if number.frozen:
                 forecasts.append(Forecasts.abstaining(1))
                 continue
-            # Values of one coin alone are bet on, one way or the other, and no others.
+            # Bets are only on values that have occurred under one coin only.
             odds = number.log_odds * np.array([[1.0, -1.0, 0.0]])
             forecasts.append(Forecasts(odds, *cells, (odds, number.counts.copy())))
         return forecasts
 
     def _values(self, side: Array) -> list[Sequence[int]]:
-        """Return the bits of every number that is not frozen, and of whole rows."""
+        """Return the values of every coordinate, and last of whole rows, as integers.
+
+        A float is represented by its bits, and a row by its fingerprint. For a frozen
+        coordinate the values are ().
+        """
         rows = as_rows(side)
         if not len(rows):
             return [()] * len(self._numbers)
@@ -137,7 +153,7 @@ class Repeating(Player):
         return values
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Store the values of the last batch; numbers that repeat often are frozen."""
+        """Store the values of the last batch; freeze coordinates that repeat often."""
         for number, (one, zero, cells) in zip(self._numbers, self._batch, strict=True):
             if number.frozen:
                 continue
@@ -146,7 +162,8 @@ class Repeating(Player):
             number.counts = number.counts + cells.sum(axis=0)
             number.add(one, 1)
             number.add(zero, 2)
-            # A number that repeats often has few values, and cells learn these better.
+            # A coordinate that repeats often has few values, and cells learn these
+            # better.
             is_tried = LIMITS.repeating_trial <= number.total <= LIMITS.repeating_values
             if is_tried and len(number.coins) < MOSTLY_DISTINCT * number.total:
                 number.frozen = True
@@ -156,7 +173,10 @@ class Repeating(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw the agreement of each number, and return the largest gain."""
+        """Draw the probability that repetitions agree; return the largest gain.
+
+        It is drawn for each coordinate. See ``Player``.
+        """
         best = 0.0
         for number in self._numbers:
             bets = number.agree + number.disagree

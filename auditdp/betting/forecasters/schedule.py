@@ -1,8 +1,9 @@
-"""A schedule of the work of views: the calls that each counts and learns from.
+"""A schedule of the work of views: the calls that each counts, and when it learns.
 
-Nothing else depends on it. Without one every view counts every call, which costs
-several times as much in long games; if outputs are few, counting each distinct one once
-gives the same counts as counting every call.
+It saves time in long games, which would take several times as long if every view
+counted every call. It affects the power of a game only. If there are few distinct
+outputs, a view is computed once for each of them; the counts are the same as by every
+call.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ class Schedule:
     """The calls that each view counts, and whether it is learned and cut again.
 
     Args:
-        heavy: For each view whether it is slow.
+        heavy: For each view, whether it is slow.
 
     Attributes:
-        thinning: For each view the number k if it counts one call in k.
-        frozen: For each view, whether it is neither learned nor cut again.
-        whole: Number of views that count whole batches.
+        thinning: For each view, the number k such that it counts one call in k.
+        frozen: For each view, whether it is neither learned nor cut into cells again.
+        whole: Largest number of views that count whole batches.
         part: Thinning of the other views.
-        late_part: Their thinning after ``many_calls`` calls of a pair.
-        many_calls: Calls of a pair after which views that do not lead count fewer
+        late_part: Thinning of the other views after ``many_calls`` calls of a pair.
+        many_calls: Number of calls of a pair after which the other views count fewer
             calls.
-        behind: Log wealth in nats by which a view is clearly behind another.
-        by_output: Whether outputs are counted by their distinct values, if these are
-            few.
+        behind: Difference of recent gains, in nats, from which on a view is clearly
+            behind another.
+        by_output: Whether a view is computed once for each distinct output, if these
+            are few.
     """
 
     whole = 5
@@ -57,23 +59,24 @@ class Schedule:
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Let only the best views count whole batches, and the others a part of them.
 
-        A heavy view counts them only if no other gains more, and after ``many_calls``
-        calls only if it gains clearly more than any other. Views that gain clearly less
-        than another, and heavy ones that gain less at all, are frozen.
+        A heavy view counts whole batches only if no other view gains more. After
+        ``many_calls`` calls, it has to gain clearly more than any other. Once some view
+        has clearly gained, views that are clearly behind are frozen, and so are heavy
+        views that do not count whole batches.
 
         Args:
-            log_wealth: Recent gain of the best expert of every view on this pair, shape
-                (views, statements).
-            calls: Calls of this pair.
+            log_wealth: Recent gain of the best expert of every view on this pair, in
+                nats, shape (views, anchors).
+            calls: Number of calls of this pair.
         """
-        # A view that abstained is not behind.
+        # A view that has gained nothing counts as infinitely far behind.
         gaps = np.where(log_wealth > 0, log_wealth.max(axis=0) - log_wealth, np.inf)
         gap = gaps.min(axis=1)
         is_early = calls < self.many_calls
         needed_lead, others = 0.0, self.part
         if not is_early:
             needed_lead, others = self.behind, self.late_part
-        # A heavy view has to earn its time against the best of all others.
+        # A heavy view is compared with the best of all views that are not heavy.
         lead = (log_wealth - log_wealth[~self._heavy].max(axis=0)).max(axis=1)
         too_heavy = self._heavy & ((gap > 0) | (lead < needed_lead))
         place = np.argsort(np.argsort(gap, kind="stable"), kind="stable")
@@ -83,7 +86,7 @@ class Schedule:
         self.frozen = (is_clear & (too_heavy | (gap > self.behind))).tolist()
 
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
-        """Draw the number of counted calls of either coin."""
+        """Draw the numbers of calls of coin 0 and coin 1 that a thinned view counts."""
         counted = -(-(zeros + ones) // thinning)
         if thinning > 1:
             zeros = int(self._rng.hypergeometric(zeros, ones, counted))
@@ -96,13 +99,15 @@ class Schedule:
         views: Sequence[View],
         partitions: Sequence[Partition],
     ) -> None:
-        """Store the distinct kept outputs, when views have been cut anew.
+        """Store the distinct outputs if they are few.
+
+        This is called whenever views have been cut into cells.
 
         Args:
-            sides: Kept rows.
-            distinct: The share of a sample of rows that are distinct.
+            sides: All stored rows.
+            distinct: Share of distinct rows in a sample.
             views: The views that were cut.
-            partitions: Their partitions.
+            partitions: The partition of each view.
         """
         self._distinct = None
         if self.by_output and sides[0].shape[1] > 1 and distinct <= MOSTLY_DISTINCT:
@@ -120,13 +125,12 @@ class Schedule:
     ) -> Floats:
         """Return the counts of a batch in the cells of views, shape (2, all cells).
 
-        Every call counts if outputs are counted by their distinct values, since every
-        call pays for delta.
+        Views that are computed by distinct outputs count every call.
 
         Args:
             active: The indices of the views.
             views: The views.
-            partitions: Their partitions.
+            partitions: The partition of each view.
             sides: Rows of the batch.
         """
         if self._distinct is not None:
@@ -140,13 +144,13 @@ class Schedule:
 
 
 class DistinctOutputs:
-    """The distinct outputs, if they are few: a batch is then counted by output.
+    """The cells of all distinct outputs, by which batches are counted.
 
     Args:
-        rows: All kept outputs, shape (n, d).
-        prints: Their fingerprints, shape (n,).
+        rows: All stored outputs, shape (n, d).
+        prints: The fingerprint of each output, shape (n,).
         views: The views that were cut into cells.
-        partitions: Their partitions.
+        partitions: The partition of each view.
     """
 
     def __init__(
@@ -164,7 +168,7 @@ class DistinctOutputs:
         ]
 
     def count(self, rows: Array) -> Floats:
-        """Return the counts of rows in the cells of all views."""
+        """Return the counts of rows in the cells of all views, shape (all cells,)."""
         # Most rows are counted by their fingerprint alone; only new ones are viewed.
         prints = fingerprint(rows)
         *known, others = self._names.count(prints)
@@ -185,8 +189,8 @@ def counted(
 
     Args:
         views: The views.
-        partitions: Their partitions.
-        sides: For each view the rows that it counts.
+        partitions: The partition of each view.
+        sides: For each view, the rows that it counts.
     """
     joined: dict[int, list[Array]] = {}
     counts = []

@@ -1,19 +1,18 @@
-"""The replayed ratio: the likelihood ratio of an output, by laws that a trace reads.
+"""The replayed ratio: the likelihood ratio of an output, by laws from traced runs.
 
-Before a pair is played, the code is traced on it a few times (``auditdp.tracing``) in
-both directions. There are several ways to read laws off these runs, and the first one
-that applies is used:
+Before a pair is played, the code is traced on it a few times (``auditdp.tracing``). A
+run is recorded on each input and replayed on the other. There are several *ways* to
+derive laws from these runs, and the first way that applies is used:
 
 - the densities of noisy numbers that the output determines (`traced_release.py`), or
   replays of the code with these numbers (`traced_replay.py`);
-- tables: the probabilities of all outputs, where chance decides between few of them,
-  or numbers that only one input gives, where a value bypasses the noise
-  (`traced_outcomes.py`);
-- laws that are fitted to runs with the same draws (`traced_shift.py`,
-  `traced_subsampling.py`, `normal_laws.py`).
+- tables (`traced_outcomes.py`): the probabilities of all outputs if there are few, or
+  numbers that only one input gives because a value bypasses the noise;
+- laws that are fitted to several runs (`traced_subsampling.py`, `traced_shift.py`,
+  `normal_laws.py`).
 
-**Why bets by it are valid, whatever the trace reports.** The laws that are read off a
-pair before its first call are a function f from outputs to log-odds, and f is fixed
+**Why bets by it are valid, even if the trace is wrong.** The laws that are derived for
+a pair before its first call are a function f from outputs to log-odds, and f is fixed
 from then on. The traced runs have randomness of their own, which no call of the game
 shares, so f does not depend on later calls. The log-odds of a call are f of that call's
 output: they depend neither on its coin nor on its input. So they are forecasts like any
@@ -53,19 +52,22 @@ from auditdp.tracing.chance import is_sample
 from auditdp.tracing.outcomes import MOST_RUNS
 
 FittedRatio = tuple[Ratio, Law | None]
-"""The log-odds of rows, and the law of these log-odds if it is estimated."""
+"""A function from rows to log-odds, and the law of these log-odds or None."""
 Result = TypeVar("Result")
 Way = Callable[["ReplayedRatio", Pair, Representation], FittedRatio | None]
-"""A way to read the log-odds of a pair off runs of the code."""
+"""A way to derive the log-odds of a pair from runs of the code; None if it fails."""
 
 TYPICAL_FINAL_LOG_WEALTH = 3.0
 """Log wealth at which a game typically ends, in nats."""
 SHORT_GAME = 40
-"""Calls of a game that is short: no further pair or law is considered then."""
+"""Largest number of calls of a short game: no better pair or law is searched for it."""
 PAIRED_RUN_SCHEDULE = (8, 16, 32, 96, 400)
-"""Runs per input for fitting two normal laws, while the expected game is longer."""
+"""Runs per input for fits of two normal laws, one after the other.
+
+The next fit is made if its runs cost less than the calls that it saves.
+"""
 SUBSAMPLED_RUN_SCHEDULE = (48, 192)
-"""Runs per input for fitting a law where records are sampled or shuffled."""
+"""Runs per input for fits of a law if records are sampled or shuffled."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,11 @@ class RunBudget:
     """Limits of an audit in which each run is expensive, as a training is.
 
     Attributes:
-        total: Runs of all kinds, those of the game included.
-        before_game: Runs before the game; the others are reserved for it.
-        for_worse_pair: Runs for a search of a worse pair once one violates the claim.
+        total: Largest number of runs of all kinds, including those of the game.
+        before_game: Largest number of runs before the game; all others are reserved for
+            the game.
+        for_worse_pair: Number of runs that a search for a worse pair may have, once a
+            pair violates the claim.
     """
 
     total: int
@@ -85,12 +89,13 @@ class RunBudget:
 
 @dataclass(eq=False)
 class _PairRuns:
-    """The runs of a pair, and the law that was read off them.
+    """The runs of a pair, and the law that was derived from them.
 
     Attributes:
-        traces: Comparisons of both inputs.
-        outputs: Outputs of plain runs on either input, with the same draws.
-        law: The law, if it is not to be read again.
+        traces: Comparisons of both inputs, by the number of their draws.
+        outputs: Outputs of further runs on the data, and on the neighbour with the same
+            draws.
+        law: The law, if it is stored for reuse.
     """
 
     traces: list[PairTrace] = field(default_factory=list)
@@ -99,18 +104,21 @@ class _PairRuns:
 
 
 class ReplayedRatio:
-    """Forecasts by the laws that a trace recorded; it abstains on unlike outputs.
+    """Forecasts by laws from traced runs.
+
+    It abstains on outputs that are unlike the traced ones.
 
     Args:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         claim: The claim of the game.
         seed: The seed of the traced runs.
-        ways: The ways to read laws, in the order in which they are tried.
+        ways: The ways to derive laws, in the order in which they are tried; by default
+            ``WAYS``.
         budget: The run budget, or None if runs are cheap.
 
     Attributes:
-        abstained: Number of outputs unlike those that were traced.
-        stated: The law of its log-odds, if it is known before the first call.
+        abstained: Number of outputs so far that were unlike the traced ones.
+        stated: The law of the log-odds, or None if it is not estimated.
     """
 
     name = "replayed ratio"
@@ -138,7 +146,7 @@ class ReplayedRatio:
         self._runs: dict[Any, _PairRuns] = {}
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair, after the pair was traced."""
+        """Trace a pair, and return its forecaster, which abstains if no way applies."""
         bound = copy.copy(self)
         found = self._read(pair, mechanism.form, self.ways)
         if found is None:
@@ -147,17 +155,18 @@ class ReplayedRatio:
         return bound.afresh()
 
     def afresh(self) -> Self:
-        """Return a copy for another game, whose budget of replays is reset."""
+        """Return a copy for another game, with a new limit of replays."""
         again = copy.copy(self)
         again._ratio = copy.copy(self._fitted)
         return again
 
     def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Choose the pair to play, and fix the way in which laws are read from then on.
+        """Choose the pair to play, and fix the way to derive laws from then on.
 
         Returns:
-            The pair with the largest expected growth, or None if no law of the first
-            two pairs can be read. With a run budget, the first pair with a short game.
+            The pair with the largest expected growth. With a run budget, the first pair
+            with an expected short game, if there is one. None if no law can be derived
+            for the first two pairs.
         """
         self._best = None
         ways = self.ways
@@ -174,17 +183,17 @@ class ReplayedRatio:
                 if unread == 2 and not fits:
                     break
                 continue
-            # Other pairs are read in the way that applies to the first one.
+            # The way that applies to this pair is used for all further pairs.
             ways = (way,)
             growth = math.inf if fitted[1] is None else self._growth(fitted[1])
             fits.append((growth, pair, fitted))
-            # Cheap runs go on to the pair with the shortest game.
+            # If runs are cheap, all pairs are compared to find the shortest game.
             is_cheap = self.budget is None and fitted[1] is not None
             if not is_cheap and _ends_soon(growth):
                 break
         if not fits:
             return None
-        # If no law lets the wealth grow, the first pair stays the best guess.
+        # If no expected growth is positive, the first pair is chosen.
         _, best, _ = max(fits, key=lambda each: max(each[0], 0.0))
         for _, pair, fitted in fits:
             # With a run budget, the runs are for the game on the chosen pair.
@@ -195,7 +204,7 @@ class ReplayedRatio:
         return best
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-odds of each output; 0 if it is unlike those traced."""
+        """Return the log-odds of each output; 0 for outputs unlike the traced ones."""
         if self._ratio is None:
             return np.zeros(len(outputs))
         odds = self._ratio(outputs.reshape(len(outputs), -1))
@@ -213,11 +222,11 @@ class ReplayedRatio:
     def best_subsampled_pair(
         self, pairs: Sequence[Pair], form: Representation
     ) -> Pair | None:
-        """Return the pair that few runs separate best where records are sampled.
+        """Compare pairs by a small number of runs, for code that samples records.
 
         Returns:
             The first pair with an expected short game, or else the pair with the most
-            distant laws, or None if no pair has different laws in these runs.
+            distant laws. None if no pair has different laws in these runs.
         """
         best, largest = None, 0.0
         with self.trace:
@@ -225,7 +234,7 @@ class ReplayedRatio:
                 for pair in pairs:
                     if pair is pairs[0] and largest:
                         return best
-                    # The law of the chosen pair takes further runs.
+                    # The law of the chosen pair needs further runs.
                     reserved = 2 * SUBSAMPLED_RUN_SCHEDULE[0] + 8
                     if not self._affords(2 * runs + reserved):
                         return best
@@ -241,18 +250,25 @@ class ReplayedRatio:
     def by_parts(
         self, pair: Pair, form: Representation, runs: int
     ) -> RatioByParts | None:
-        """Fit a law where records are sampled, with ``runs`` runs on each input."""
+        """Fit a law for code that samples records, by ``runs`` runs on each input.
+
+        Returns:
+            The fit, or None if the budget is too small or no fit applies.
+        """
         if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
         rows_of = partial(self._rows, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
     def compare(self, pair: Pair, number: int) -> PairTrace:
-        """Return the comparison of both inputs with the draws of this number."""
+        """Return a comparison of both inputs of a pair; ``number`` selects its draws.
+
+        Comparisons are cached, and numbers have to be used in order, from 0 on.
+        """
         traces = self._of(pair).traces
         if number < len(traces):
             return traces[number]
-        # The search of pairs has the draws without the last number of the seed.
+        # The search for pairs uses the seed without the last number.
         rng = np.random.default_rng([self.seed, number, 1])
         inputs = (pair.data, pair.neighbour)
         made = compare(self.trace, *inputs, rng, claim=self.claim, outcomes=0)
@@ -260,19 +276,19 @@ class ReplayedRatio:
         return made
 
     def keep(self, runs: dict[Any, list[PairTrace]]) -> None:
-        """Take over comparisons of pairs by their keys, which are not run again."""
+        """Store comparisons of earlier runs, by the keys of their pairs, for reuse."""
         for name, traces in runs.items():
             self._runs[name] = _PairRuns(traces)
 
     def _read(
         self, pair: Pair, form: Representation, ways: Sequence[Way]
     ) -> FittedRatio | None:
-        """Return the first law of a pair that some ways give."""
+        """Return the stored law of a pair, or the law by the first way that applies."""
         law = self._of(pair).law
         if law is not None:
             return law
         if self._best is not None and self.budget is not None:
-            # The runs are for the game on the chosen pair.
+            # All further runs are for the game on the chosen pair.
             return None
         with self.trace:
             return _attempted(lambda: self._first(pair, form, ways))
@@ -291,10 +307,10 @@ class ReplayedRatio:
         return gain(self.claim, law)[0]
 
     def _by_releases(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Read the laws of the noisy numbers that the output determines."""
+        """Derive log-odds from noisy numbers that the output determines."""
         if self.budget is not None and self._is_hidden(pair):
             return None
-        # Noise on values that differ in every run shows in two runs; three are safer.
+        # Two runs reveal that noisy values differ between runs; three are safer.
         runs = self._traced(pair, form, 2 + (self.budget is None))
         reused = by_replay(self.trace, pair, runs, reused=True)
         if reused is not None:
@@ -308,7 +324,11 @@ class ReplayedRatio:
         return None
 
     def _by_events(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Read the numbers that events decide, or linear functions of many numbers."""
+        """Derive log-odds like ``_by_releases``, but from more runs.
+
+        These also reveal numbers that events decide, and linear functions of many
+        numbers.
+        """
         if not self._traced(pair, form, 3).is_alike:
             return None
         # In 32 runs on either input, all but rare outcomes of an event occur.
@@ -316,7 +336,11 @@ class ReplayedRatio:
         return by_releases(runs, _length_columns(form), with_events=True)
 
     def _is_hidden(self, pair: Pair) -> bool:
-        """Check for outputs with fewer numbers than noise, or differences beside it."""
+        """Return True if the output cannot determine all noisy values.
+
+        It has fewer numbers than there are lossy noisy values, or outputs differ
+        although the noisy values are equal, and not by events or choices.
+        """
         trace = self.compare(pair, 0)
         if trace.differ is not None and not trace.by_chance:
             return True
@@ -328,7 +352,7 @@ class ReplayedRatio:
         return noisy > sum(1 for _ in leaves(trace.first.output))
 
     def _by_outcomes(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Read the probabilities of outputs, or numbers that bypass the noise."""
+        """Derive log-odds from a table of all outputs, or of numbers without noise."""
         first = self.compare(pair, 0)
         for number in range(16):
             trace = self.compare(pair, number)
@@ -337,7 +361,7 @@ class ReplayedRatio:
                 break
         tried = MOST_RUNS
         if self.budget is not None:
-            # Of samples there are too many to try all of them.
+            # There are too many samples of records to try all of them.
             tried = 1 if any(map(is_sample, first.first.releases)) else 16
         trace = in_full(self.trace, first, tried)
         law = trace.outcomes
@@ -354,7 +378,7 @@ class ReplayedRatio:
     def _by_values(
         self, pair: Pair, trace: PairTrace, form: Representation
     ) -> FittedRatio | None:
-        """Read numbers that one input gives several times, and the other one never."""
+        """Derive log-odds from numbers that one input gives often, the other never."""
         runs = 64 if self.budget is None else 4
         # Counting the numbers of larger outputs takes seconds.
         if np.prod(form.shape) > 4_096 or not self._affords(2 * runs):
@@ -378,8 +402,8 @@ class ReplayedRatio:
         return ratio, Law(np.array([np.inf, -np.inf, 0.0]), weights)
 
     def _by_shift(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit the law of noise that is not followed."""
-        # Runs one by one are slower than runs of which many are one call.
+        """Fit the law of additive noise that the trace does not understand."""
+        # A vectorised mechanism makes many runs in one call, which is faster.
         runs = 1_024 if self._is_vectorised else 128
         sides = []
         for data in (pair.data, pair.neighbour):
@@ -390,7 +414,7 @@ class ReplayedRatio:
         return ratio and (ratio, None)
 
     def _by_parts(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit a law where records are sampled, by more runs if the game is long."""
+        """Fit a law for code that samples records; a longer game is worth more runs."""
         best: FittedRatio | None = None
         made = 0
         for runs in SUBSAMPLED_RUN_SCHEDULE:
@@ -403,7 +427,7 @@ class ReplayedRatio:
         return best
 
     def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit two normal laws, or a threshold, by more runs if the game is long."""
+        """Fit two normal laws, or a threshold; a longer game is worth more runs."""
         # Without a run budget, a fit by calls of the game is cheaper.
         assert self.budget is not None
         first = self.compare(pair, 0)
@@ -437,11 +461,11 @@ class ReplayedRatio:
         return best
 
     def _is_worth(self, runs: int, made: int, best: FittedRatio | None) -> bool:
-        """Compare the cost of more runs on each input with the calls of the game.
+        """Return True if the next fit saves more calls of the game than it costs runs.
 
         Args:
-            runs: Runs on each input for the next fit.
-            made: Runs on each input that were made.
+            runs: Number of runs on each input for the next fit.
+            made: Number of runs on each input so far.
             best: The best fit so far.
         """
         growth = 0.0
@@ -455,14 +479,14 @@ class ReplayedRatio:
         return not is_short and self._affords(2 * runs)
 
     def _affords(self, runs: int) -> bool:
-        """Check the budget for further runs before the game."""
+        """Return True if the budget allows further runs before the game."""
         if self.budget is None:
             return True
         return self.trace.runs + runs <= self.budget.before_game
 
     @property
     def _is_vectorised(self) -> bool:
-        """True if many runs are one call."""
+        """True if one call of the mechanism makes many runs."""
         return is_vectorised(as_mechanism(self.trace.function))
 
     def _of(self, pair: Pair) -> _PairRuns:
@@ -471,7 +495,7 @@ class ReplayedRatio:
     def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
         """Return outputs of both inputs with the same draws, run by run."""
         ones, zeros = self._of(pair).outputs
-        # Plain runs have other draws after a sample of another size.
+        # After a sample of another size, untraced runs would have other draws.
         watched = self.budget is not None and any(
             map(is_sample, self.compare(pair, 0).first.releases)
         )
@@ -493,7 +517,7 @@ class ReplayedRatio:
         return ones[:runs], zeros[:runs]
 
     def _traced(self, pair: Pair, form: Representation, runs: int) -> TracedRuns:
-        """Return ``runs`` comparisons recorded on each input of a pair."""
+        """Return ``runs`` comparisons that are recorded on each input of a pair."""
         ahead = [self.compare(pair, k) for k in range(runs)]
         back = [self.compare(pair.swapped(), k) for k in range(runs)]
         ones = [t.first.output for t in ahead] + [t.second.output for t in back]
@@ -518,13 +542,13 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
 
 
 def _length_columns(form: Representation) -> Sequence[int]:
-    """Return the columns that show which of several lengths an output has."""
-    # Such a row begins with its length, and ends with a mark if it does not fit.
+    """Return the columns that determine the length of an output of varying length."""
+    # Such a row begins with its length, and ends with a mark if the output is too long.
     return (0, -1) if form.flat else ()
 
 
 def _ends_soon(growth: float) -> bool:
-    """True if a game with this growth per call is expected to be short."""
+    """Return True if a game with this growth per call is expected to be short."""
     return growth * SHORT_GAME > TYPICAL_FINAL_LOG_WEALTH
 
 
@@ -535,39 +559,43 @@ WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_events,
     ReplayedRatio._by_shift,
 )
-"""The ways to read laws in their order: the exact ones, then a fitted one."""
+"""The ways to derive laws if runs are cheap, in the order in which they are tried."""
 EXPENSIVE_RUN_WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_releases,
     ReplayedRatio._by_parts,
     ReplayedRatio._by_outcomes,
     ReplayedRatio._by_change,
 )
-"""The same for expensive runs, whose outputs are often nearly normal (trainings)."""
+"""The ways for expensive runs, such as trainings, whose outputs are nearly normal."""
 
 
 def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequence[Way]:
-    """Return the ways to read laws, or none if the trace has too few runs.
+    """Return the ways to derive laws that a mechanism allows, possibly none.
 
     Args:
-        understood: Whether the trace follows all noise of the code.
-        runs: The runs that a trace may have.
+        understood: Whether the trace understands all code on some pair. If not, only
+            the last way, a fit to outputs, is left.
+        runs: Largest number of runs of the trace.
         budget: The run budget, or None if runs are cheap.
     """
     ways = WAYS if budget is None else EXPENSIVE_RUN_WAYS
     if not understood:
         ways = ways[-1:]
-    # A fit of noise that is not followed takes 256 runs or more.
+    # ``_by_shift`` takes 256 runs or more.
     return [way for way in ways if way is not ReplayedRatio._by_shift or runs >= 300]
 
 
 class ReplayedElsewhere(ReplayedRatio):
-    """The same in another process, which traces the mechanism and computes the odds."""
+    """The replayed ratio of a mechanism in another process.
+
+    That process traces the mechanism and computes the log-odds.
+    """
 
     def __init__(self) -> None:
         self.abstained = 0
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair, after the pair was traced there."""
+        """Trace a pair in the other process, and return the forecaster of the pair."""
         bound = copy.copy(self)
         found = mechanism.mechanism.replayed(mechanism.form, pair)
         if found is None:

@@ -1,8 +1,8 @@
 """Noisy numbers as functions of an output, and their laws on both inputs.
 
-Traced runs of a pair show the value that noise is added to and its law, run by run. A
-noisy number has a density in terms of the output if it is a linear function of the
-output's numbers, the same one in all runs.
+A traced run records each value that noise is added to, and the law of the noise. If the
+noisy number is the same linear function of the output's numbers in all runs, an output
+determines the noisy number, and the law gives its density.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from auditdp.tracing.draws import Release
 from auditdp.tracing.noise_families import Family
 
 Ratio = Callable[[Array], Floats]
-"""A function from rows to log-odds, with NaN for rows unlike the traced ones."""
+"""A function from rows to log-odds, with NaN for outputs unlike the traced ones."""
 Table = tuple[Floats, Floats]
-"""Log-odds, and the probability of each on an input."""
+"""Log-odds, and the probability of each of them on one input."""
 LinearFunction = tuple[NDArray[np.intp], Floats, float]
 """Columns of the output with their weights, and an offset."""
 
 ROUNDING = 1e-9
-"""Largest relative error of a linear function that is rounding."""
+"""Largest relative error that counts as rounding."""
 MAX_FITTED_COLUMNS = 64
-"""Outputs with more varying numbers are not regressed on: this bounds time."""
+"""Largest number of varying numbers of an output in a regression: this bounds time."""
 SPARE_RUNS = 8
-"""Runs beyond the number of columns that confirm a linear function of all of them."""
+"""Number of runs, beyond the number of columns, that confirm a linear function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +54,20 @@ class Laws:
         return found
 
     def same_as(self, other: Laws) -> bool:
-        """True if the laws are equal, run by run."""
+        """Return True if the laws are equal, run by run."""
         equal = np.array_equal(self.numbers, other.numbers, equal_nan=True)
         return self.family is other.family and equal
 
     def transformed(self, old: LinearFunction, new: LinearFunction) -> Laws | None:
-        """Return the laws of a new function of the output, given those of an old one.
+        """Return the laws of another linear function of the output.
+
+        Args:
+            old: The function whose laws these are.
+            new: The other function.
 
         Returns:
-            The laws, or None unless the functions are equal or of the same one column.
+            The laws, or None unless both functions are equal, or both are functions of
+            the same single column.
         """
         (columns, weights, offset), (new_columns, new_weights, new_offset) = old, new
         same_columns = np.array_equal(columns, new_columns)
@@ -78,7 +83,10 @@ class Laws:
         return Laws(self.family, numbers)
 
     def common(self) -> Laws | None:
-        """Return the law of all runs, or None if they differ by more than rounding."""
+        """Return the one law that all runs have, or None if their laws differ.
+
+        A difference of locations by rounding is ignored.
+        """
         tolerance = 0.0
         if not self.family.is_whole:
             tolerance = ROUNDING * abs(self.numbers[0, 1])
@@ -86,7 +94,7 @@ class Laws:
         repeated = np.tile(others[0], (len(others), 1))
         if not np.array_equal(others, repeated, equal_nan=True):
             return None
-        # Infinite locations are equal, though their difference is no number.
+        # The difference of two equal infinite locations is NaN.
         near = np.abs(location - location[0]) <= tolerance
         if not np.all(near | (location == location[0])):
             return None
@@ -98,10 +106,10 @@ class NoisyNumber:
     """One noisy number, as a linear function of the output, and its laws.
 
     Attributes:
-        columns: The numbers of the output in the function.
-        weights: Their weights.
+        columns: The columns of the output in the function.
+        weights: The weight of each of these columns.
         offset: The constant of the function.
-        laws: The laws on the data, and on the neighbour.
+        laws: The laws of the number on the data, and on the neighbour.
     """
 
     columns: NDArray[np.intp]
@@ -114,17 +122,20 @@ class NoisyNumber:
         return np.asarray(outputs[:, self.columns] @ self.weights + self.offset)
 
     def log_odds(self, outputs: Floats) -> Floats:
-        """Return the log-odds of each output by the first laws."""
+        """Return the log-odds of each output, by the laws of the first run."""
         values = self.values(outputs)
         one, zero = (law.log_densities(values)[0] for law in self.laws)
         return np.asarray(one - zero)
 
     def tables(self) -> list[Table]:
-        """Return log-odds on a grid and their probabilities, for the first laws."""
+        """Return log-odds on a grid and their probabilities, for each input.
+
+        The laws are those of the first run.
+        """
         tables = []
         for side, law in enumerate(self.laws):
             location, scale, _ = law.numbers[0]
-            # Forty scales hold all mass of light tails, at a fiftieth of a scale.
+            # Light tails have no mass beyond forty scales; the step is 1/50 of a scale.
             grid = np.linspace(-40.0, 40.0, 4_001)
             if law.family.is_whole:
                 grid = np.arange(-4_000.0, 4_001.0)
@@ -138,7 +149,11 @@ class NoisyNumber:
 
 
 def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
-    """Return the laws of every number of a release, or None if they are unknown."""
+    """Return the laws of each number of a release, or None if they are unknown.
+
+    Args:
+        releases: The release in each run.
+    """
     family = releases[0].law.known
     if family is None or family.log_density is None:
         return None
@@ -157,7 +172,7 @@ def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
 
 
 def results_of(releases: Sequence[Release]) -> Floats:
-    """Return the noisy values of a release in several runs, shape (runs, numbers)."""
+    """Return the noisy values of a release in each run, shape (runs, numbers)."""
     results = [np.ravel(np.real(release.result)) for release in releases]
     return np.array(results).astype(float)
 
@@ -165,13 +180,15 @@ def results_of(releases: Sequence[Release]) -> Floats:
 def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     """Fit a value as a linear function of an output.
 
+    Functions of one column are tried first, then those of two columns (a step of a
+    training is the difference of two models), then those of all columns.
+
     Args:
         values: The value in each run, shape (runs,).
         rows: The outputs, shape (runs, numbers).
 
     Returns:
-        The function, or None if no function fits up to rounding: of one column, of two
-        columns, as a step is of the models before and after it, or of all of them.
+        The function, or None if none fits up to rounding.
     """
     equal = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(equal):
@@ -198,15 +215,21 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
 def _fitting_columns(
     target: Floats, moves: Floats, tolerance: float
 ) -> NDArray[np.intp] | None:
-    """Return the first one or two columns that a target is a multiple or sum of."""
+    """Return the first column, or else two columns, that determine the target linearly.
+
+    Args:
+        target: The values around their mean, shape (runs,).
+        moves: The columns around their means, shape (runs, columns).
+        tolerance: Largest error of a fit.
+    """
     firsts = [np.zeros(0, np.intp)]
-    # Two columns need this number of runs, and four more confirm them.
+    # Two runs determine the weights of two columns, and four more confirm them.
     if len(target) >= 6:
         firsts += [np.array([k]) for k in range(moves.shape[1])]
     for first in firsts:
         rest, left = moves, target
         for own in moves[:, first].T:
-            # What the first column explains is subtracted from both sides.
+            # The part that the first column explains is subtracted from both sides.
             rest = moves - np.multiply.outer(own, own @ moves / (own @ own))
             left = target - own * (own @ target / (own @ own))
         with np.errstate(all="ignore"):
@@ -220,11 +243,12 @@ def _fitting_columns(
 
 @dataclass(frozen=True, eq=False)
 class TracedRuns:
-    """Traced runs of a pair.
+    """Traced runs of a pair, each with its replay on the other input.
 
     Attributes:
-        traces: One for each run, recorded on the data or on the neighbour.
-        forward: Whether each was recorded on the data.
+        traces: One comparison for each run.
+        forward: For each run, whether it was recorded on the data and replayed on the
+            neighbour, or the other way round.
         rows: The outputs on the data, and those on the neighbour with the same results
             of all releases, each of shape (runs, numbers).
     """
@@ -235,7 +259,10 @@ class TracedRuns:
 
     @property
     def is_alike(self) -> bool:
-        """True if all are understood in full, and have the same releases."""
+        """True if all runs are traced in full and have the same releases.
+
+        Control flow must not depend on the input either.
+        """
         kinds = []
         for trace in self.traces:
             if trace.extent != "full" or trace.second.parted:
@@ -246,11 +273,11 @@ class TracedRuns:
 
     @property
     def places(self) -> range:
-        """The releases, by their number."""
+        """The indices of the releases."""
         return range(len(self.traces[0].moved))
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
-        """Return a release in all runs, on the data and on the neighbour."""
+        """Return a release in each run, on the data and on the neighbour."""
         ones, zeros = [], []
         for trace, is_forward in zip(self.traces, self.forward, strict=True):
             moved = trace.moved[place]
@@ -260,6 +287,6 @@ class TracedRuns:
         return ones, zeros
 
     def loses(self, place: int) -> bool:
-        """True if a release has a loss, or an unknown one, in some run."""
+        """Return True if the loss of a release is positive or unknown in some run."""
         losses = [trace.moved[place].loss for trace in self.traces]
         return any(loss is None or any(loss) for loss in losses)

@@ -1,10 +1,11 @@
-"""Log-odds of outputs by tables: of outcomes of chance, or of numbers of one input.
+"""Log-odds of outputs from tables: of all outputs, of decided numbers, or of values.
 
-Where chance decides between few outputs, the trace computes the probability of each on
-both inputs, and the log-odds are exact. So they are for numbers of the output that one
-event or choice decides each, as in randomised response of many bits: these are
-independent. Where a value reaches the output without noise, it occurs again and again
-on one input, and never on the other.
+`by_table`: if random events and choices decide between a small number of outputs, the
+trace computes the probability of each output on both inputs, and the log-odds are
+exact. `decided_numbers`: the log-odds are also exact if each number of the output is
+decided by one event or choice, as in randomised response of many bits, since the
+numbers are independent. `by_values`: if a value reaches the output without noise, it
+occurs repeatedly on one input, and never on the other.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ from auditdp.tracing import Outcomes
 from auditdp.tracing.chance import tables_of
 
 ANYWHERE = -1
-"""The place of a number that counts wherever it is in the output."""
+"""The place of a number that counts at every place of the output."""
 
 
 def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
-    """Return the log-odds of outputs that chance decides, by a table of all outcomes.
+    """Return the log-odds of outputs, by a table of all possible outputs.
 
     Args:
-        outcomes: All outcomes on the pair, with their probabilities.
-        rows: The outputs in the order of the outcomes, shape (outcomes, numbers).
+        outcomes: All outputs on the pair, with their probabilities.
+        rows: The outputs as rows, in the same order, shape (outcomes, numbers).
 
     Returns:
-        The function and the law of its values, or None if the inputs have the same law.
+        The function from rows to log-odds and the law of these log-odds, or None if
+        both inputs have the same law.
     """
     masses = np.array(list(outcomes.masses.values()))
     possible = masses.any(axis=1)
@@ -62,12 +64,12 @@ def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
 
 @dataclass(frozen=True, eq=False)
 class DecidedNumbers:
-    """Numbers of the output that one event or choice decides.
+    """Numbers of the output that one event or choice decides together.
 
     Attributes:
-        columns: Their places.
-        values: Their possible values, shape (outcomes, numbers).
-        masses: The probabilities of these on either input.
+        columns: The columns of the numbers.
+        values: The possible values of the numbers, shape (outcomes, numbers).
+        masses: The probabilities of the outcomes on the data, and on the neighbour.
     """
 
     columns: NDArray[np.intp]
@@ -76,16 +78,16 @@ class DecidedNumbers:
 
     @property
     def odds(self) -> Floats:
-        """The log-odds of the values."""
+        """The log-odds of each outcome, shape (outcomes,)."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.masses[0]) - np.log(self.masses[1]))
 
     def tables(self) -> list[Table]:
-        """Return log-odds and their probabilities, for both inputs."""
+        """Return the log-odds and their probabilities, for data and neighbour."""
         return [(self.odds, masses) for masses in self.masses]
 
     def log_odds(self, outputs: Floats) -> Floats:
-        """Return the log-odds of rows, NaN for values that no run had."""
+        """Return the log-odds of rows; NaN for values that no traced run had."""
         found = np.full(len(outputs), np.nan)
         for value, odds in zip(self.values, self.odds, strict=True):
             found[np.all(outputs[:, self.columns] == value, axis=1)] = odds
@@ -99,12 +101,13 @@ def decided_numbers(
 
     Args:
         runs: Traced runs of a pair, enough to contain all likely outcomes.
-        places: The releases that are events or choices.
-        is_open: Columns that differ, not by noise.
+        places: The indices of the releases that are events or choices.
+        is_open: Mask of the columns that differ between the inputs, and that no noisy
+            value explains.
 
     Returns:
-        The numbers whose laws differ, or None if an event that differs decides no
-        number, or a column stays open.
+        The numbers whose laws differ between the inputs. None if an event with
+        different laws decides no number, or if no event explains an open column.
     """
     one, zero = runs.rows
     # A constant decides the columns that are the same in all runs of an input.
@@ -123,7 +126,7 @@ def decided_numbers(
             if not np.array_equal(*masses):
                 return None
             continue
-        # Outcomes with the same value add up, as the answers of a biased coin.
+        # Probabilities of outcomes with the same value are added.
         both: dict[tuple[float, ...], list[float]] = {}
         for result in np.unique(results).tolist():
             for side, rows in enumerate((one, zero)):
@@ -143,7 +146,8 @@ def _events(
     """Return the results of each event of a release, and their probabilities.
 
     Returns:
-        One entry for each event, or [] if probabilities differ from run to run.
+        For each event, its result in each run and the probabilities of the results on
+        both inputs; [] if probabilities differ between runs.
     """
     sides = runs.of(place)
     results = results_of(sides[0]).astype(int)
@@ -161,7 +165,7 @@ def _events(
 
 
 def _is_decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
-    """Return the columns that are equal in all runs with the same result."""
+    """Return a mask of the columns that are equal in all runs with the same result."""
     parts = [rows[results == result] for result in np.unique(results)]
     equal = [(part == part[0]).all(axis=0) for part in parts]
     return np.asarray(np.all(equal, axis=0))
@@ -170,17 +174,19 @@ def _is_decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
 def by_values(
     sides: Sequence[Array], tails: Sequence[Array], form: Representation, *, often: int
 ) -> tuple[Ratio, Floats] | None:
-    """Return certainty for outputs with a number that occurs on one input only.
+    """Return infinite log-odds for outputs with a number that only one input gives.
 
     Args:
         sides: Outputs of runs on the data, and on the neighbour.
-        tails: Further outputs on either input, in which a rare event was forced; or [].
+        tails: Outputs of further runs on the data, and on the neighbour, in which a
+            rare event was forced; [] for no such runs.
         form: The representation of outputs as rows.
-        often: The number of outputs of one input that have to have such a number.
+        often: Smallest number of outputs of one input with such a number.
 
     Returns:
-        The function, and the share of both inputs' runs in which it is certain; None if
-        no number occurs on one input only.
+        The function from rows to log-odds, which is 0 for other outputs, and the share
+        of runs on each input for which it is infinite. None if no number occurs on one
+        input only.
     """
     counts = []
     for k, side in enumerate(sides):
@@ -191,7 +197,7 @@ def by_values(
     own = []
     for mine, theirs in (counts, counts[::-1]):
         own.append({x for x, n in mine.items() if n >= often and x not in theirs})
-    # A number that is rare at any one place may be frequent when its place is ignored.
+    # A number that is rare at every single place may be frequent over all places.
     anywhere = [{x for x in side if x[0] == ANYWHERE} for side in own]
     ones, zeros = anywhere if any(anywhere) else own
     if not ones and not zeros:
@@ -216,7 +222,9 @@ def by_values(
 def _placed(rows: Array, form: Representation) -> list[set[tuple[int, float]]]:
     """Return the numbers of each row with their places.
 
-    Numbers of outputs of varying length have no place, except the first and the last.
+    In outputs of one length, each number is listed with its place and with
+    ``ANYWHERE``. In outputs of varying length, the first and the last number are listed
+    with their place, and all others with ``ANYWHERE``.
     """
     placed = []
     for row in rows.tolist():

@@ -1,8 +1,8 @@
-"""Log-odds of an output by the laws of its noisy numbers, as traced runs recorded them.
+"""Log-odds of an output by the laws of its noisy numbers, which traced runs recorded.
 
-A value with noise that is a number of the output, or a linear function of its numbers,
-has the density that the trace recorded. The numbers of an output are independent given
-the input, so that their log-odds add up.
+A noisy value may be a number of the output, or a linear function of its numbers. Then
+an output determines the value, and the trace has recorded its density. Given the input,
+the noisy values of an output are independent, so their log-odds add up.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ def by_releases(
 
     Args:
         runs: Traced runs of a pair.
-        fixed: Columns that have to be as in the traced runs, if they were the same in
-            all of these; the log-odds of other rows are NaN.
+        fixed: Columns that must not change: if such a column was constant in the traced
+            runs, the log-odds of outputs with another value are NaN.
         with_events: Whether there are enough runs to find the numbers that events and
             choices decide.
 
     Returns:
-        Both, or None if a release that has a loss is not determined by the output, or
-        its law differs from run to run.
+        The function from outputs to log-odds and the law of these log-odds. None if a
+        release with a loss is not determined by the output, if its law differs between
+        runs, or if a difference of the outputs is not explained by the releases.
     """
     if not runs.is_alike:
         return None
@@ -89,10 +90,17 @@ def by_releases(
 def _noisy_numbers(
     runs: TracedRuns, place: int, *, has_open: bool
 ) -> list[NoisyNumber] | None:
-    """Return the numbers of a release whose laws differ on the inputs.
+    """Return the numbers of a release whose laws differ between the inputs.
 
-    With ``has_open``, a number with equal laws is returned as well if the output is
-    another function of it on the neighbour. None if a number cannot be read.
+    Args:
+        runs: Traced runs of a pair.
+        place: The index of the release.
+        has_open: Whether a number with equal laws is returned as well if the output is
+            another function of it on the neighbour.
+
+    Returns:
+        The numbers, or None if the law of a number is unknown or differs between runs,
+        or if a number with different laws is not determined by the output.
     """
     sides = runs.of(place)
     first = sides[0]
@@ -127,7 +135,7 @@ def _law_of_sum(tables: Sequence[Sequence[Table]]) -> Law:
     if len(tables) == 1:
         parts = tables[0]
     else:
-        # The law of a sum is a convolution: draws of it are enough to choose bets by.
+        # Draws from the law of the sum are accurate enough for the choice of bets.
         draws = 2_048
         rng = np.random.default_rng(0)
         parts = []

@@ -1,17 +1,18 @@
 """Log-odds of an output by replays of the code, with the noisy values of the output.
 
-The value that noise is added to may depend on earlier noise, as a gradient depends on
-the model, and then a few runs do not determine it. But the code determines it, given
-the output: replayed on an input with the output's noisy values in place of its own, the
-code adds noise to values that are recorded, and the density of each noisy value given
-the earlier ones follows. Their product is the density of the output.
+A value that noise is added to may depend on earlier noise, as a gradient depends on the
+model. Then a few runs do not determine the value, but the code does: it is replayed on
+each input with the noisy values of the output in place of its own. The replay records
+each value before its noise. This gives the density of each noisy value given the
+earlier ones, and the product of all is the density of the output on that input.
 
-Noise that is used twice gives certainty: the noisy values minus the values of the right
-input are the same at both uses, and on the other input they are not.
+If noise is used twice, the log-odds are infinite. The noisy values minus the values
+before noise are equal at both uses if the replay is on the right input, and differ
+otherwise.
 
-The replays have draws that were recorded before the first call. Their result depends on
-the output alone, and on the number of outputs before it: forecasts by them are valid as
-all forecasts by laws of a trace are (`traced.py`).
+The replays use draws that were recorded before the first call. So their result depends
+on the output only, and on the number of outputs before it. Forecasts by them are valid
+for the same reason as all forecasts by laws from traces (`traced.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.watched_run import TracedRun
 
 MAX_REPLAYED_OUTPUTS = 128
-"""Outputs of a game that are replayed: certain or exact bets decide a game by then."""
+"""Largest number of outputs of a game that are replayed: exact bets need no more."""
 
 
 def by_replay(
@@ -50,14 +51,15 @@ def by_replay(
     """Return log-odds by replays with the noisy values of each output, and their law.
 
     Args:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         pair: The pair.
-        runs: Traced runs of the pair, the first one recorded on its data.
-        reused: True for certainty by noise that is used twice. False for the density of
-            code whose releases are all Gaussian noise that is used once.
+        runs: Traced runs of the pair; the first one is recorded on the pair's data.
+        reused: True for infinite log-odds by noise that is used twice. False for
+            log-odds by densities, if each release is Gaussian noise that is used once.
 
     Returns:
-        Both, or None if the output does not determine the noisy values.
+        The function from outputs to log-odds and the law of these log-odds. None if the
+        code is of the other kind, or if the output does not determine the noisy values.
     """
     first = runs.traces[0]
     has_reuse = any(moved.why == "reuse" for moved in first.moved)
@@ -77,7 +79,8 @@ def by_replay(
         columns[first.moved[place].first.number] = found
     replays = _Replays(trace, pair, first.first, columns, reused)
     if reused:
-        # A bet that excludes uninformative outputs would lose everything at the first.
+        # Without the third cell, a bet would lose everything on an output with log-odds
+        # 0.
         weights = np.array([1.0, 1.0, 0.05])
         return replays, Law(np.array([np.inf, -np.inf, 0.0]), weights)
     squares = []
@@ -98,16 +101,18 @@ def _is_gaussian(release: Release) -> bool:
 
 @dataclass
 class _Replays:
-    """The log-odds of the first outputs; a copy replays the same number again.
+    """Function from outputs to log-odds: by replays at first, and 0 for later outputs.
+
+    A copy that is made before the first call replays the same number of outputs.
 
     Attributes:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         pair: The pair.
-        recorded: The run whose draws the replays have.
-        columns: The functions from an output to the numbers of a release, by the
-            number of the release.
-        reused: Whether noise is used twice, and certainty is the result.
-        left: Outputs that are still to be replayed.
+        recorded: The recorded run, whose draws the replays use.
+        columns: For each number of a release, the linear functions from an output to
+            the noisy values of the release.
+        reused: Whether noise is used twice, so that log-odds are infinite.
+        left: Number of outputs that may still be replayed.
     """
 
     trace: Trace
@@ -138,8 +143,9 @@ class _Replays:
             return _log_density(one) - _log_density(zero)
         # Rounding alone makes a difference of 1e-6 in sums of many numbers.
         one_error, zero_error = (max(_reuse_error(run), 1e-6) for run in (one, zero))
-        # The same noise agrees to 1e-4, and a thousand times better than on the other
-        # input. Where both agree, as if clipped gradients are equal, nothing follows.
+        # On the right input, both uses agree to 1e-4, and a thousand times better than
+        # on the other input. If they agree on both inputs, as if clipped gradients are
+        # equal, the output has no information.
         if one_error < min(1e-4, zero_error / 1_000):
             return math.inf
         if zero_error < min(1e-4, one_error / 1_000):
@@ -157,7 +163,7 @@ class _Replays:
 
 
 def _log_density(run: TracedRun) -> float:
-    """Return the log density of Gaussian noisy values, up to a common constant."""
+    """Return the log density of all noisy values (Gaussian), up to a constant."""
     total = 0.0
     for release in run.releases:
         scale = np.broadcast_to(np.asarray(release.law.scale, float), release.shape)

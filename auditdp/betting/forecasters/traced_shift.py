@@ -1,7 +1,7 @@
-"""Log-odds of an output whose noise is not followed, but is added to a value.
+"""Log-odds of an output with additive noise that the trace does not understand.
 
-Runs on both inputs with the same draws then differ by the same amount in every number.
-The family and scale of the noise are those that fit the runs best.
+Two runs on both inputs with the same draws then differ by a constant, the shift, which
+is the same for all draws. The family and the scale of the noise are fitted to the runs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from auditdp.tracing.noise_families import FAMILIES
 
 
 def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
-    """Return log-odds of rows whose numbers move by a constant, whatever is drawn.
+    """Return the log-odds of outputs that differ by a constant shift between inputs.
 
     Args:
         ones: Outputs on the data, shape (runs, numbers).
-        zeros: Outputs on the neighbour with the same draws.
+        zeros: Outputs on the neighbour with the same draws, of the same shape.
 
     Returns:
-        The function, or None if the numbers move otherwise, or have no fitting law.
+        The function from rows to log-odds. None if the shift depends on the draws, if
+        the noise of several numbers is correlated, or if no family fits the noise.
     """
     finite = np.isfinite(ones).all() and np.isfinite(zeros).all()
     if ones.shape != zeros.shape or ones.shape[1] > MAX_FITTED_COLUMNS or not finite:
@@ -52,7 +53,7 @@ def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
     sizes = np.abs(noise).mean(axis=0)
     parts = list(noise.T)
     if sizes.max() <= 2 * sizes.min():
-        # Noise of nearly one size together shows the tails of one law better.
+        # If all noise has nearly one size, one fit to all of it is better in the tails.
         parts = [noise.ravel()] * len(moved)
     laws = [_fitted(part) for part in parts]
     if not all(_fits(law, part) for law, part in zip(laws, parts, strict=True)):
@@ -92,7 +93,7 @@ def _fitted(noise: Floats) -> Laws:
 
 
 def _fits(law: Laws, noise: Floats) -> bool:
-    """Compare the empirical distribution with a law by Kolmogorov's distance."""
+    """Return True if a law fits noise, by Kolmogorov's distance of distributions."""
     values, count = np.sort(noise), len(noise)
     location, scale, parameter = law.numbers[0]
     if law.family.is_whole:
@@ -100,9 +101,9 @@ def _fits(law: Laws, noise: Floats) -> bool:
         expected = np.cumsum(np.exp(law.log_densities(grid)[0]))
         observed = np.searchsorted(values, grid, side="right") / count
     else:
-        # Fitted families have one.
+        # All fitted families have a distribution function.
         assert law.family.distribution is not None
         expected = law.family.distribution((values - location) / scale, parameter)
         observed = (np.arange(count) + 0.5) / count
-    # The distance of 7 % of samples from their own law is larger.
+    # For 7 % of samples from the law itself, the distance is larger.
     return bool(np.abs(expected - observed).max() < 1.3 / np.sqrt(count))

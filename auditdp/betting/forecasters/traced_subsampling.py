@@ -1,24 +1,25 @@
-"""Log-odds of noise on values that depend on a draw of records: sampled or shuffled.
+"""Log-odds of an output whose noise is on values of sampled or shuffled records.
 
-Runs on each input show the value that noise is added to (the signal), run by run.
-Between two draws of records lies one part of a training: a step with a Poisson batch,
-or an epoch of shuffled ones. The density of the noisy numbers of a part is averaged
-over the signals of all runs, and parts are multiplied, since the draw of one part is
-independent of the others. Where signals depend on earlier noise, as unclipped gradients
-do, that dependence is left out. The log-odds are therefore shrunken by a factor: the
-largest one that predicts the inputs of left-out runs nearly best.
+Traced runs on each input record the *signals*, the values that noise is added to. A
+*part* of a training lies between two draws of records: it is a step with a Poisson
+batch, or an epoch of shuffled records. The density of the noisy numbers of a part is
+the average over the signals of all runs. The densities of all parts are multiplied,
+since the draws of records are independent. If signals also depend on earlier noise, as
+unclipped gradients do, this dependence is ignored. The log-odds are therefore shrunken
+by a factor: the largest one that predicts the inputs of left-out runs nearly best.
 
-If every record has a coin of its own, its probability is recorded. Each run is replayed
-with the other outcome of the coin of the record that differs, and both laws are mixed
-by this probability: the other records are then the same on both inputs, and the ratio
-is that of one record. If a record is replaced and rows are shuffled, each run is
-replayed on the other input for the same reason.
+If every record has a coin of its own, the trace records the probability of the coin.
+Each run is replayed with both outcomes of the coin of the record that differs, and the
+laws of both outcomes are mixed by this probability. Then the other records are the same
+on both inputs, and the ratio is that of one record. If a record is replaced and rows
+are shuffled, each run is replayed on the other input for the same reason.
 
-Numbers without noise that depend on that coin, as the size of a batch, are informative
-about the drawn records. In a run, they are equal to those of the run with the record
-where its coin in one part shows heads, and else to those without it. Their law in that
-part is nearly normal, and the signal is moved along its regression on them. Coins have
-one law in all parts, so that parts of the same kind share their signals.
+Some numbers of the output without noise depend on that coin, such as the size of a
+batch, and carry information about the drawn records. In a run, such a number equals
+that of the replay with heads if the coin in one part shows heads, and else that of the
+replay with tails. The law of these numbers in that part is nearly normal, and each
+signal is moved along its regression on them. Coins have one law in all parts, so parts
+of the same kind share their signals.
 """
 
 from __future__ import annotations
@@ -57,14 +58,16 @@ RowsOf = Callable[[Sequence[Any]], Array]
 
 
 class Signals(NamedTuple):
-    """The signals on an input, run by run.
+    """The signals on one input, run by run.
 
     Attributes:
         runs: The noisy releases of each run.
-        rows: The outputs, shape (runs, numbers).
+        rows: The outputs of the runs, shape (runs, numbers).
         weights: The probability of each run.
-        owners: The number of the recorded run that each one is or replays.
-        kinds: Equal for runs with the same outcome of the record's coin.
+        owners: For each run, the number of the recorded run that it is, or that it
+            replays.
+        kinds: A number for each run, equal for runs with the same outcome of the
+            record's coin.
     """
 
     runs: list[list[Release]]
@@ -81,7 +84,14 @@ class Signals(NamedTuple):
         owners: Sequence[int],
         weights: Floats | None = None,
     ) -> Signals:
-        """Return the signals of runs, each as probable as its weight."""
+        """Return the signals of runs.
+
+        Args:
+            rows_of: A function from outputs to rows.
+            runs: The runs; with coins, all runs with heads and then all with tails.
+            owners: See the attribute.
+            weights: Weights that are normalised to probabilities; None for equal ones.
+        """
         shares = np.ones(len(runs)) if weights is None else weights
         kinds = np.arange(len(runs)) // (max(owners) + 1 - min(owners))
         noisy = [[release for release, _ in _noisy_parts(run)] for run in runs]
@@ -89,7 +99,7 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return them for ``times`` parts together."""
+        """Return signals of some parts, by repeated weights, owners and kinds."""
         return self._replace(
             weights=np.tile(self.weights, times),
             owners=np.tile(self.owners, times),
@@ -99,12 +109,13 @@ class Signals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SampledPart:
-    """The numbers that are released between two draws of records.
+    """The numbers that a part of a training releases, and their signals.
 
     Attributes:
-        noisy: Those with noise.
-        columns: Columns without noise that depend on the drawn records.
-        exact: The values of these with each signal, on the data and on the neighbour.
+        noisy: The noisy numbers.
+        columns: Columns of the output without noise that depend on the drawn records.
+        exact: The values in these columns for each signal, on the data and on the
+            neighbour, each of shape (signals, columns).
         signals: The signals on the data, and on the neighbour.
     """
 
@@ -115,13 +126,19 @@ class SampledPart:
 
     @property
     def kind(self) -> Any:
-        """A value that is equal for parts with the same noise."""
+        """A value that is equal for parts with the same noise and number of columns."""
         laws = [law for each in self.noisy for law in each.laws]
         noise = [(law.family.name, law.numbers[0, 1:].tobytes()) for law in laws]
         return tuple(noise), len(self.columns)
 
     def log_odds(self, outputs: Floats, owners: NDArray[np.intp] | None) -> Floats:
-        """Return the log-odds of outputs, each without the signals of its own run."""
+        """Return the log-odds of outputs.
+
+        Args:
+            outputs: Rows, shape (outputs, numbers).
+            owners: For each output, the number of its own recorded run, whose signals
+                are left out; None to use all signals.
+        """
         with np.errstate(all="ignore"):
             one, zero = (self._log_densities(outputs, owners, side) for side in (0, 1))
             return np.asarray(one - zero)
@@ -158,17 +175,18 @@ def _given_exact_numbers(
 ) -> tuple[Floats, Floats]:
     """Return the log density of numbers without noise, and the moves of signals.
 
-    The size of a batch is a sum of coins, and nearly normal. A signal is a linear
-    function of it, up to a residual of its own.
+    The size of a batch is a sum of coins, so it is nearly normal. A signal is a linear
+    function of it, plus a residual.
 
     Args:
-        values: The numbers, shape (outputs, numbers).
-        exact: The same for the signals of one kind, shape (signals, numbers).
+        values: The numbers without noise of outputs, shape (outputs, numbers).
+        exact: The same numbers for the signals of one kind, shape (signals, numbers).
         locations: The signals, shape (noisy numbers, signals).
-        weights: Their probabilities, shape (signals, outputs) or (signals, 1).
+        weights: Probabilities of the signals, shape (signals, outputs) or (signals, 1).
 
     Returns:
-        Shapes (signals, outputs) and (noisy numbers, signals, outputs), or (…, 1).
+        The densities, shape (signals, outputs), and the moves, shape (noisy numbers,
+        signals, outputs); the last axis may have length 1.
     """
     if not exact.shape[1]:
         return np.zeros((len(exact), 1)), np.zeros((len(locations), 1, 1))
@@ -180,7 +198,7 @@ def _given_exact_numbers(
     inverse_count = np.square(shares).sum(axis=1)[:, None, None]
     spread = np.einsum("mg,mgk,mgl->mkl", shares, off, off)
     spread *= (1 + inverse_count) / (1 - inverse_count)
-    # A millionth of the numbers is the rounding of what they are computed from.
+    # Smaller relative deviations than a millionth are rounding.
     finest = 1e-6 * np.abs(exact).max(axis=0) + np.finfo(float).tiny
     inverse = np.linalg.inv(spread + np.diag(finest**2))
     slopes = np.einsum("mkl,mg,mgl,ng->nmk", inverse, shares, off, locations)
@@ -192,11 +210,13 @@ def _given_exact_numbers(
 
 
 class RatioByParts(NamedTuple):
-    """The fit for a pair on which records are drawn.
+    """The fit for a pair if the code samples or shuffles records.
 
     Attributes:
-        read: The log-odds of rows with their law, or None if the runs do not differ.
-        distance: The distance of the inputs, in standard deviations of log-odds.
+        read: The function from rows to log-odds with the law of these log-odds; None if
+            the runs on both inputs do not differ.
+        distance: The distance of the laws on both inputs, in standard deviations of the
+            log-odds.
     """
 
     read: tuple[Ratio, Law] | None
@@ -206,19 +226,19 @@ class RatioByParts(NamedTuple):
 def ratio_by_parts(
     trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed: int
 ) -> RatioByParts | None:
-    """Fit the law of each part of a training, and multiply their ratios.
+    """Fit the law of each part of a training, and multiply their likelihood ratios.
 
     Args:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         pair: The pair.
         rows_of: A function from outputs to rows.
-        runs: Runs on each input; a quarter more if records have coins and one is
-            replaced.
+        runs: Number of runs on each input; there are a quarter more if records have
+            coins and one record is replaced.
         seed: The seed of the runs.
 
     Returns:
-        The fit, or None if no records are drawn, or the output does not determine the
-        noisy numbers.
+        The fit. None if the code draws no records, if its releases differ between runs,
+        or if the output does not determine the noisy numbers.
     """
     inputs = (pair.data, pair.neighbour)
 
@@ -264,7 +284,7 @@ def ratio_by_parts(
     owners = np.arange(2 * count)
     if coin is not None:
         parts = _pooled(parts)
-        # Only runs on the coin's side have signals, and these are numbered from 0.
+        # Only runs on the coin's side own signals, and their numbers start at 0.
         owners = np.roll(owners, count * coin.side)
     labels = np.repeat([1, -1], count)
     outputs = np.concatenate(rows)
@@ -279,9 +299,9 @@ def ratio_by_parts(
 
     distance = _distance((factor * odds)[None])
     if coin is not None:
-        # Each part of each run shows its share of the distance, whichever input it is
-        # recorded on, so that few runs are enough. Where earlier noise moves signals,
-        # parts contradict each other, and the distance of their sum is smaller.
+        # The distance is also computed part by part, for which few runs suffice. If
+        # earlier noise moves signals, the log-odds of parts cancel, and the distance by
+        # their sum is smaller.
         distance = min(_distance(odds[None]), _distance(each))
     if factor == 0:
         return RatioByParts(None, distance)
@@ -290,10 +310,10 @@ def ratio_by_parts(
 
 
 def _shrinkage(signed_odds: Floats) -> float:
-    """Return the largest factor that predicts the inputs of left-out runs nearly best.
+    """Return the largest factor of log-odds that predicts inputs nearly best.
 
     Args:
-        signed_odds: The log-odds of each run for its own input.
+        signed_odds: The log-odds of each left-out run in favour of its own input.
     """
     factors = np.linspace(0, 1, 21)
     likelihoods = log_expit(np.multiply.outer(factors, signed_odds)).sum(axis=1)
@@ -305,15 +325,20 @@ def _shrinkage(signed_odds: Floats) -> float:
 
 
 def _distance(odds: Floats) -> float:
-    """Return the distance of two laws by the log-odds of parts, shape (parts, runs)."""
+    """Return the distance of the laws on both inputs, in standard deviations.
+
+    Args:
+        odds: The log-odds of each part in each run, shape (parts, runs).
+    """
     squares = np.square(np.tanh(odds / 2)).mean(axis=1)
     return 2 * float(np.sqrt(squares.sum()))
 
 
 def _numbered(run: TracedRun) -> list[tuple[Release, int]]:
-    """Return the releases with the number of their part.
+    """Return each release with the number of its part.
 
-    A part begins with a draw of records after noise.
+    A part begins with the first release after noise that has no noise: a draw of
+    records.
     """
     found: list[tuple[Release, int]] = []
     part, after_noise = 0, False
@@ -332,13 +357,14 @@ def _noisy_parts(run: TracedRun) -> list[tuple[Release, int]]:
 
 
 class Coin(NamedTuple):
-    """The coin of the record that differs.
+    """The coin of the record that differs, which decides whether the record is sampled.
 
     Attributes:
-        side: The input that has it.
-        place: The place of the record.
-        rate: The probability of heads.
-        both: Whether both inputs have the record.
+        side: The input with the record: 0 for the data, 1 for the neighbour.
+        place: The place of the record in this input.
+        rate: The probability of heads, with which the record is sampled.
+        both: Whether both inputs have a record at this place: the pair replaces the
+            record, and does not remove it.
     """
 
     side: int
@@ -350,7 +376,12 @@ class Coin(NamedTuple):
 def _coin(
     record: tuple[int, tuple[int, int]] | None, sides: Sequence[Sequence[TracedRun]]
 ) -> Coin | None:
-    """Return the coin of the record that differs, or None if records have no coins."""
+    """Return the coin of the record that differs.
+
+    Returns:
+        The coin. None if the pair does not differ in one record, or if the record has
+        no coin with one probability in all runs.
+    """
     if record is None:
         return None
     place, sizes = record
@@ -373,7 +404,11 @@ def _by_coin(
     runs: Sequence[TracedRun],
     rows_of: RowsOf,
 ) -> tuple[Signals, Signals]:
-    """Return the signals with and without the record, weighted by its coin."""
+    """Return the signals on the data and on the neighbour, by the record's coin.
+
+    Each run is replayed with both outcomes of the coin, whose probabilities are the
+    weights.
+    """
 
     def forced(data: Any, heads: bool) -> list[TracedRun]:
         replays = []
@@ -401,7 +436,7 @@ def _by_coin(
 def _decided_columns(
     coin: Coin, signals: Signals, runs: Sequence[TracedRun], rows: Floats
 ) -> list[tuple[int, int]]:
-    """Return the columns without noise that the coin decides, with their part."""
+    """Return the columns without noise that the coin decides, each with its part."""
     taken, left = signals.rows[: len(rows)], signals.rows[len(rows) :]
     samples = [
         [(r, part) for r, part in _numbered(run) if is_sample(r)] for run in runs
@@ -425,12 +460,23 @@ def _parts(
     rows: Sequence[Floats],
     decided: Sequence[tuple[int, int]],
 ) -> list[SampledPart] | None:
-    """Return the parts of a training, or None if the output does not determine one."""
+    """Return the parts of a training.
+
+    Args:
+        signals: The signals on the data, and on the neighbour.
+        sides: The recorded runs on the data, and on the neighbour.
+        rows: The outputs of these runs.
+        decided: Columns that the coin decides, each with its part.
+
+    Returns:
+        The parts. None if a law is unknown, or if the output does not determine all
+        noisy numbers.
+    """
     noisy = [[_noisy_parts(run) for run in side] for side in sides]
     places = [[part for _, part in run] for side in noisy for run in side]
     if any(len(place) != len(signals[0].runs[0]) for place in places):
         return None
-    # If parts have other numbers in another run, the training is one part.
+    # If noisy numbers belong to different parts in different runs, all is one part.
     is_alike = all(place == places[0] for place in places)
     numbers = [part * is_alike for part in places[0]]
     parts: list[list[NoisyNumber]] = [[] for _ in range(max(numbers) + 1)]
@@ -454,10 +500,15 @@ def _parts(
 def _functions(
     releases: Sequence[Sequence[Release]], rows: Sequence[Floats]
 ) -> list[LinearFunction] | None:
-    """Return the functions from an output to the numbers of a release, on both sides.
+    """Return the functions from an output to the noisy numbers of a release.
+
+    Args:
+        releases: The release in the runs on the data, and on the neighbour.
+        rows: The outputs of these runs.
 
     Returns:
-        The functions, or None if a number has none, or another one on the other side.
+        The functions, or None if there is no function for a number, or no common one
+        for both inputs.
     """
     values = [results_of(side) for side in releases]
     long = int(len(values[1]) > len(values[0]))
@@ -476,7 +527,7 @@ def _functions(
 
 
 def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
-    """Return parts that share the signals of all parts of the same kind."""
+    """Return the parts, each with the signals of all parts of the same kind."""
     kinds = defaultdict[Any, list[SampledPart]](list)
     for part in parts:
         kinds[part.kind].append(part)
@@ -484,7 +535,10 @@ def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
 
 
 def _with_signals_of(part: SampledPart, alike: Sequence[SampledPart]) -> SampledPart:
-    """Return a part with the signals of others beside its own, up to the limit."""
+    """Return a part with the signals of parts of the same kind added to its own.
+
+    The number of signals is limited, to about 512.
+    """
     own = max(len(side.weights) for side in part.signals)
     # More than 512 signals of a part take too much time.
     most = max(512 // own, 1)

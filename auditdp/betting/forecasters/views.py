@@ -1,19 +1,20 @@
 """Views: one number per output, on which forecasts are based.
 
-A scalar is viewed as it is. The views of a vector are its coordinates, the differences
-of neighbouring coordinates, its sum, its extremes and their places, and the whole (its
-*fingerprint*, by which equal rows are equal). If the noise on a number has steps, its
-remainder beyond them is a view, too. If inputs are as long as outputs, views are the
-distances of an output, and of its steps, to either input, and its place along the
-change from one input to the other. NaN means "no number here" (a query that was not
-answered, the padding of a short trace).
+A scalar is its own view. The views of a vector are its coordinates, the differences of
+neighbouring coordinates, its sum, its extremes and their places, and the whole row (its
+*fingerprint*, a number that is equal for equal rows). If inputs are as long as outputs,
+there are three more views. Two compare the distances of the output, and of its
+differences, to both inputs. The third is the place of the output along the change from
+one input to the other. NaN means "no number here" (a query that was not answered, the
+padding of a short output).
+
+If noise is of single precision, or rounded before it is added, it is a multiple of some
+step. The output modulo this step is then the signal modulo the step, without any noise:
+outputs are all different, and their residues are few. These residues are a view as
+well.
 
 To add a view, add it to ``views_of``; a view that has to be learned first is a learner
 (`learned_views.py`).
-
-Noise of single precision, or rounded before it is added, is a multiple of some step:
-the output modulo that step is then the signal modulo it, on which there is no noise.
-Outputs are all different, and their residues are few.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 
 TOGETHER = 3.0
-"""Prior weight of all coordinates together, and of all their differences.
+"""Prior weight of all coordinates together, and the same of all their differences.
 
 Halved, games take 2.0 % more calls on other shapes, and doubled 3.1 % (the ablation).
 """
 BY_INPUTS = 4.0
-"""Prior weight of a view that uses the inputs, best under additive noise.
+"""Prior weight of a view that uses the inputs; it is best under additive noise.
 
 Halved or doubled, games take at most 0.7 % more calls (the ablation).
 """
@@ -46,12 +47,14 @@ Halved or doubled, games take at most 0.7 % more calls (the ablation).
 
 @dataclass(eq=False)
 class View:
-    """One number per output: ``values`` maps rows, shape (n, d), to shape (n,).
+    """One number per output, by a function of rows.
 
     Attributes:
-        weight: Its prior weight beside other views.
+        name: The name in reports.
+        values: The function from rows, shape (n, d), to numbers, shape (n,).
+        weight: Prior weight, relative to other views.
         names: Whether the numbers are names, which have no order.
-        heavy: Whether it is slow.
+        heavy: Whether the function is slow.
     """
 
     name: str
@@ -61,31 +64,32 @@ class View:
     heavy: bool = False
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
-        """Return True if it can be used after a number of calls.
+        """Return True if the view can be used now.
 
         Args:
-            calls: The number.
+            calls: Number of calls so far.
             stalled: Whether the claim is not refuted yet.
         """
         return True
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """Learn from rows under coin 0 and coin 1; only a ``Learner`` does.
+        """Learn from rows under coin 0 and coin 1, if the view is a ``Learner``.
 
         Returns:
-            The values of rows that it was not learned from, under coin 0 and coin 1.
+            Values under coin 0 and under coin 1. No value comes from a function that
+            was trained on the coin of its row; rows without such a value are left out.
         """
         return self.values(sides[0]), self.values(sides[1])
 
 
 def as_rows(outputs: Array) -> Array:
-    """Return outputs with one row of numbers each, shape (n, d)."""
+    """Return outputs as rows of numbers, shape (n, d)."""
     width = math.prod(outputs.shape[1:])
     return np.ascontiguousarray(outputs).reshape(len(outputs), width)
 
 
 def by_inputs(pair: Pair, width: int) -> bool:
-    """Return True if the inputs of a pair are numbers as wide as its outputs."""
+    """Return True if both inputs of a pair are ``width`` numbers, more than one."""
     return width > 1 and _numbers(pair, width) is not None
 
 
@@ -95,12 +99,12 @@ def views_of(
     """Return the views of the outputs of a pair.
 
     Args:
-        outputs: Rows of the kind of the outputs, shape (n, d).
-        pair: The inputs.
+        outputs: Examples of outputs as rows, shape (n, d).
+        pair: The pair of inputs.
         labels: The names of the d numbers, if they are known.
-        with_inputs: Whether to compare outputs with the inputs. All pairs of one game
-            have the same views, so if the inputs of this pair are of another width,
-            their views are constant.
+        with_inputs: Whether to compare outputs with the inputs. All pairs of a game
+            have the same views. So if the inputs of this pair have another width than
+            outputs, these views are constant.
     """
     # With half of the weight of other views, single numbers take fewer calls (the
     # ablation).
@@ -155,7 +159,7 @@ def labels_of(width: int, labels: Sequence[str]) -> Sequence[str]:
 
 
 def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
-    """Return both inputs as numbers, or None if they have another width."""
+    """Return both inputs as arrays, or None if they are not ``width`` numbers each."""
     try:
         data = np.asarray(pair.data, dtype=np.float64).ravel()
         neighbour = np.asarray(pair.neighbour, dtype=np.float64).ravel()
@@ -169,10 +173,15 @@ def _nearness(
     neighbour: Floats,
     numbers_at: Callable[[Array, NDArray[np.intp]], Floats],
 ) -> Callable[[Array], Floats]:
-    """Return the view of the difference of the ℓ₁ distances to both inputs.
+    """Return the function of a view: the difference of the ℓ₁ distances to both inputs.
 
-    This is the log-likelihood ratio of Laplace noise around the inputs, times its
-    scale, and of randomised response.
+    This is the log-likelihood ratio of Laplace noise around the inputs, and that of
+    randomised response, up to a factor.
+
+    Args:
+        data: The first input.
+        neighbour: The second input.
+        numbers_at: Function from rows and columns to the numbers that are compared.
     """
     changed = np.flatnonzero(data != neighbour)
     a, b = data[changed], neighbour[changed]
@@ -183,10 +192,10 @@ def _nearness(
 
 
 def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
-    """Return the view of the product of an output with the difference of the inputs.
+    """Return the function of a view: the output times the difference of the inputs.
 
     Up to a constant and a factor, it is the difference of the squared ℓ₂ distances to
-    both inputs: the log-likelihood ratio of normal noise.
+    both inputs, which is the log-likelihood ratio of normal noise.
     """
     changed = np.flatnonzero(data != neighbour)
     change = (data - neighbour)[changed]
@@ -196,13 +205,13 @@ def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
 
 
 def _total(numbers: Floats, terms: Callable[[Floats], Floats]) -> Floats:
-    """Return the sum of the terms of a row, shape (n,), rounded above the last bits.
+    """Return the sum of the terms of each row, shape (n,), without its last bits.
 
-    Beyond both inputs the distances to them differ by a constant, and the last bits of
-    its computation depend on the input that noise was added to, a leak of
-    floating-point sampling (see ``evidence/output_support.py``). If terms cancel, only
-    those bits are left; so the sum is rounded to a multiple of 2^-40 times the largest
-    number, too.
+    For outputs beyond both inputs, the distances to the inputs differ by a constant.
+    The last bits of the computed constant depend on the input to which noise was added.
+    This leak of floating-point sampling is tested by ``evidence/output_support.py``, so
+    the sum is rounded to single precision. If terms cancel, only such bits are left; so
+    it is also rounded to a multiple of 2^-40 times the largest number.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
@@ -215,12 +224,15 @@ def _total(numbers: Floats, terms: Callable[[Floats], Floats]) -> Floats:
 
 
 def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:
-    """Return a copy of the numbers at some places, shape (n, places)."""
+    """Return a copy of the numbers in some columns, shape (n, places)."""
     return np.take(rows, places, axis=1).astype(np.float64, copy=False)
 
 
 def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
-    """Return differences to the number before each place: steps of running sums."""
+    """Return the differences of columns to their left neighbours, for running sums.
+
+    The first column has no left neighbour and stays as it is.
+    """
     steps, later = _numbers_at(rows, places), places > 0
     with np.errstate(over="ignore", invalid="ignore"):
         steps[:, later] -= rows[:, places[later] - 1]
@@ -228,7 +240,7 @@ def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
 
 
 def _residues(outputs: Array, names: Sequence[str]) -> list[View]:
-    """Return a view of each number whose noise has steps."""
+    """Return a view of the residues of each number whose noise has steps."""
     if outputs.dtype != np.float64:
         return []
     views = []
@@ -308,14 +320,17 @@ def fingerprint(rows: Array) -> Floats:
 
 
 def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:
-    """Return the residues of outputs by the largest step that leaves few of them.
+    """Return the function from numbers to their residues modulo a step of their noise.
+
+    This is the largest step that leaves few distinct residues.
 
     Args:
-        column: Numbers of outputs of both inputs, shape (n,).
+        column: One number of the outputs of both inputs, shape (n,).
 
     Returns:
-        A function of numbers, or None if the numbers themselves repeat, if their
-        residues are as many, or if all residues are equal, as those of integers are.
+        The function, or None if there are fewer than 8 numbers, if the numbers
+        themselves repeat, or if every step leaves a single residue, as of integers, or
+        more residues than half of the numbers.
     """
     numbers = column[np.isfinite(column)]
     count = len(numbers)
@@ -325,7 +340,7 @@ def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:
     spread = count / 2 * float(np.median(np.diff(np.sort(numbers))))
     if not 0 < spread < np.inf:
         return None
-    # Noise of single precision has this step except in one call of some 200.
+    # Noise of single precision is a multiple of this step except in one call of 200.
     finest = 2.0 ** np.floor(np.log2(spread)) * 2.0**-30
     decimals = 10.0 ** -np.arange(8)
     for step in (*decimals[(finest < decimals) & (decimals < spread)], finest):
@@ -336,9 +351,9 @@ def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:
 
 
 def _residue(column: Floats, step: float) -> Floats:
-    """Return numbers modulo a step, as multiples of 2^-14 of it.
+    """Return numbers modulo a step, rounded, in units of 2^-14 steps.
 
-    The bits beyond are the last ones of doubles, which no noise of doubles hides
+    Smaller differences are in the last bits of doubles, which no noise of doubles hides
     (`evidence/output_support.py`).
     """
     parts = 2.0**14

@@ -1,1 +1,1 @@
-"""Choice of the pairs that a game plays: by a search with calls, and by traces."""
+"""Choice of the pairs that a game plays: by calls of the mechanism, and by traces."""

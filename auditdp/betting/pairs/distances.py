@@ -1,13 +1,14 @@
-"""Distances of a few outputs on two inputs, by which a search ranks pairs.
+"""Distances between the outputs of two inputs, by which a search ranks pairs.
 
 A distance is no evidence, and may be wrong about one pair: it only has to rank pairs.
-Both inputs run with the same draws if that is possible, so that each output differs
-from its partner by the change of the inputs, and few outputs show this change.
+It is computed from a few outputs. If possible, both inputs run with the same draws.
+Then each output differs from its partner by the change of the inputs only, and a few
+outputs are enough.
 
-`distance` is for a search by calls of the game. It takes deviations from many inputs,
-since those of a few outputs are mostly chance. `farthest_pair` is for a search with a
-run budget: it compares the pairs whose traced loss is largest, since a final model may
-forget the loss of its steps.
+`distance` is for a search by calls of the game. It estimates standard deviations from
+many inputs, since those of a few outputs are mostly chance. `farthest_pair` is for a
+search with a run budget. It compares outputs, since a final model may forget the loss
+of its steps, which a trace computes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from auditdp.tracing import PairTrace, Trace
 
 @dataclass(frozen=True, eq=False)
 class Usual:
-    """Typical outputs of one input, column by column, and the sum of the columns.
+    """The usual spread of outputs on one input, for each column and for their sum.
 
     Attributes:
         spread: The standard deviations, pooled over some inputs, shape (columns + 1,).
@@ -43,7 +44,11 @@ class Usual:
 
     @classmethod
     def of(cls, sides: Sequence[Array]) -> Usual:
-        """Return the typical outputs of some inputs, each of shape (n, d)."""
+        """Return the usual spread, given outputs of several inputs.
+
+        Args:
+            sides: The outputs of each input, shape (n, d).
+        """
         distinct = []
         for side in sides:
             columns = _with_sum(side).T
@@ -52,7 +57,13 @@ class Usual:
 
 
 def spread_of(sides: Sequence[Array]) -> Floats:
-    """Return the standard deviation of every column and of their sum, pooled."""
+    """Return the standard deviation of every column and of their sum.
+
+    It is pooled over inputs.
+
+    Args:
+        sides: The outputs of each input, shape (n, d).
+    """
     with np.errstate(all="ignore"):
         variances = np.mean([_with_sum(side).var(axis=0) for side in sides], axis=0)
     return np.asarray(np.nan_to_num(np.sqrt(variances)))
@@ -64,24 +75,27 @@ def distance(
     """Return the distance of a few outputs, and the column with the largest gap.
 
     The distance is the gap between the means of all columns, or of their sum, in
-    standard deviations. The deviation of few outputs is mostly chance, but the same
-    chance for all inputs if noise is added; so it is taken to be the usual one, times
-    the factor by which that of these outputs exceeds the deviation of listed inputs
-    with the same randomness. The factor is shrunken towards 1, as variances are in
+    standard deviations. The standard deviation of a few outputs is mostly chance. If
+    noise is added, it is the same chance on all inputs. So the standard deviation is
+    taken to be the usual one times a factor: the deviation of these outputs, divided by
+    that of outputs of listed inputs with the same randomness. The factor is shrunken
+    towards 1, as variances are in
 
         Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing
         Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol.
         Biol. 3, section 3.
 
-    A difference of both deviations beyond two standard errors is added. The distance is
-    infinite if a side does not vary in numbers that hardly ever repeat, as those of
-    continuous noise, or has no finite number in a column where the other one has.
+    If the deviations of both inputs differ by more than two standard errors, this
+    difference is added. The distance is infinite if a column, whose values hardly ever
+    repeat, is constant on one input only, or has another constant on each input. It is
+    also infinite if a column has finite numbers on one input only.
 
     Args:
         ones: Outputs of one input, shape (n, d).
-        zeros: The same number of outputs of the other input.
-        usual: Typical outputs of one input.
-        spread: The deviations of n outputs of listed inputs with this randomness.
+        zeros: Outputs of the other input, shape (n, d).
+        usual: The usual spread of outputs on one input.
+        spread: Standard deviations of n outputs of listed inputs with the same
+            randomness, shape (d + 1,).
     """
     one, zero = _with_sum(ones), _with_sum(zeros)
     n = len(one)
@@ -104,7 +118,8 @@ def distance(
         wider = np.where(high > 0, excess, 0.0)
         columns = float(np.sqrt(np.square(gaps[:-1]).sum()))
         total = max(columns, float(gaps[-1]))
-        # A deviation that is larger by a factor of e counts as three of a mean.
+        # A deviation that is larger by a factor of e counts as three standard
+        # deviations of a mean.
         total += 3 * max(float(wider[:-1].max(initial=0.0)), 0.0)
     moves = (spreads.max(axis=0) > 0) | (gap > 0)
     is_silent = (spreads.min(axis=0) == 0) & ~usual.repeating & moves
@@ -116,7 +131,7 @@ def distance(
 
 
 def _with_sum(rows: Array) -> Floats:
-    """Return the columns of rows and their sum, with 0 for infinities and NaN."""
+    """Return the columns of rows and their sum, with infinities and NaN set to 0."""
     rows = rows.astype(np.float64)
     with np.errstate(all="ignore"):
         columns = np.column_stack([rows, rows.sum(axis=1)])
@@ -126,16 +141,19 @@ def _with_sum(rows: Array) -> Floats:
 def farthest_pair(
     trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int, rounds: int
 ) -> Pair:
-    """Return the pair with the most distant outputs, or one that is clearly distant.
+    """Return the pair with the most distant outputs.
+
+    A pair with a distance above 10 standard deviations is returned at once.
 
     Args:
-        trace: Of the mechanism.
-        pairs: The pairs. Pairs with equal outputs, as if records are in another order,
-            count once.
+        trace: Trace of the mechanism.
+        pairs: The pairs. Of pairs with equal outputs, such as pairs with records in
+            another order, only the first counts.
         seed: The seed of the runs.
-        runs: Runs on each input of each pair in the first round; twice as many in each
-            further one.
-        rounds: The number of rounds. The better half of the pairs is left in the next.
+        runs: Number of runs on each input of each pair after the first round; each
+            further round doubles it.
+        rounds: Number of rounds. After each round, the better half of the pairs is
+            left, and at least three.
     """
     chosen: list[tuple[Pair, list[Floats]]] = [(pair, []) for pair in pairs]
     for number in range(rounds):
@@ -167,16 +185,16 @@ def output_distance(
     """Return the distance of the outputs of a pair, in standard deviations.
 
     Args:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         pair: The pair.
         outputs: The outputs of earlier runs of the pair; further ones are appended.
-        compared: The first outputs of other pairs, to which this pair's are appended.
+        compared: The first outputs of other pairs; those of this pair are appended.
         seed: The seed of the runs.
-        runs: Runs on each input.
+        runs: Number of runs on each input, including earlier ones.
 
     Returns:
-        The distance; 0 for outputs that are not rows of numbers, or those of a pair
-        in ``compared``.
+        The distance. It is 0 if outputs are not rows of finite numbers, or if a pair in
+        ``compared`` has the same first outputs.
     """
     try:
         for number in range(len(outputs), runs):
@@ -196,24 +214,27 @@ def output_distance(
     if ones.shape[1] <= NormalLimits.correlated_columns:
         both = (ones, zeros)
         return _separation(both, both)
-    # Some of many numbers differ by chance: the direction of the change is taken from
-    # one half of the runs, and the distance along it from the other half.
+    # Among many numbers, some differ by chance. So the direction of the change is
+    # estimated on one half of the runs, and the distance along it on the other half.
     even, odd = (ones[::2], zeros[::2]), (ones[1::2], zeros[1::2])
     return (_separation(even, odd) + _separation(odd, even)) / 2
 
 
 def _is_repeated(first: Floats, compared: Sequence[Floats]) -> bool:
-    """True if another pair has the same first outputs, up to rounding."""
+    """Return True if another pair has the same first outputs, up to rounding."""
     tolerance = 1e-9 * np.abs(first).max(axis=(0, 1))
     same_shape = [other for other in compared if other.shape == first.shape]
     return any((np.abs(first - other) <= tolerance).all() for other in same_shape)
 
 
 def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
-    """Return the distances of outputs that have the same noise on both inputs.
+    """Return for each pair the distance of outputs with the same noise on both inputs.
 
-    They are the differences that bypass the noise, in standard deviations of the
-    outputs of each pair; while a pair has few runs, of all pairs.
+    It is the size of the differences that bypass the noise, in standard deviations of
+    the pair's outputs. If the pair has few runs, the deviations of all pairs count.
+
+    Args:
+        pairs: The traces of each pair.
     """
     rows = []
     for traces in pairs:
@@ -237,7 +258,7 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
                 scale = np.sqrt((own + usual**2) / (2 * len(both) - 1))
                 changes = np.square(both[:, 0] - both[:, 1]).mean(axis=0)
                 distance = float(np.linalg.norm(np.sqrt(changes) / scale))
-        # Outputs that are not finite are as distant as can be.
+        # Outputs that are not finite get the largest distance.
         if not distance < NormalLimits.distance:
             distance = NormalLimits.distance
         found.append(distance)
@@ -253,7 +274,12 @@ def _numbers(output: Any) -> Floats:
 
 
 def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
-    """Return the distance of outputs along the change that other outputs have."""
+    """Return the distance of outputs along a direction that others determine.
+
+    Args:
+        learned: Outputs of both inputs whose change is the direction.
+        tested: Outputs of both inputs whose distance is computed.
+    """
     ones, zeros = learned
     largest = np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0)
     finest = np.maximum(NormalLimits.min_deviation * largest, np.finfo(float).tiny)

@@ -1,20 +1,22 @@
-"""Searches by calls of a game: for pairs to play, and for a smaller one that suffices.
+"""Searches by calls of the mechanism: for pairs to play, and for a smaller pair.
 
-Both run on Hypothesis over the pairs that an adjacency generates, and judge a pair by
-frozen randomness, so that the judgement is a function of the pair. It is no evidence:
-the result is played, or confirmed, on randomness of its own.
+`propose` adds pairs to a game, and `smaller` looks for a smaller pair that also refutes
+the claim. Hypothesis generates their pairs by the strategy of an adjacency. A pair is
+judged with fixed seeds, so the judgement is a function of the pair. It is no evidence:
+the game plays the result, or confirms it, on randomness of its own.
 
-Many pairs are compared by eight calls each, or by four if calls are few: the corner
-cases of the adjacency, and generated pairs. Those that differ most are compared again
-by more calls, and the best of these by enough to estimate their distance. Half of the
-calls go to the first round, a quarter to each of the others, as in successive halving:
+`propose` has three rounds. In the first, corner cases of the adjacency and generated
+pairs are compared by eight calls each, or by four in a short search. The pairs that
+differ most are compared again by more calls, and the best of them by enough calls to
+estimate their distance. The first round gets half of the calls and the others a quarter
+each, as in successive halving:
 
     Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and
     Hyperparameter Optimization", AISTATS, arXiv:1502.07943v1.
 
-Both inputs of a pair get the same randomness. Where noise is added to a query, each
-output then differs from its partner by the change of the query, and few calls show a
-change that independent noise would hide.
+Both inputs of a pair get the same randomness. If noise is added to a query, each output
+then differs from its partner by the change of the query. So a few calls reveal a change
+that would be hidden by independent noise.
 """
 
 from __future__ import annotations
@@ -47,31 +49,35 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 FEWEST_CALLS = 128
-"""Calls below which no pairs are searched."""
+"""Smallest number of calls of a search; with fewer calls there is none."""
 FEW_CALLS = 1_024
-"""Calls of a search below which a pair gets half of the calls in each round."""
+"""Number of calls of a search below which a pair gets fewer calls in each round."""
 MOST_PROPOSED = 4
-"""Pairs that are added to a game: each gets a share of the calls."""
+"""Largest number of pairs that are added to a game: each gets a share of the calls."""
 REFERENCE_PAIRS = 2
-"""Listed pairs whose outputs show the usual deviation with a round's randomness."""
+"""Number of listed pairs whose outputs give the usual deviations of a round."""
 
 
 @dataclass(frozen=True)
 class SearchSizes:
-    """Numbers of calls and pairs of a search; each bounds its time.
+    """Numbers of calls and pairs of a search, which limit its time.
+
+    The numbers of pairs are upper limits.
 
     Attributes:
         first: Calls of a pair in the first round.
-        second: Calls of a pair in the second round, at least.
-        third: Calls of a pair in the third round, at least.
-        stretch: Factor by which a later round may have more calls for each pair.
+        second: Smallest number of calls of a pair in the second round.
+        third: Smallest number of calls of a pair in the third round.
+        stretch: Largest number of calls of a pair in a later round, as a multiple of
+            the smallest number.
         corners: Corner cases in the first round.
-        corner_share: Largest share of corner cases in the first round.
+        corner_share: Largest share of corner cases among the pairs of the first round.
         generated: Generated pairs in the first round.
         second_pairs: Pairs in the second round.
         third_pairs: Pairs in the third round.
         smaller_pairs: Smaller pairs that are tried after a finding.
-        smaller_factor: Calls of a smaller pair, as a multiple of those needed before.
+        smaller_factor: Largest number of calls of a smaller pair, as a multiple of the
+            calls of the finding.
     """
 
     first: int = 8
@@ -91,7 +97,7 @@ SIZES = SearchSizes()
 
 
 def can_search(adjacency: Adjacency) -> bool:
-    """True if the adjacency generates pairs that it does not list."""
+    """Return True if the adjacency generates pairs that it does not list."""
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.can_search()
     if isinstance(adjacency, Neighbours) and adjacency.search is None:
@@ -103,7 +109,7 @@ def can_search(adjacency: Adjacency) -> bool:
 
 
 def search_calls(calls: int) -> int:
-    """Return the calls of a game that go into the search for pairs.
+    """Return the number of a game's calls that are for the search for pairs.
 
     >>> [search_calls(calls) for calls in (1_000, 2_000, 5_000, 50_000)]
     [333, 666, 1024, 5000]
@@ -112,10 +118,10 @@ def search_calls(calls: int) -> int:
 
 
 def attempted(compute: Callable[[], Result]) -> Result | None:
-    """Return the result for a candidate, or None if it cannot be made or played.
+    """Return the result of a function, or None if it raises an error.
 
-    This is the one gate for pairs that nobody listed: code of a user may raise anything
-    on an unforeseen input, and that ends neither a search nor a finding.
+    Every use of an unlisted pair goes through this function. The user's code may raise
+    any error on an unforeseen input, which must end neither a search nor a finding.
     """
     with suppress(Exception, SystemExit):
         return compute()
@@ -123,7 +129,7 @@ def attempted(compute: Callable[[], Result]) -> Result | None:
 
 
 def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
-    """True if a candidate is a pair of neighbours."""
+    """Return True if a candidate is a pair of neighbours."""
     with suppress(Exception, SystemExit):
         adjacency.check(pair)
         return True
@@ -131,11 +137,17 @@ def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
 
 
 def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
-    """Add the pairs with the most distant outputs to a game, by ``calls`` calls.
+    """Search for pairs with distant outputs, and add them to a game.
 
-    Listed pairs take part. Only pairs with a larger distance are added, or the best one
-    if there is none, and no pair that shows the same as another one, since every pair
+    At most four pairs are added. Their outputs are more distant than those of the
+    listed pairs; if there is no such pair, the best other pair is added. Of several
+    pairs with the same column and distance only the first is added, since every pair
     gets a share of the calls.
+
+    Args:
+        game: The game.
+        adjacency: The source of the pairs.
+        calls: Number of calls of the search.
     """
     if calls < FEWEST_CALLS:
         return
@@ -161,7 +173,7 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """A pair with the distance of its outputs and the column that differs most."""
+    """A pair with the distance of its outputs, and the column that differs most."""
 
     pair: Pair
     distance: float
@@ -169,14 +181,14 @@ class _Scored:
 
 
 class _Search:
-    """Compares pairs by a few calls each, and counts these calls."""
+    """The comparison of pairs by a few calls each; ``spent`` counts these calls."""
 
     def __init__(self, game: Game, adjacency: Adjacency, calls: int) -> None:
         self.game, self.adjacency = game, adjacency
         self.seed = int(game.streams("proposals", 0).integers(2**32))
         self.spent = 0
         self.listed = [table.pair for table in game.tables[:REFERENCE_PAIRS]]
-        # Four listed pairs, or one of them again with other randomness.
+        # Outputs of four listed pairs; if there are fewer, with other randomness.
         usual: list[Array] = []
         each = min(2 * SIZES.second, calls // 64)
         for k in range(4):
@@ -185,7 +197,15 @@ class _Search:
         self.usual = Usual.of(usual)
 
     def first_round(self, calls: int, *, each: int) -> list[_Scored]:
-        """Compare corner cases and generated pairs, and return those that differ."""
+        """Compare listed pairs, corner cases and generated pairs.
+
+        Args:
+            calls: Number of calls of the round.
+            each: Number of calls of each pair.
+
+        Returns:
+            The pairs that differ, in the order of ``_by_turns``.
+        """
         corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         scores: dict[Any, _Scored] = {}
@@ -217,7 +237,7 @@ class _Search:
         """Score pairs that are drawn independently.
 
         Raises:
-            AdjacencyError: The first that was raised, if no pair could be scored.
+            AdjacencyError: If every drawn pair was refused; it is the first error.
         """
         refused: list[AdjacencyError] = []
         scores: list[float] = []
@@ -236,12 +256,16 @@ class _Search:
     def repeated(
         self, before: Sequence[_Scored], calls: int, *, least: int
     ) -> list[_Scored]:
-        """Compare pairs by more calls, and return those that differ, the best first.
+        """Compare pairs again by more calls, together with two listed pairs.
 
         Args:
             before: The pairs, the best first.
-            calls: Calls for all of them.
-            least: Calls of each, at least; this bounds the number of pairs.
+            calls: Number of calls for all pairs.
+            least: Smallest number of calls of a pair, which limits the number of pairs.
+
+        Returns:
+            The pairs that differ, in the order of ``_by_turns``; ``before`` if there
+            are too few calls.
         """
         most = min(calls // least - REFERENCE_PAIRS, len(before))
         if most < 1:
@@ -263,7 +287,10 @@ class _Search:
         return _by_turns(found)
 
     def better_than_listed(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
-        """Return the pairs to play beside the listed ones, with their expected gain."""
+        """Return the pairs to play beside the listed ones, each with its promise.
+
+        This is the expected gain of a call, relative to that of the best listed pair.
+        """
         names = set()
         for table in self.game.tables:
             names |= {key(table.pair), key(table.pair.swapped())}
@@ -272,7 +299,7 @@ class _Search:
         most = max((scored.distance for scored in listed), default=0.0)
         distinct: dict[Any, _Scored] = {}
         for scored in others:
-            # Deviations of different columns have errors of a tenth of their own.
+            # The deviations of different columns have independent errors of a tenth.
             same = [x.distance for x in listed if x.column == scored.column]
             least = 1.25 * most
             if same:
@@ -294,7 +321,10 @@ class _Search:
         return _Scored(pair, *distance(ones, zeros, self.usual, spread))
 
     def _outputs(self, pair: Pair, calls: int, stream: int = 0) -> list[Array]:
-        """Return rows of both inputs, half of the calls each, with equal randomness."""
+        """Return outputs of both inputs as rows, by half of the calls each.
+
+        Both inputs get the same randomness.
+        """
         seed = [self.seed, calls, stream]
         self.spent += 2 * (calls // 2)
         sides = []
@@ -305,10 +335,11 @@ class _Search:
 
 
 def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
-    """Return the pairs that differ, the best of a column and the farthest by turns.
+    """Return the pairs that differ, by turns from two lists, without repetition.
 
-    Pairs that differ in one column are often of one kind, and the deviation of one
-    column may be estimated too small.
+    The first list has the best pair of each column, then the second best pairs, and so
+    on. The second list is ordered by distance. Pairs that differ in the same column are
+    often of one kind, and the deviation of a column may be underestimated.
     """
     differing = [scored for scored in found if scored.distance > 0]
     farthest = sorted(differing, key=lambda scored: -scored.distance)
@@ -323,7 +354,7 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
-    """Return the strategy of an adjacency, with pairs near its corner cases."""
+    """Return the strategy of an adjacency, if possible with pairs near corner cases."""
     offered = offers(adjacency)
     # Callers search only if there is a strategy.
     assert offered.generated is not None
@@ -333,14 +364,19 @@ def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
 
 
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
-    """Search the smallest pair that refutes the claim, as the best pair of a game did.
+    """Search for the smallest pair, by the length of its text, that refutes the claim.
 
-    Where neighbours are made in another process, the search is there, and the game on
-    its result is played again here.
+    If another process generates the pairs, the search runs there, and the game on the
+    resulting pair is played again in this process.
+
+    Args:
+        game: A game that has refuted the claim on its best pair.
+        adjacency: The source of the pairs.
+        alpha: The level of the test.
 
     Returns:
-        A game on that pair that refuted the claim, to be confirmed; None if there is no
-        other pair, or the allowance of runs is too small.
+        A game on the smallest pair that has refuted the claim, to be confirmed. None if
+        no other pair was found, or if the allowance of runs is too small.
     """
     seed = int(game.streams("smaller pairs", 0).integers(2**32))
     needed = max(game.refuted_at or game.wealth.calls, 128)
@@ -391,7 +427,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
             start=start,
         )
     )
-    # Of equally short pairs the last one was the simplest for Hypothesis.
+    # Of equally short pairs, the last is the simplest by Hypothesis' order.
     found = min(
         reversed(played), key=lambda attempt: len(str(attempt.best.pair)), default=None
     )
@@ -401,7 +437,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
 
 
 def _frozen_game(game: Game, pair: Pair, seed: int) -> Game:
-    """Return a game on one pair, whose randomness is the same for all pairs."""
+    """Return a game on one pair; games on all pairs have the same randomness."""
 
     def streams(purpose: str, batch: int) -> np.random.Generator:
         return np.random.default_rng([seed, batch])

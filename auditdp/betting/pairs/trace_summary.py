@@ -1,8 +1,9 @@
-"""Results of tracing pairs before a game, and the order of pairs by them.
+"""Results of traces of pairs before a game, and the order of pairs by these results.
 
-Two runs of a pair show without statistics how far it moves the value that noise is
-added to. A pair comes first if a number bypasses the noise, or control flow depends on
-the data; then the traced loss counts.
+Two runs of a pair, without statistics, give the change of each value that noise is
+added to. Pairs come first if a number of the output bypasses the noise, and next if
+outputs or control flow differ otherwise. Pairs of one kind are ordered by the traced
+loss.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ class ProposalPolicy:
     """Numbers that decide which pairs a trace proposes."""
 
     full_comparisons = 6
-    """Outcomes of random choices that are tried of a pair at the end of a search."""
+    """Number of pairs that are compared in full at the end of a search, and of outcomes
+    of chance that are tried on a chosen pair."""
     proposed = 2
-    """Pairs that are proposed because the traced loss exceeds the claim."""
+    """Largest number of proposed pairs whose traced loss exceeds the claim."""
     min_gain = 1.05
-    """Factor by which a pair has to lose more than the listed ones to be played."""
+    """Smallest loss of a proposed pair that satisfies the claim, as a multiple of the
+    largest loss of listed pairs."""
     sufficient_loss = 3.0
-    """Traced loss, as a multiple of the claim, at which expensive runs go to the
+    """Traced loss, as a multiple of the claim, from which on expensive runs are for the
     game."""
     largest_loss = 100.0
-    """Traced losses are cut to this multiple of the claim: larger ones are as
+    """Largest loss that ranks a pair, as a multiple of the claim: larger losses are as
     certain."""
     bypass = 2
     """The kind of a pair on which a number bypasses the noise, not by a random
@@ -55,25 +58,26 @@ PROMISED = MOST_PROMISED
 
 @dataclass
 class TraceLook:
-    """Results of tracing pairs before a game.
+    """Results of traces of pairs before a game.
 
     Attributes:
-        trace: Of the mechanism.
+        trace: Trace of the mechanism.
         seed: The seed of the runs.
-        max_runs: Runs that the trace may have.
+        max_runs: Largest number of runs of the trace.
         pairs: Number of pairs that were compared.
-        covers: Whether the loss of the releases bounds that of the output on all pairs,
-            as far as one run of each shows.
-        is_compared: Whether outputs of pairs, or fitted laws, were compared.
-        share: The largest loss, as a multiple of the claim.
-        looked: Pairs that were compared with other outcomes of chance: the listed
-            ones, then the others.
+        covers: Whether the losses of the releases bound the loss of the output. It is
+            True if no compared run contradicts this.
+        is_compared: Whether pairs were compared by outputs, or by laws for sampled
+            records.
+        share: The largest loss of a compared pair, as a multiple of the claim.
+        looked: Pairs that were compared in full, with other outcomes of chance: the
+            listed pairs, then the others.
         failed: The reason why the trace ended early, or "".
-        proposed: Pairs to be played beside the listed ones, the best first, with the
-            expected gain of a call.
-        candidates: Pairs that are compared by fitted laws, the listed ones first.
-        listed: The number of listed ones among these.
-        compared: Runs of pairs by their keys, which are reused with a run budget.
+        proposed: Pairs to be played beside the listed ones, the best first, each with
+            its promise: the expected gain of a call, relative to a listed pair.
+        candidates: Pairs for the comparison by fitted laws, the listed pairs first.
+        listed: Number of listed pairs among the candidates; 0 with a run budget.
+        compared: Comparisons of pairs by their keys, for reuse with a run budget.
     """
 
     trace: Trace
@@ -92,7 +96,10 @@ class TraceLook:
 
     @property
     def is_sampled(self) -> bool:
-        """True if records are sampled, so that two runs do not show the loss."""
+        """True if the code samples records, so that two runs do not give the loss.
+
+        It is False if an understood loss already exceeds the claim.
+        """
         if self.is_broken:
             return False
         firsts = [each.trace.first for each in self.looked]
@@ -100,35 +107,35 @@ class TraceLook:
 
     @property
     def is_summed(self) -> bool:
-        """True if an output has fewer numbers than noise, as a final model."""
+        """True if outputs have fewer numbers than noisy values, as final models do."""
         first = self.looked[0].trace.first
         noisy = [np.size(r.result) for r in first.releases if r.kind == NOISY]
         return sum(noisy) > sum(1 for _ in leaves(first.output))
 
     @property
     def runs(self) -> int:
-        """Runs of the mechanism so far."""
+        """Number of runs of the mechanism so far."""
         return self.trace.runs
 
     @property
     def is_traced(self) -> bool:
-        """True if all code is understood on some pair, so that traces rank pairs."""
+        """True if the trace understands all code on some pair: then it ranks pairs."""
         return any(each.trace.extent == "full" for each in self.looked)
 
     @property
     def is_broken(self) -> bool:
-        """True if an understood loss exceeds the claim on some pair."""
+        """True if the trace understands a loss above the claim on some pair."""
         return any(each.is_broken for each in self.looked)
 
     @property
     def is_suspect(self) -> bool:
-        """True if that is so, or a run contradicts the parameters of an accountant."""
+        """True if a loss is above the claim, or a run contradicts its accountant."""
         return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
         self, form: Representation, claim: Claim, budget: RunBudget | None = None
     ) -> ReplayedRatio | None:
-        """Read laws off the most promising pair, and propose this pair.
+        """Derive laws for the most promising pair, and propose this pair.
 
         Args:
             form: The representation of outputs as rows.
@@ -136,7 +143,7 @@ class TraceLook:
             budget: The run budget, or None if runs are cheap.
 
         Returns:
-            The forecaster by these laws, or None if there are none.
+            The forecaster by these laws, or None if no law can be derived.
         """
         ways = ways_of(understood=self.is_traced, runs=self.max_runs, budget=budget)
         if not self.looked or not ways:
@@ -164,7 +171,7 @@ class TraceLook:
         return reader if chosen else None
 
     def _propose_chosen(self, reader: ReplayedRatio, chosen: Pair | None) -> None:
-        """Propose the chosen pair in the place of those that it was compared with."""
+        """Propose the chosen pair instead of the other candidates."""
         if chosen is None or not self.candidates:
             return
         compared = {key(pair) for pair in self.candidates}
@@ -189,17 +196,22 @@ class TracedPair:
 
     @property
     def is_broken(self) -> bool:
-        """True if the trace understands a loss that exceeds the claim."""
+        """True if the trace understands a loss above the claim."""
         return self.trace.proposes
 
     @property
     def loss(self) -> float:
-        """The traced loss, as a multiple of the claim, cut to ``ProposalPolicy.largest_loss``."""
+        """The traced loss as a multiple of the claim, at most 100."""
         return min(self.trace.share, ProposalPolicy.largest_loss)
 
     @cached_property
     def kind(self) -> int:
-        """``ProposalPolicy.bypass``, or 1 if outputs or control flow differ otherwise, or else 0."""
+        """The kind of difference: 2, 1 or 0; see ``PairRank``.
+
+        It is 2 (``ProposalPolicy.bypass``) if a number of the output bypasses the
+        noise, and not by a random choice. It is 1 if outputs or control flow differ in
+        another way, and otherwise 0.
+        """
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
             return ProposalPolicy.bypass
@@ -211,9 +223,13 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """True if the loss is ``ProposalPolicy.sufficient_loss``, in units of noise as well."""
+        """Return True if the loss is three times the claim or more.
+
+        If the scale of noise differs between the inputs, the noisy values also have to
+        be three standard scales apart.
+        """
         trace = self.trace
-        # Noise of another scale shows in tails, unless the scale differs as much.
+        # A difference of scales is visible in the tails only, unless it is large.
         is_scaled = any(moved.why == "scale" for moved in trace.moved)
         is_apart = not is_scaled or trace.scales_apart >= ProposalPolicy.sufficient_loss
         return (
@@ -222,7 +238,7 @@ class TracedPair:
 
     @property
     def reason(self) -> tuple[Any, ...]:
-        """A value that is equal for pairs that differ at the same lines."""
+        """A value that is equal for pairs that differ alike at the same lines."""
         trace = self.trace
         parted = frozenset(site for site, _ in trace.second.parted)
         moved = frozenset(moved.first.site for moved in trace.moved if moved.distance)
@@ -233,8 +249,10 @@ class PairRank(NamedTuple):
     """The sort key of a pair by one or more traced runs; larger is more promising.
 
     Attributes:
-        kind: The least kind of the runs.
-        loss: The least loss. With a run budget, the part that a final model keeps.
+        kind: The smallest ``TracedPair.kind`` of the runs.
+        loss: The smallest loss of the runs, as a multiple of the claim. With a run
+            budget, it is multiplied by the part of the change that a final model keeps.
+            An unbounded loss also counts the distance of the laws.
     """
 
     kind: int
@@ -249,7 +267,8 @@ class PairRank(NamedTuple):
         Args:
             traces: The traces.
             budget: The run budget, or None if runs are cheap.
-            apart: The distance of the outputs beside the noise.
+            apart: The distance of the outputs that bypasses the noise, in standard
+                deviations; used with a run budget.
         """
         pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
         losses = []
@@ -267,9 +286,9 @@ class PairRank(NamedTuple):
 
 
 def separable_share(traces: Sequence[PairTrace]) -> float:
-    """Return the share of outputs with a number that occurs on their input only.
+    """Return the share of outputs with a number that only their input gives.
 
-    It has to occur in two runs of this input at least.
+    The number has to occur in at least two runs on this input.
     """
     try:
         sides = [
@@ -288,7 +307,7 @@ def separable_share(traces: Sequence[PairTrace]) -> float:
 
 
 def by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
-    """Return the first pair of every reason."""
+    """Return the first pair of each ``TracedPair.reason``."""
     first: dict[Any, TracedPair] = {}
     for each in pairs:
         first.setdefault(each.reason, each)

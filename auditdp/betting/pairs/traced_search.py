@@ -1,13 +1,13 @@
-"""A search for pairs by traces: two runs of a pair show its loss without noise.
+"""A search for pairs by traces, which compute the loss of a pair from two runs.
 
 The code runs on both inputs with the same draws and the same noisy values
-(``auditdp.tracing``). The traced loss of a pair is a number without noise, so that
-hundreds of pairs are compared in as many runs as the game takes for one. The pairs that
-rank first are compared once more, with other outcomes of random choices and with the
-inputs swapped.
+(``auditdp.tracing``). The traced loss of a pair has no statistical error, so hundreds
+of pairs are compared with the number of runs that a game on one pair takes. The pairs
+that rank first are compared again with other draws. Then they are *compared in full*:
+with other outcomes of random choices, and some with the inputs swapped.
 
 A trace is no evidence: the game bets on outputs of its own runs, and a wrong proposal
-costs it calls.
+costs the game calls.
 """
 
 from __future__ import annotations
@@ -51,23 +51,25 @@ class SearchLimits:
     """Numbers of runs and pairs of a search by traces.
 
     Attributes:
-        min_runs: Fewer runs are not worth a trace.
-        listed: Listed pairs that are compared over outcomes of random choices.
-        recorded: Recorded runs, which pairs have in turn: a rare event has to occur
-            in some of them.
-        repetitions: Further runs of the pairs that rank first.
-        final_share: Share of the runs for the last comparisons.
-        corner_share: Largest share of corner cases among the candidates.
-        min_corners: Corner cases that are compared whatever other pairs lose.
-        fresh_share: Share of generated pairs drawn independently; the others are
-            changes of the best ones.
+        min_runs: Smallest number of runs of a trace; with fewer runs there is none.
+        listed: Largest number of listed pairs that are compared in full.
+        recorded: Number of seeds of recorded runs, which pairs use in turn: a rare
+            event may occur with some of them only.
+        repetitions: Number of further comparisons of the pairs that rank first.
+        final_share: Share of the runs that is reserved for the last comparisons.
+        corner_share: Largest share of corner cases among the compared pairs.
+        min_corners: Number of corner cases that are always compared, even after a
+            sufficient loss.
+        fresh_share: Share of generated pairs that are drawn independently; the others
+            are changed copies of the best pairs.
         parents: Number of best pairs that are changed.
-        fitted: Broken pairs of which the one with the largest expected growth is
-            played.
-        after_sufficient: Runs that may follow a sufficient loss, with a run budget.
-        sampled: Runs of a search where records are sampled, with a run budget: two
-            runs do not show the loss then.
-        by_outputs: Pairs whose outputs are compared, with a run budget.
+        fitted: Largest number of pairs with a loss above the claim that are compared by
+            fitted laws.
+        after_sufficient: Largest number of runs after a sufficient loss, with a run
+            budget.
+        sampled: Number of runs of a search if records are sampled, with a run budget.
+            It is small, since two runs do not give the loss then.
+        by_outputs: Number of pairs whose outputs are compared, with a run budget.
     """
 
     min_runs: int = 32
@@ -89,9 +91,11 @@ LIMITS = SearchLimits()
 
 
 def trace_runs(calls: int, *, vectorised: bool) -> int:
-    """Return the runs that a trace may have: a tenth of the calls, 600 at least.
+    """Return the largest number of runs of a trace before a game.
 
-    A run alone costs more where many runs make one call.
+    This is a tenth of the calls, at least 600 and at most 20,000, and never more than a
+    third. It is half of that for a vectorised mechanism: a traced run is a call of its
+    own, which is slow in comparison.
 
     >>> [trace_runs(n, vectorised=False) for n in (200, 2_000, 50_000, 1_000_000)]
     [66, 600, 5000, 20000]
@@ -101,12 +105,13 @@ def trace_runs(calls: int, *, vectorised: bool) -> int:
 
 
 class TraceSearch:
-    """Compares pairs by two traced runs each, and counts the runs.
+    """The search: it compares pairs by two traced runs each, and counts the runs.
 
     Args:
         mechanism: The mechanism.
-        claim: Its claim.
-        runs: The largest number of runs, except those of the last full comparison.
+        claim: The claim about the mechanism.
+        runs: Largest number of runs; the last full comparison may exceed it, and so may
+            the search for a worse pair with a run budget.
         seed: The seed of the pairs and of the recorded runs.
         budget: The run budget, or None if runs are cheap.
     """
@@ -133,14 +138,15 @@ class TraceSearch:
     def __call__(
         self, listed: Sequence[Pair], adjacency: Adjacency | None
     ) -> TraceLook:
-        """Compare the listed pairs and others of an adjacency; propose some to play."""
+        """Compare listed pairs and pairs of an adjacency; propose some for the game."""
         if self.max_runs < LIMITS.min_runs:
             return self.look
         self._listed = {key(pair) for pair in listed}
         with self.trace:
             runs = self.max_runs
             if self.budget is not None:
-                # More than 300 runs would be taken from the game.
+                # A quarter of 300 runs is enough for the listed pairs; all others are
+                # for the search and for the game.
                 runs = min(runs, 300)
             for pair in listed[: LIMITS.listed]:
                 self._compare_in_full(pair, runs // 4 // LIMITS.listed)
@@ -162,7 +168,7 @@ class TraceSearch:
     def _compare_traces(
         self, listed: Sequence[Pair], adjacency: Adjacency | None
     ) -> None:
-        """Search by traced losses, and propose the pairs that lose most."""
+        """Search by traced losses, and propose the pairs with the largest loss."""
         for pair in listed[LIMITS.listed :]:
             self._score(pair)
         if self.look.is_sampled and self.budget is not None:
@@ -194,7 +200,7 @@ class TraceSearch:
         if offered.generated is None or self._suffices():
             return
         if self.budget is not None and self._broken():
-            # A game on a worse pair saves more runs than its search takes.
+            # A game on a worse pair saves more runs than the search for it takes.
             self.max_runs = max(self.max_runs, self.budget.for_worse_pair)
         strategy = generated(adjacency)
         best: list[tuple[PairRank, Drawn[Pair]]] = []
@@ -220,7 +226,7 @@ class TraceSearch:
                 attempted(partial(score_change, parent, self.seed + number))
 
     def _choose_candidates(self, listed: Sequence[Pair]) -> None:
-        """Choose pairs that are compared by fitted laws."""
+        """Choose the pairs for the comparison by fitted laws."""
         if self.budget is not None:
             others = self._unlisted(self._compared.values())
             others.sort(key=lambda each: each.loss, reverse=True)
@@ -231,8 +237,8 @@ class TraceSearch:
             pair for pair in listed[: LIMITS.listed] if key(pair) in self._compared
         ]
         self.look.listed = len(known)
-        # The simplest pairs come first, and pairs of all kinds; by turns with these
-        # the ones that lose most.
+        # Pairs with the largest loss and pairs in the order of the search take turns:
+        # the latter begin with the simplest ones and are of all kinds.
         simple = self._unlisted(self._broken())
         if simple:
             lossy = sorted(
@@ -245,9 +251,12 @@ class TraceSearch:
             self.look.candidates = [*known, *(each.pair for each in others)]
 
     def _compare_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
-        """Propose the pair with the most distant outputs."""
+        """Propose the pair with the most distant outputs: a corner case, or none.
+
+        None is proposed if the first listed pair has the most distant outputs.
+        """
         corners = offers(adjacency).corner_cases or []
-        # Six runs on either input are the least that show a distance.
+        # A distance needs at least six runs on each input.
         most = max(LIMITS.by_outputs, self.max_runs // 72)
         affordable = max(min(most, self.max_runs // 12 - 1), 1)
         checked = [p for p in corners[:affordable] if is_adjacent(adjacency, p)]
@@ -264,9 +273,11 @@ class TraceSearch:
                 self._compare_in_full(best, 1)
 
     def _order_by_outputs(self) -> None:
-        """Propose the lossy pair with the most distant outputs.
+        """Propose the pair with the most distant outputs.
 
-        A final model may forget the change that a step has.
+        It is one with a loss above the claim. If no pair differs notably, all compared
+        pairs take part. Outputs are compared, since a final model may forget the change
+        of a step.
         """
         compared, promise = self._broken(), PROMISED
         if not compared and not any(e.trace.is_notable for e in self.look.looked):
@@ -277,7 +288,8 @@ class TraceSearch:
             return
         most = min(max(self.max_runs // 24, 4), 12)
         if promise == PROMISED:
-            # Half of them lose most, and half are corner cases, which are of all kinds.
+            # Half of them have the largest losses, and half are corner cases, which are
+            # of all kinds.
             ranked = list(dict.fromkeys([*ranked[: most - most // 2], *compared]))
         lossy = [each.pair for each in ranked[:most]]
         # A longer search, after a loss above the claim, affords better distances.
@@ -289,19 +301,26 @@ class TraceSearch:
             self.look.proposed = [(best, promise)]
 
     def _affordable_pairs(self, share: float = 1.0) -> int:
-        """Return the pairs that can be compared within a share of the runs."""
+        """Return the number of pairs that can still be compared.
+
+        Args:
+            share: The share of all runs that may be used.
+        """
         if is_stopped():
             return 0
         return max(int(self.max_runs * share) - self.trace.runs, 0) // 2
 
     def _suffices(self) -> bool:
-        """True if the game is to be played without a further search."""
+        """Return True if a loss is so large that no further search is needed.
+
+        This needs a run budget: if runs are cheap, the search always goes on.
+        """
         if self.budget is None:
             return False
         return any(each.suffices() for each in self._broken())
 
     def _broken(self) -> list[TracedPair]:
-        """Return the pairs with a loss above the claim; none if records are sampled."""
+        """Return the pairs with a loss above the claim; [] if records are sampled."""
         if self.look.is_sampled:
             return []
         return [each for each in self._compared.values() if each.is_broken]
@@ -317,16 +336,22 @@ class TraceSearch:
         """Compare a pair by two runs.
 
         Returns:
-            The pair, or None if it was compared before or is no candidate.
+            The pair; None if it was compared before, or if the mechanism fails on it.
         """
         if key(pair) in self._compared:
             return None
         return self._keep(pair, self._traced(pair, self.look.pairs % LIMITS.recorded))
 
     def _compare_in_full(self, pair: Pair, outcomes: int) -> None:
-        """Compare a pair over all outcomes, from the run with the largest loss."""
+        """Compare a pair in full: try other outcomes of chance, from its worst run.
+
+        Args:
+            pair: The pair.
+            outcomes: Largest number of outcomes that are tried.
+        """
         name, is_listed = key(pair), key(pair) in self._listed
-        # A listed pair takes a further run for each 128 runs, one with a run budget.
+        # There is one further comparison for every 128 runs, three at most. With a run
+        # budget, an unlisted pair has one at most.
         further = min(LIMITS.repetitions, self.max_runs // 128)
         if self.budget is not None and not is_listed:
             further = min(further, 1)
@@ -338,7 +363,7 @@ class TraceSearch:
         best = max(range(len(traces)), key=ranks.__getitem__)
         outcomes = min(max(outcomes, 1), MOST_RUNS)
         if self.budget is not None:
-            # The samples of records are too many to try all of them.
+            # There are too many samples of records to try all of them.
             samples = any(map(is_sample, traces[best].first.releases))
             if is_certain or samples:
                 outcomes = 1
@@ -366,7 +391,7 @@ class TraceSearch:
         return found
 
     def _finish(self, listed: Sequence[Pair]) -> None:
-        """Compare the pairs that rank first in full, and propose some."""
+        """Compare the unlisted pairs that rank first in full, and propose some."""
         others = self._unlisted(self._compared.values())
         others.sort(key=lambda each: each.rank(self.budget), reverse=True)
         found = self._repeated(others)
@@ -389,13 +414,14 @@ class TraceSearch:
         self._propose({*self._listed, *(key(pair.swapped()) for pair in listed)})
 
     def _repeated(self, pairs: Sequence[TracedPair]) -> list[TracedPair]:
-        """Run pairs again with other draws, the better half of them each time.
+        """Compare pairs again with other draws, each time the better half of them.
 
-        The loss of a pair may depend on the draws, as with records in random order:
-        the luckiest one of many runs shows little.
+        The loss of a pair may depend on the draws, for example on a random order of
+        records. The pair with the largest loss in a single run is then often not the
+        best.
 
         Returns:
-            The pairs, by their rank over all their runs.
+            The pairs that were compared again, in the order of their ranks by all runs.
         """
         traces = {key(each.pair): [each.trace] for each in pairs}
         self._traces |= traces
@@ -413,7 +439,8 @@ class TraceSearch:
         repetitions = LIMITS.repetitions
         most = self._affordable_pairs() // repetitions // 2
         if self._suffices():
-            # The best pairs are equal for the game, unless they bypass the noise.
+            # All these pairs are equally good for the game, except those that bypass
+            # the noise.
             repetitions, most = 1, 2
             if best and best[0].kind == ProposalPolicy.bypass:
                 most = 4
@@ -424,19 +451,23 @@ class TraceSearch:
                 trace = attempted(partial(self._traced, each.pair, number))
                 if trace is not None:
                     traces[key(each.pair)].append(trace)
-            # Pairs with more runs stay before those that were left out.
+            # Pairs with more runs stay before pairs of the worse half.
             half = max(len(repeated) >> k, 1)
             repeated = [*ranked(repeated[:half]), *repeated[half:]]
         return repeated
 
     def _best_rank(self, each: TracedPair) -> PairRank:
-        """Return the rank of a pair over several runs, for the better order."""
+        """Return the rank of a pair by all its runs, for the better of both orders."""
         names = (key(each.pair), key(each.pair.swapped()))
         ranks = [self._ranks[name] for name in names if name in self._ranks]
         return max(ranks, default=each.rank(self.budget))
 
     def _propose(self, known: set[Any]) -> None:
-        """Propose pairs to play: with a loss above the claim, else unexplained ones."""
+        """Propose pairs with a loss above the claim, or else other promising pairs.
+
+        Args:
+            known: The keys of pairs that are listed, in both orders of the inputs.
+        """
         before = [each for each in self.look.looked if key(each.pair) in known]
         others: dict[Any, TracedPair] = {}
         for each in self.look.looked:
@@ -450,7 +481,8 @@ class TraceSearch:
             notable = [each for each in new if each.trace.is_notable]
             plain = [each for each in new if not each.trace.is_notable]
             if notable and not any(each.is_broken for each in before):
-                # The trace does not know the reason: a smaller gain is expected.
+                # The trace does not understand the difference: a smaller gain is
+                # expected.
                 proposed.append((notable[0].pair, 4.0))
             most = max((each.trace.share for each in before), default=0.0)
             worse = [
@@ -473,14 +505,16 @@ def looked_by_trace(
     seed: int,
     budget: RunBudget | None = None,
 ) -> TraceLook:
-    """Trace a mechanism on pairs before a game.
+    """Trace a mechanism on pairs before a game, and return the results.
+
+    An error ends the trace, and is the ``failed`` of the results.
 
     Args:
         mechanism: The mechanism.
-        claim: Its claim.
-        listed: The pairs that are played.
-        adjacency: The source of other pairs, or None if none are searched.
-        calls: Calls of the game.
+        claim: The claim about the mechanism.
+        listed: The listed pairs, which are played in any case.
+        adjacency: The source of other pairs, or None for no search.
+        calls: Number of calls of the game.
         seed: The seed of the pairs and of the runs.
         budget: The run budget, or None if runs are cheap.
     """

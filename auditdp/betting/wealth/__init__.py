@@ -1,1 +1,1 @@
-"""Bets and wealth: regions, levels, bets against each kind of claim, a mixture."""
+"""Bets and wealth: from the odds of forecasters to a wealth against every level."""

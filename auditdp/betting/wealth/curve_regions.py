@@ -1,16 +1,16 @@
 """Bets against claims with a delta and against curves, by regions that are learned.
 
-Leaders bet on all levels, by plans (`plans.py`) that are renewed when the calls of a
-pair have grown by a quarter. Other forecasters bet on the claim alone, each by several
-*ways*, whose wealth is averaged: with the region of the post nearest to the claim, and
-with regions that need no learning:
+Leaders bet against all levels, by plans (`plans.py`) that are renewed when the calls of
+a pair have grown by a quarter. Other forecasters bet against the claim alone. Each does
+so in several *ways*, whose wealth is averaged. One way uses the region that the plan
+learned for the level nearest to the claim. The others need no learning:
 
-- *stretched*: the nearest law for the claim's own pair with log-odds a third larger,
-  for forecasters whose odds are all a little beyond the claim's;
-- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for forecasters of events
-  that are rare and telling.
+- *stretched*: the region for the claim's dominating pair with log-odds that are 1.3
+  times as large, for forecasters whose odds are all a little beyond the claim's;
+- *hard*: the factors (1 - λ, 1 + λ e^-ε), their mirror image and (1, 1), for
+  forecasters of rare events with large log-odds.
 
-The wealth that all of them would have won at a few anchors decides who leads.
+At a few anchors the gain of every forecaster is computed; it decides which one leads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Curves:
 
     Attributes:
         shares: The share of each way of betting in the stake of a forecaster.
-        plans: The bets on each pair until its plan is renewed.
+        plans: The current plan of each pair, by the index of the pair.
     """
 
     _ready = 1 + len(Planner.hard)
@@ -108,7 +108,7 @@ class Curves:
         return np.asarray(totals, np.float64).reshape(-1, size)
 
     def rounded(self, log_odds: Floats) -> Floats:
-        """Return log-odds rounded towards 0, to bins."""
+        """Return log-odds rounded towards 0 to the edges of bins."""
         return np.asarray(self._rounded[self._bin_of(log_odds)])
 
     def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:
@@ -116,9 +116,9 @@ class Curves:
 
 
 def _bins(pair: DominatingPair) -> Floats:
-    """Return increasing log-odds, symmetric around 0, on the scale of a claim."""
+    """Return the edges of bins of log-odds, symmetric around 0, on a claim's scale."""
     with np.errstate(invalid="ignore"):
-        # Small log-odds are twice their tanh.
+        # The mean size of small log-odds l: tanh(l/2) is l/2, and the weights sum to 2.
         typical = np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)
     scale = min(1.0, max(float(typical), 1e-4))
     # Bets hardly grow beyond log-odds of 40.

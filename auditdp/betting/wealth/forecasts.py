@@ -1,4 +1,4 @@
-"""Forecasts for a batch: log-odds, the counts of the coins, and their expected law."""
+"""Forecasts for a batch: log-odds, counts of the coins, and the law of log-odds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from auditdp.numerics.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The law of log-odds that a forecaster expects if it is calibrated.
+    """The law that a calibrated forecaster expects of its own log-odds.
 
     Args:
-        log_odds: The log-odds of its cells, shape (cells,).
-        weights: The frequency of each cell so far, shape (cells,).
+        log_odds: The log-odds of the cells of the law, shape (cells,).
+        weights: The relative frequency of each cell, not normalised, shape (cells,).
     """
 
     log_odds: Floats
@@ -28,8 +28,8 @@ class Law:
     def cells(self, size: int = LIMITS.law_cells) -> tuple[Floats, Floats]:
         """Return the probabilities of groups of cells under coin 0 and under coin 1.
 
-        Half of the cuts are quantiles and half are equally far apart, so that rare
-        cells with large log-odds stay apart.
+        Half of the cuts between groups are quantiles, and half are equally spaced
+        log-odds. So rare cells with large log-odds are not merged with frequent ones.
 
         Args:
             size: Largest number of groups, which are sorted by their log-odds.
@@ -56,7 +56,7 @@ class Law:
         return zeros / zeros.sum(), ones / ones.sum()
 
     def grouped(self) -> Law:
-        """Return a law of few cells that is nearly the same."""
+        """Return nearly the same law with at most 256 cells."""
         zeros, ones = self.cells(LIMITS.stored_law_cells)
         return Law(np.log(ones) - np.log(zeros), zeros + ones)
 
@@ -68,9 +68,9 @@ class Forecasts:
     Attributes:
         log_odds: Log-odds of coin 1, possibly infinite, shape (forecasters, m).
         ones: Number of calls with coin 1 for each of the m forecasts, shape (m,).
-        zeros: The same for coin 0, shape (m,).
+        zeros: Number of calls with coin 0 for each of them, shape (m,).
         expected: Log-odds that each forecaster expects, shape (forecasters, k), and
-            their frequency in earlier batches, shape (k,); None if no law is known.
+            their relative frequencies, shape (k,); None if no law is known.
     """
 
     log_odds: Floats
@@ -82,12 +82,12 @@ class Forecasts:
     def of_calls(
         cls, log_odds: Floats, labels: NDArray[np.int8], expected: Law | None = None
     ) -> Forecasts:
-        """Return the forecasts of single calls.
+        """Return forecasts that are listed call by call.
 
         Args:
-            log_odds: Shape (forecasters, n).
+            log_odds: Log-odds of each call, shape (forecasters, n).
             labels: The coins, shape (n,).
-            expected: The law that the only forecaster expects.
+            expected: The law that the forecaster expects, if there is only one.
         """
         ones = np.asarray(labels, dtype=float)
         law = None
@@ -97,19 +97,19 @@ class Forecasts:
 
     @classmethod
     def abstaining(cls, forecasters: int) -> Forecasts:
-        """Return no forecast at all, which counts as abstaining."""
+        """Return forecasts without any call: every forecaster abstains."""
         return cls(np.zeros((forecasters, 0)), np.zeros(0), np.zeros(0))
 
 
 class ForecastLine:
-    """The forecasts of one batch in a line, forecaster by forecaster.
+    """All forecasts of one batch in one row of arrays, forecaster by forecaster.
 
     Attributes:
         count: Number of forecasters.
         who: Index of the forecaster of each forecast, increasing, shape (n,).
         log_odds: Log-odds of coin 1, shape (n,).
         ones: Number of calls with coin 1 for each forecast, shape (n,).
-        zeros: The same for coin 0.
+        zeros: Number of calls with coin 0 for each forecast, shape (n,).
     """
 
     def __init__(self, forecasts: Sequence[Forecasts]) -> None:
@@ -123,7 +123,7 @@ class ForecastLine:
         )
 
     def law(self, forecaster: int) -> Law:
-        """Return the law that a forecaster expects, without cells if there is none."""
+        """Return the law that a forecaster expects; without one, a law of no cells."""
         table, row = self._tables[forecaster]
         if table.expected is None:
             return Law(np.zeros(0), np.zeros(0))
@@ -131,6 +131,9 @@ class ForecastLine:
         return Law(odds[row], weights)
 
     def of(self, forecaster: int) -> tuple[Floats, Floats, Floats]:
-        """Return the log-odds of one forecaster, and its calls of coin 1 and 0."""
+        """Return the log-odds of one forecaster, and the calls of coin 1 and of coin 0.
+
+        Each array has one entry per forecast.
+        """
         table, row = self._tables[forecaster]
         return table.log_odds[row], table.ones, table.zeros

@@ -2,11 +2,11 @@
 
 The forecasts are bet against the claim at every level of a grid (levels of ε, of μ, or
 of another parameter of a claim's family). A level is *crossed* when the wealth against
-it has reached 1/α, and the bound is the largest level such that it and all below it are
-crossed. If the truth is at level ε*, the claims at all levels from ε* on are true, and
-a bound of ε* or more needs the smallest of them to be crossed, which has probability at
-most α. The claim is one of the levels, so "the bound reaches the claim" is the very
-event that makes a verdict VIOLATED, and one α covers both statements.
+it has reached 1/α. The bound is the largest level such that it and all levels below it
+are crossed. If the truth is at level ε*, the claims at all levels from ε* on are true.
+For a bound of ε* or more, the smallest of these levels has to be crossed, which has
+probability at most α. The claim is one of the levels, so "the bound reaches the claim"
+is the very event that makes a verdict VIOLATED, and one α covers both statements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 GRID_RATIO = 1.01
-"""Ratio of two neighbouring levels, which a bound may lose to the grid."""
+"""Ratio of neighbouring levels. A bound loses this factor at most to the grid."""
 LOWEST_LEVEL = 1e-3
 """Smallest level of a grid, except 0."""
 HIGHEST_LEVEL = 64.0
@@ -32,9 +32,9 @@ HIGHEST_LEVEL = 64.0
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """Return the increasing levels that a lower bound can take, the claim's among them.
 
-    Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses
-    at most ``ratio`` to the grid. The levels of a claim of 0 are 0 and the powers, and
-    the levels of an accountant's curve are those of its family.
+    The levels are the claim's level times powers of ``ratio``, from about 0.001 to 64.
+    For a claim of level 0 they are 0, and 0.001 times powers of ``ratio``. A claim from
+    an accountant's curve brings the levels of its family.
     """
     if claim.levels is not None:
         return np.array(claim.levels)
@@ -51,9 +51,9 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
 def is_bound(claim: Claim) -> bool:
     """Return True if a refuted level bounds the parameter of the claim.
 
-    It does so if the claims at all levels from the truth on are true, as of one ε, μ or
-    ρ. A mechanism that exceeds a curve of a family does so somewhere, and its ε at the
-    quoted δ may be smaller than the curve's.
+    It does for a claim with one parameter, such as ε, μ or ρ: all claims at larger
+    levels than the truth are true. It does not for a family of curves: a mechanism may
+    exceed a curve at one δ only, and have a smaller ε than the curve at the quoted δ.
     """
     return claim.levels is None
 
@@ -61,18 +61,19 @@ def is_bound(claim: Claim) -> bool:
 class Grid:
     """The levels that are bet against, and the anchors at which leaders are chosen.
 
-    At a level the leaders of the anchor just below bet: there they still win if the
-    truth is only a little above.
+    A level takes the leader of the nearest anchor that is not above it: if the truth is
+    just above the level, that leader gains at the anchor already.
 
     Args:
         values: The levels, increasing.
         position: Index of the claim's level.
 
     Attributes:
-        anchors: Indices of the anchors, equally spaced, the claim's level among them.
-        anchor: For every level the place, among the anchors, of the anchor that chooses
+        anchors: Indices of the anchors among the levels, equally spaced; the claim's
+            level is one of them.
+        anchor: For every level the place, in ``anchors``, of the anchor that chooses
             its leader.
-        claim: The place of the claim's anchor.
+        claim: The place, in ``anchors``, of the claim's level.
     """
 
     def __init__(self, values: Floats, position: int) -> None:
@@ -92,8 +93,8 @@ class Grid:
 def crossed(highest: Floats, alpha: float) -> int:
     """Return the number of crossed levels, counted from the smallest without a gap.
 
-    Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9
-    above ln(1/alpha).
+    Rounding goes towards "the claim looks true": a level counts as crossed only if its
+    highest log wealth is 1e-9 above ln(1/alpha).
 
     Args:
         highest: The highest log wealth so far against each level, shape (levels,).
@@ -108,12 +109,13 @@ class BatchResult:
     """Log factors of one batch.
 
     Attributes:
-        leaders: Those of the leaders against every level, shape (levels,).
-        at_anchors: Each forecaster's, had it bet there, at every anchor by each way,
-            shape (forecasters, anchors, ways).
-        right: Calls on which each forecaster's odds were beyond the claim's cap and on
-            the side of the coin, shape (K,).
-        wrong: Calls on which they were on the other side.
+        leaders: Log factors of the leaders against every level, shape (levels,).
+        at_anchors: Log factors that each forecaster would have at every anchor, by each
+            way of betting, shape (forecasters, anchors, ways).
+        right: Number of calls on which each forecaster's log-odds were beyond the
+            claim's cap and favoured the true coin, shape (forecasters,).
+        wrong: Number of calls on which they were beyond the cap and favoured the other
+            coin, shape (forecasters,).
     """
 
     leaders: Floats

@@ -1,25 +1,27 @@
 """The wealth of all bets, averaged, against a claim and all levels of its lower bound.
 
-The factor of one call, and the proof that it is not expected to grow under a true
-claim, are in `regions.py`; the regions of bets are in `regions.py` for pure claims and
-in `curve_regions.py` for all others; and crossed levels are explained in `levels.py`.
-This file has the rest:
+`regions.py` has the factor of one call, the proof that wealth is not expected to grow
+under a true claim, and the bets against pure claims. `curve_regions.py` has the bets
+against all other claims, and `levels.py` explains crossed levels. This file has the
+rest:
 
 **Mixtures.** An average of wealths, each with expected factors of at most 1, is again
 one. Wealth is averaged, with weights fixed beforehand, over forecasters, over ways of
-betting, and with *leaders*, who before every batch follow the forecaster that has
-lately gained most on the pair that is played (a choice made from the past, so their
-wealth is one more supermartingale). Leaders differ in their start: losses of the first
-batches, in which forecasters learn, do not weigh on later leaders.
+betting, and with the wealth of *leaders*. Before every batch, a leader chooses the
+forecaster that has recently gained most on the pair that is played, and bets with it.
+This choice is made from the past, so the leader's wealth is one more supermartingale.
+Leaders differ in their start: a later leader has no losses from the first batches, in
+which forecasters learn.
 
 **Batches.** Within a batch all forecasts come from earlier batches, so the wealth after
 it depends only on the number of calls of either coin with each forecast. Bets are
 therefore counted, not listed, and the wealth is computed between batches.
 
-**Below the claim.** There the wealth is a part of the level's own and a part of the
-claim's: a pair that satisfies a level below the claim also satisfies the claim, so this
-is valid; and when the claim is crossed, the levels below it follow almost at once, even
-if rare events did it that only the claim's region isolates.
+**Below the claim.** The wealth against a level below the claim is an average of two:
+that of bets against the level, and the wealth against the claim. This is valid, since a
+pair that satisfies the level also satisfies the claim. So the levels below follow soon
+after the claim is crossed, even if only the claim's region isolates the rare events
+that refute it.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2
-"""Part of the wealth below the claim that is bet against the claim itself.
+"""Fraction of the wealth against lower levels that is bet against the claim itself.
 
 With a quarter, and .8 for the first leader, the bounds of tight claims are up to 1 %
 smaller; with a smaller share, rare events take up to 15 % more calls.
 """
 STARTS = {0: 0.92, 10_000: 0.02, 100_000: 0.02, 1_000_000: 0.02, 10_000_000: 0.02}
-"""Share of each leader in the stake of all, by the calls before its start."""
+"""Share of each leader in the stake of all leaders, by the calls before its start."""
 
 
 class Wealth:
@@ -55,25 +57,27 @@ class Wealth:
 
     Args:
         claim: The claim that is played against.
-        shares: Positive prior weights of the forecasters, shape (K,); they are
-            normalised.
-        leader: Prior weight of all leaders beside them in the bets against the claim; 0
+        shares: Positive prior weights of the forecasters, shape (K,). With ``leader``,
+            they are normalised to sum to 1.
+        leader: Prior weight of all leaders together in the bets against the claim; 0
             for no leaders.
-        levels: Increasing levels for the lower bound, the claim's among them; None for
-            the claim's alone.
+        levels: Increasing levels for the lower bound, the claim's level among them;
+            None for the claim's level alone.
 
     Attributes:
-        alpha: Levels that have reached 1/alpha need no more bets.
-        calls: Calls so far.
+        alpha: The level of the test. A grid level whose wealth has reached 1/alpha
+            needs no more bets.
+        calls: Number of calls so far.
         position: Index of the claim's level.
         anchors: Indices of the levels at which leaders are chosen.
-        right: Calls on which each forecaster was beyond the claim's cap and right,
-            shape (K,).
-        wrong: Calls on which it was beyond the cap and wrong.
+        right: Number of calls on which each forecaster's log-odds were beyond the
+            claim's cap and favoured the true coin, shape (K,).
+        wrong: Number of calls on which they were beyond the cap and favoured the other
+            coin, shape (K,).
         log_by_way: Log wealth against the claim of each forecaster by each way of
             betting, shape (K, ways).
-        log_led: Log wealth of the leaders by their start, at every level, shape
-            (starts, levels).
+        log_led: Log wealth of each leader at every level, shape (starts, levels); the
+            leaders are ordered by their start.
         log_by_level: Log wealth against every level, averaged over all bets, shape
             (levels,).
         way_shares: The share of each way of betting in the stake of a forecaster.
@@ -112,11 +116,11 @@ class Wealth:
         self._highest = np.zeros(len(self.levels))
 
     def anchor(self, position: int) -> int:
-        """Return the place of the anchor that chooses a level's leader."""
+        """Return the place in ``anchors`` of the anchor for the leader of a level."""
         return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
-        """Return the same bets against the claim alone, with nothing won yet."""
+        """Return a new wealth of 1 with the same shares, against the claim alone."""
         return Wealth(self.claim, shares=self.shares, leader=self.leader)
 
     @property
@@ -131,12 +135,12 @@ class Wealth:
 
     @property
     def best(self) -> int:
-        """The forecaster with the largest wealth against the claim."""
+        """Index of the forecaster with the largest wealth against the claim."""
         return int(np.argmax(self.log_by_forecaster))
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """Right and wrong calls of the best forecaster beyond the cap."""
+        """Numbers of right and of wrong calls of the best forecaster beyond the cap."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property
@@ -155,18 +159,20 @@ class Wealth:
         """Bet on a batch of calls.
 
         Args:
-            forecasts: Those of all K forecasters for the batch, in order, from earlier
-                batches only. Each may leave calls out, if the choice of these depends
-                neither on their coins nor on their outputs.
-            calls: Calls in the batch.
-            leaders: The leader at every anchor, chosen from earlier batches, shape
-                (anchors,), or forecasters by rank, the first one first, shape (ranks,
-                anchors); None for no leader.
+            forecasts: Forecasts of all K forecasters for the batch, in order, from
+                earlier batches only. A forecaster may leave calls out, if the choice of
+                these calls depends neither on their coins nor on their outputs.
+            calls: Number of calls in the batch.
+            leaders: Index of the leader at every anchor, chosen from earlier batches,
+                shape (anchors,), or indices of forecasters in order of rank, shape
+                (ranks, anchors); None for no leader.
             pair: Index of the pair of inputs that the batch is of.
 
         Returns:
-            The log wealth that each of them would have won at every anchor, by each way
-            of betting, shape (K, anchors, ways): the next leaders are chosen by it.
+            The log factors of the batch that each forecaster would have at every
+            anchor, by each way of betting, shape (K, anchors, ways). The next leaders
+            are chosen by them. Against a curve, they are 0 at anchors that the plan of
+            the pair does not judge.
         """
         batch = self._bets.settle(
             forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)
@@ -179,7 +185,7 @@ class Wealth:
         return batch.at_anchors
 
     def _average(self) -> None:
-        """Average all wealth at each level, and keep the highest wealth so far."""
+        """Average all wealth at each level, and update the highest wealth so far."""
         wealth = _log_sum_exp(self.log_led + self._log_starts[:, None])
         claim, below = self.position, np.s_[: self.position]
         # Only against the claim itself do forecasters bet beside their leaders.
@@ -197,7 +203,10 @@ class Wealth:
         return crossed(self._highest, alpha)
 
     def open_level(self, alpha: float) -> int:
-        """Return the position of the lowest level that the bound has not reached."""
+        """Return the index of the lowest level that the bound has not reached.
+
+        If it has reached all levels, this is the last one.
+        """
         return min(self.crossed(alpha), len(self.levels) - 1)
 
     def lower_bound(self, alpha: float) -> float:

@@ -13,8 +13,8 @@ problem is
 
 which is concave, with a Hessian of bandwidth two: a primal-dual interior-point method
 takes some fourteen banded solves (Boyd & Vandenberghe 2004, Section 11.7). Several
-problems of one size are solved at once. Only power depends on the result: whatever the
-solver returns, the bet that is made of it pays its price (`regions.py`).
+problems of one size are solved at once. Only power depends on the result: for any
+result of the solver, the bet pays its price (ln S in `regions.py`) and is valid.
 """
 
 from __future__ import annotations
@@ -34,19 +34,24 @@ from auditdp.numerics.arrays import Floats
 class Solver:
     """Parameters of the interior-point method and of the choice among its regions.
 
+    The *force* is the parameter of the barrier that keeps a solution off its bounds:
+    the product of each slack with its dual that a step aims at.
+
     Attributes:
-        first_force: First force of the bounds, times the number of cells.
-        shrinkage: Force after a full step, as a fraction of the duality gap.
-        cut_shrinkage: The same after a step that had to be cut.
-        step_fraction: Part of the way to the nearest bound that a step may go.
-        full_step: Length from which on a step counts as full.
-        tolerance: Duality gap of a solution. With 1e-6, 15 of 150 learned laws beyond a
-            claim gave bets that cost more than they won; with this, 1.
-        rarest: Probabilities below which cells set no price, tried one after the other.
-            With the first alone, a known law of twice the loss of a printed (ε, 1e-5)
-            won nothing in three cases of four.
-        dear: Price, as a part of the gain, up to which no larger one of ``rarest`` is
-            tried.
+        first_force: The force of the first step, times the number of cells.
+        shrinkage: The next force after a full step, as a fraction of the mean product
+            of slack and dual.
+        cut_shrinkage: The same fraction after a step that was shortened.
+        step_fraction: Largest part of the way to the nearest bound that a step goes.
+        full_step: Length from which on a step counts as full; 1 is the longest.
+        tolerance: Largest duality gap of a solution. With 1e-6, 15 of 150 learned laws
+            beyond a claim gave bets that cost more than they won; with 1e-8, 1.
+        rarest: Thresholds that are tried one after the other: cells with a smaller
+            P + Q are left out, so that they do not raise the price. With the first
+            alone, a known law of twice the loss of a printed (ε, 1e-5) won nothing in
+            three cases of four.
+        dear: Largest price, as a fraction of the gain, with which no further threshold
+            is tried.
     """
 
     first_force: float = 1e-3
@@ -63,12 +68,15 @@ SOLVER = Solver()
 
 
 def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
-    """Return the largest u b - v a - w over all events.
+    """Return the amount by which a law exceeds a claim, positive if it does.
+
+    This is the largest u b - v a - w over the lines of the claim and over the events
+    "log-odds beyond a threshold", with probabilities a and b under the two coins.
 
     Args:
-        zeros: The law of the cells under coin 0, sorted by their log-odds.
-        ones: The law under coin 1.
-        lines: The lines (u, v, w) of a claim.
+        zeros: Probabilities of the cells under coin 0, sorted by their log-odds.
+        ones: Probabilities of the cells under coin 1.
+        lines: The lines (u, v, w) of a claim, shape (lines, 3).
     """
     a, b = (np.cumsum(law[::-1])[:-1] for law in (zeros, ones))
     u, v, w = lines.T
@@ -76,11 +84,11 @@ def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
 
 
 def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
-    """Return for each forecast the region of (P/P₀, Q/Q₀), except of rare cells.
+    """Return for each forecast the region of the factors (P/P₀, Q/Q₀) of its cells.
 
-    The factors of a cell whose probability is of the order of the barrier are not near
-    their optimum, and would set the price, which decides the number of cells that are
-    left out.
+    Rare cells are left out. The solver does not reach the optimal factors of a cell
+    whose probability is as small as the last force of the solver, and such factors
+    would raise the price. The price decides the threshold (``Solver.rarest``).
 
     Args:
         zeros: P, shape (problems, cells), positive.
@@ -100,7 +108,10 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
 
 
 def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) -> Region:
-    """Return the region of all cells, or without rare cells if it is dear."""
+    """Return the region without rare cells that has the largest gain minus price.
+
+    The thresholds of rare cells are tried in order, until the price is small.
+    """
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
     # An ε beyond the range of doubles would have the share 0.
     share = np.maximum(share, np.finfo(float).tiny)
@@ -124,9 +135,9 @@ def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) ->
 def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:
     """Return P₀ and Q₀, shape (problems, cells) each; see ``nearest_regions``.
 
-    With t = (a, b) the tails, n = (v, -u) the normals of the lines, s = w + n t > 0 the
-    slacks and λ > 0 their duals, a step goes towards the gradient of the objective + Σ
-    λ n = 0 and λ s = force, linearised at (t, λ).
+    Let t = (a, b) be the tails, n = (v, -u) the normals of the lines, s = w + n t > 0
+    the slacks and λ > 0 their duals. A step solves two equations, linearised at (t, λ):
+    the gradient of the objective plus Σ λ n is 0, and each λ s equals the force.
     """
     # This import is slow, so it is made when it is needed.
     from scipy.linalg.lapack import dpbsv
@@ -192,7 +203,13 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
 
 
 def _length(change: Floats, live: Any) -> Floats:
-    """Return the length of a step whose full length changes a bound by ``change``."""
+    """Return the length of a step, at most 1, that reaches no bound.
+
+    Args:
+        change: The smallest relative change of a positive number, such as a slack, in a
+            step of length 1, shape (problems,).
+        live: Whether each problem is still being solved; if not, the length is 0.
+    """
     fraction = SOLVER.step_fraction
     return np.where(live, fraction / np.maximum(-change, fraction), 0.0)
 

@@ -1,10 +1,11 @@
 """Plans of bets against a curve: leaders, their regions, and the bets of all others.
 
-At a few levels, the *posts*, the region is that of the law nearest to the leader's
-expected law (`nearest_region.py`). Posts lie ever denser below the highest level that
-the leader's law exceeds, since the possible gain falls with the square of the distance
-to it. A level between two posts takes the region of the post from which it expects
-more, at its own price. All of it is made from earlier batches only.
+At a few levels, the *posts*, the region is computed from the law that the claim allows
+and that is nearest to the leader's expected law (`nearest_region.py`). The posts get
+denser towards the highest level that the leader's law exceeds, since the possible gain
+falls with the square of the distance to it. A level between two posts takes the region
+of one of them: the one with the larger expected gain minus price. The price is the log
+wealth that each call with a bet costs (`regions.py`). A plan uses earlier batches only.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ Doubled, games take 5.2 % fewer calls on the benchmark's rows and 2.0 % more on 
 shapes (the ablation).
 """
 UNTRIED = 0.25
-"""Fraction of the stake that a leader bets before it has gained its rank.
+"""Fraction of the stake that a substitute leader bets: it is not first in rank.
 
 Half of it costs 2.5 % more calls on other shapes (the ablation).
 """
 RENEWED = 1.25
-"""Growth of the calls of a pair after which a plan is renewed.
+"""Growth factor of the calls of a pair after which a plan is renewed.
 
 Doubled, games take 5.7 % more calls on other shapes (the ablation).
 """
@@ -58,7 +59,7 @@ class Post:
         leader: Index of the forecaster.
         region: The region that its forecasts choose from.
         levels: Indices of the levels.
-        prices: ln S of the region at each of them.
+        prices: The price of the region, ln S, at each of these levels.
     """
 
     leader: int
@@ -72,11 +73,12 @@ class BettingPlan:
     """The bets on one pair until the plan is renewed.
 
     Attributes:
-        until: Calls of the pair from which on another plan is needed.
+        until: Number of calls of the pair from which on another plan is needed.
         posts: The bets of leaders, empty if there are no leaders.
-        places: The anchors, by their place among them, at which all forecasters are
-            judged; the claim's comes first.
-        ways: For each of them the regions, each with its ln S there.
+        places: The places, in ``Grid.anchors``, of the anchors at which all forecasters
+            are judged; the claim's comes first.
+        ways: For each of these anchors, one region for each way of betting, with the
+            price ln S of the region at the anchor.
     """
 
     until: float
@@ -87,7 +89,7 @@ class BettingPlan:
 
 @dataclass(frozen=True, eq=False)
 class LevelPlan:
-    """The claim at one level: its dominating pair, and the lines of the nearest law."""
+    """The claim at one level: its dominating pair, and its lines for optimisation."""
 
     pair: DominatingPair
     lines: Floats
@@ -95,14 +97,14 @@ class LevelPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """The laws that forecasters expect, and the highest levels that these exceed."""
+    """Expected laws by forecaster, and the highest level that each law exceeds."""
 
     cells: Callable[[int], Cells]
     top: Callable[[int], int]
 
 
 class Planner:
-    """Makes plans against a claim at every level.
+    """Maker of betting plans against a claim at every level.
 
     Args:
         claim: The claim.
@@ -120,7 +122,7 @@ class Planner:
         self._fixed_regions: dict[int, list[tuple[Region, float]]] = {}
 
     def at(self, level: int) -> LevelPlan:
-        """Return the claim at a level."""
+        """Return the claim at a level, given by its index, and cache it."""
         if level not in self._level_plans:
             statements = self._claim.at(float(self._grid.values[level])).statements()
             step = -(-len(statements) // LIMITS.curve_lines)
@@ -140,9 +142,9 @@ class Planner:
 
         Args:
             line: The forecasts for the next batch, and their expected laws.
-            leaders: Forecasters by rank at every anchor, the first one first; None if
-                there are no leaders yet.
-            calls: Calls of the pair so far.
+            leaders: Indices of forecasters in order of rank at every anchor, shape
+                (ranks, anchors); None if there are no leaders yet.
+            calls: Number of calls of the pair so far.
             crossed: Number of levels that need no more bets.
         """
         claim = self._grid.claim
@@ -162,8 +164,8 @@ class Planner:
         posts = []
         if leaders is not None:
             posts = self._posts(regions, laws, leading, crossed)
-        # Leaders are chosen at the claim's anchor, and at some between the crossed
-        # levels and those that may be reached.
+        # All forecasters are judged at the claim's anchor, and at some anchors between
+        # the crossed levels and those that may be reached.
         judged = np.linspace(first, last, LIMITS.judged_anchors).astype(int)
         places = list(dict.fromkeys([claim, *np.unique(judged).tolist()]))
         ways = []
@@ -172,7 +174,7 @@ class Planner:
         return BettingPlan(max(RENEWED * calls, 1), posts, places, ways)
 
     def top(self, cells: Cells) -> int:
-        """Return the highest level that a law exceeds, -1 if it exceeds none."""
+        """Return the index of the highest level that a law exceeds, -1 for none."""
 
         def is_allowed(level: int) -> bool:
             return excess(*cells, self.at(level).lines) <= NEGLIGIBLE
@@ -184,13 +186,13 @@ class Planner:
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Choose the leader at every anchor.
 
-        A forecaster that expects no gain does not lead. If it is the first in rank,
-        another one leads whose law exceeds the claim at its level or at the lowest open
-        one, with a fraction of the stake until it has gained the rank.
+        The forecaster that is first in rank leads if its expected law exceeds the level
+        of the anchor. Otherwise a substitute leads: the best in rank whose law exceeds
+        the claim's level, or the lowest open anchor. It bets a fraction of the stake.
 
         Returns:
-            The leader at every anchor, -1 for none, and whether it has not gained that
-            rank.
+            The index of the leader at every anchor, -1 for none, and whether it is a
+            substitute.
         """
         eager = []
         for place in dict.fromkeys((self._grid.claim, first)):
@@ -201,7 +203,7 @@ class Planner:
                     break
         leading = np.full(len(self._grid.anchors), -1)
         untried = np.zeros(len(leading), bool)
-        # The first in rank leads if it expects a gain there, else an eager one.
+        # The first in rank leads if it expects a gain there, else a substitute.
         for place in range(first, len(leading)):
             best = int(ranks[0, place])
             for k in (best, *eager):
@@ -213,7 +215,10 @@ class Planner:
     def _posts_of(
         self, leading: NDArray[np.intp], expected: _Expected, first: int, crossed: int
     ) -> tuple[dict[int, Cells], int]:
-        """Return the laws of posts, and the last anchor that one exceeds."""
+        """Return the leader's law at each post, and the last anchor that one exceeds.
+
+        Posts are indices of levels; the anchor is its place in ``Grid.anchors``.
+        """
         laws: dict[int, Cells] = {}
         last = first
         # Levels between the highest that a law exceeds and the posts below it.
@@ -229,20 +234,20 @@ class Planner:
         return laws, last
 
     def _level(self, place: int) -> int:
-        """Return the level of an anchor; the claim's anchor has the claim's."""
+        """Return the index of the level of an anchor, given by its place."""
         if place == self._grid.claim:
             return self._grid.position
         return int(self._grid.anchors[place])
 
     def _nearest(self, laws: dict[int, Cells]) -> dict[int, Region]:
-        """Return the regions of posts, all computed together."""
+        """Return the region of each post; all are computed together."""
         if not laws:
             return {}
         size = max(len(zeros) for zeros, _ in laws.values())
         bounds = [self.at(post).lines for post in laws]
         longest = max(map(len, bounds))
-        # All problems get the same number of cells and of lines, by repeating the last
-        # one.
+        # All problems get the same number of cells, by splits of the last cell, and of
+        # lines, by repetitions of the last line.
         found = nearest_regions(
             np.stack([_split(zeros, size) for zeros, _ in laws.values()]),
             np.stack([_split(ones, size) for _, ones in laws.values()]),
@@ -262,7 +267,11 @@ class Planner:
         leading: NDArray[np.intp],
         crossed: int,
     ) -> list[Post]:
-        """Give every open level the neighbouring post with the largest gain."""
+        """Return the bets of leaders at all open levels.
+
+        Each level takes the region of the neighbouring post with the larger expected
+        gain minus price; there is no bet at a level where neither is positive.
+        """
         posts = sorted(regions)
         if not posts:
             return []
@@ -291,10 +300,9 @@ class Planner:
     def _learned(
         self, level: int, regions: dict[int, Region], laws: dict[int, Cells]
     ) -> tuple[Region, float]:
-        """Return the region of the post nearest to a level with ln S there.
+        """Return the region of the post nearest to a level, and its price at the level.
 
-        Returns:
-            The region and its price, or no bet if the region costs more than it wins.
+        If the price exceeds the expected gain, the region without a bet is returned.
         """
         near = min(regions, key=lambda post: abs(post - level), default=None)
         if near is not None:
@@ -304,7 +312,7 @@ class Planner:
         return NOTHING, 0.0
 
     def _ready(self, level: int) -> list[tuple[Region, float]]:
-        """Return the regions at a level that need no learning, with ln S of each."""
+        """Return the regions at a level that need no learning, each with its price."""
         if level not in self._fixed_regions:
             at = self.at(level)
             weights = (at.pair.p + at.pair.q) / 2
@@ -328,7 +336,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of bets of a fraction of the wealth on either coin."""
+    """Return the region of three bets: a fraction on coin 1, on coin 0, or no bet."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 

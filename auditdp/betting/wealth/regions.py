@@ -8,7 +8,7 @@ the coin and
 
     S(R) = Σ_z max over (e₀, e₁) in R of  ½ p₀(z) e₀ + ½ q₀(z) e₁
 
-is the *price* of the region.
+is the *price* of the region; in the code, a price is its logarithm.
 
 *Theorem.* If the claim is true, the expected product of n such factors is at most 1,
 even if the bettor has all n outputs before any bet is placed. *Proof.* By Blackwell's
@@ -47,8 +47,8 @@ closed form: with r₀ the number of [1-q, q] that is nearest to r,
 
     e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
 
-So within the cap nothing is bet, whatever the law of the log-odds is; all levels are
-bet on in one pass over the forecasts.
+So within the cap nothing is bet, for any law of the log-odds. All levels are bet on in
+one pass over the forecasts.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ ROUNDING = 1e-11
 
 
 class Region:
-    """Finitely many pairs of factors, of which the log-odds of a forecast choose one.
+    """Finitely many pairs of factors; the log-odds of a forecast choose one of them.
 
     Args:
         factors: e₀ and e₁ of each pair, positive, shape (n, 2). Pairs that no log-odds
-            choose are left out.
+            choose are dropped.
 
     Attributes:
         logs: ln e₀ and ln e₁ of the remaining pairs, from the best under coin 0 to the
@@ -93,11 +93,14 @@ class Region:
         self.thresholds = np.round(thresholds, 8)
 
     def price(self, pair: DominatingPair) -> float:
-        """Return ln S(R) against a dominating pair, rounded up."""
+        """Return the price ln S(R) against a dominating pair, rounded up.
+
+        It is the log wealth that each call costs, to be subtracted from ln e₀ or ln e₁.
+        """
         return float(self.prices([pair])[0])
 
     def prices(self, pairs: Sequence[DominatingPair]) -> Floats:
-        """Return ln S(R) against each dominating pair, rounded up, shape (pairs,)."""
+        """Return the price against each dominating pair, shape (pairs,)."""
         p = np.concatenate([pair.p for pair in pairs])
         q = np.concatenate([pair.q for pair in pairs])
         odds = np.concatenate([pair.log_odds for pair in pairs])
@@ -110,21 +113,25 @@ class Region:
 
     @cached_property
     def _linear(self) -> tuple[Floats, Floats]:
-        """The best factors of an atom by ln q₀/p₀, shape (2, k), and thresholds.
+        """The factors that maximise p₀ e₀ + q₀ e₁ for some atom, shape (2, k).
 
-        A subset of ``logs`` has all of them: where p e₀ + q e₁ <= c, the logarithms lie
-        in a convex set.
+        The second array has the thresholds of ln q₀/p₀ between them. All maximisers are
+        among the pairs in ``logs``, since p e₀ + q e₁ <= c is a convex set of (ln e₀,
+        ln e₁).
         """
         factors = np.exp(self.logs.T)
         chain, thresholds = _hull(factors)
         return factors[chain].T, thresholds
 
     def choose(self, log_odds: Floats) -> Floats:
-        """Return ln e₀ and ln e₁ of the bet for each log-odds, shape (2, n)."""
+        """Return ln e₀ and ln e₁ of the best bet for each log-odds, shape (2, n)."""
         return np.asarray(self.logs[:, np.searchsorted(self.thresholds, log_odds)])
 
     def mixed(self, fraction: float) -> Region:
-        """Return the region of factors 1 - fraction + fraction e."""
+        """Return the region that bets a fraction of the wealth and keeps the rest.
+
+        Its factors are 1 - fraction + fraction * e, for each factor e of this region.
+        """
         return Region(1 - fraction + fraction * np.exp(self.logs.T))
 
 
@@ -135,22 +142,22 @@ def _hull(points: Floats) -> tuple[list[int], Floats]:
         points: Sorted by y, then by x, shape (n, 2).
 
     Returns:
-        The indices of the points by growing r, and the log-odds of r at which the next
-        one becomes the best.
+        The indices of these points in the order of increasing r, and the log-odds of r
+        at which the next point becomes the best.
     """
     chain: list[int] = []
     odds: list[float] = []
     rows = points.tolist()
-    # Invariant: chain holds the maximisers among the points so far, and each of odds
-    # the log-odds from which on its point is the best.
+    # Invariant: chain has the maximisers among the points so far, and odds the log-odds
+    # from which on each of them is the best.
     for k, (x, y) in enumerate(rows):
         while chain:
             lost, gained = rows[chain[-1]][0] - x, y - rows[chain[-1]][1]
-            # The one before is no better in x.
+            # The point before is not better in x.
             if lost <= 0:
                 level = -math.inf
             elif gained <= 0:
-                # This one is no better in y.
+                # This point is not better in y.
                 level = math.inf
             else:
                 level = math.log(lost / gained)
@@ -173,11 +180,13 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
 
 
 def growth(p: Any, epsilon: float) -> Any:
-    """Return the log growth of a call against an epsilon: kl(p ‖ q), and 0 for p <= q.
+    """Return the expected log factor of a call against an ε-claim, in nats.
+
+    It is kl(p ‖ q) with q = e^ε/(1+e^ε), and 0 for p <= q.
 
     Args:
         p: Probabilities of the likelier coin, strictly between 0 and 1, of any shape.
-        epsilon: The epsilon.
+        epsilon: The epsilon of the claim.
     """
     log_q, log_1q = log_cap(epsilon)
     kl = p * (np.log(p) - log_q) + (1 - p) * (np.log1p(-p) - log_1q)
@@ -212,12 +221,12 @@ class Caps:
 
         Args:
             forecasts: The forecasts of all forecasters, from earlier batches only.
-            leaders: The leader at every anchor, chosen from earlier batches, shape
-                (anchors,), or forecasters by rank, the first one first, shape (ranks,
-                anchors); None for no leader.
-            calls: Calls in the batch.
+            leaders: Index of the leader at every anchor, chosen from earlier batches,
+                shape (anchors,), or indices of forecasters in order of rank, shape
+                (ranks, anchors); None for no leader.
+            calls: Number of calls in the batch.
             pair: Index of the pair of inputs that the batch is of.
-            crossed: Number of levels that need no more bets.
+            crossed: Number of levels, from the smallest on, that need no more bets.
         """
         line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
@@ -253,10 +262,10 @@ def _factors(
     zeros: Floats,
     levels: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return log factors, and right and wrong calls beyond each cap.
+    """Return log factors, and the numbers of right and wrong calls beyond each cap.
 
-    Forecasts are counted by the number of caps that they exceed: a sum from the end on
-    is then over all that exceed a cap.
+    Forecasts are counted by the number of caps that they exceed. The sum of these
+    counts from one number on is the count of forecasts that exceed a cap.
 
     Returns:
         Three arrays of shape (count, levels).
