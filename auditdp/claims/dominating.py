@@ -85,7 +85,7 @@ class DominatingPair:
 
     @cached_property
     def log_odds(self) -> Floats:
-        """The log-odds ln q₀/p₀ of every atom, infinite if p₀ or q₀ excludes the atom."""
+        """The log-odds ln q₀/p₀ of every atom, infinite if p₀ or q₀ excludes it."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.q) - np.log(self.p))
 
