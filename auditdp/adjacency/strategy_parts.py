@@ -16,7 +16,7 @@ Strategy: TypeAlias = "st.SearchStrategy[Any]"
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy of unknown structure, and the base of all known structures."""
+    """A strategy of unknown structure, and the base class of all structures."""
 
     strategy: Strategy
 
