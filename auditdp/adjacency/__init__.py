@@ -48,11 +48,12 @@ __all__ = [
 
 
 def as_adjacency(pairs: Any) -> Adjacency:
-    """Return an adjacency, one pair or a sequence of pairs as an adjacency.
+    """Return pairs as an adjacency; an adjacency is returned as it is.
 
-    A pair is a ``Pair`` or a tuple (data, neighbour). A list is a sequence of pairs,
-    and so is a tuple that holds a ``Pair``. Any other tuple of two items is one pair.
-    It is refused if its two items could be pairs themselves.
+    Pairs are one pair or a sequence of pairs. A pair is a ``Pair`` or a tuple (data,
+    neighbour). A list is a sequence of pairs, and so is a tuple that holds a ``Pair``.
+    Any other tuple of two items is one pair. It is refused if its two items could be
+    pairs themselves.
 
     Raises:
         AdjacencyError: If the argument is none of these, lacks a method that every

@@ -64,7 +64,7 @@ class AdjacencyLimits:
     any case.
     """
     crossed_parts: int = 8
-    """Number of parts of a value that are each, alone, at one end in a corner case."""
+    """Number of parts that are, one by one, at the other end than all other parts."""
     long_sequence: int = 16
     """Length of a long list or text among the corner cases, if it is allowed."""
     distinct_rows: int = 6
@@ -74,7 +74,7 @@ class AdjacencyLimits:
     row_values: int = 24
     """Number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Number of corner cases of a row that are tried among copies: two are the ends."""
+    """Number of corner cases of a row that are tried among copies, with both ends."""
     named_values: int = 12
     """Number of values that a name lists, and that a row of ``Records`` changes to."""
     listed_fields: int = 6
@@ -99,7 +99,7 @@ class AdjacencyLimits:
     range_corners: int = 8
     """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
-    """Largest number of columns at which the last one is compared with a linear fit."""
+    """Largest number of columns for which the last one is fitted by the others."""
     random_bytes: int = 1 << 16
     """Number of random bytes that a value is drawn from, if choices cannot be given."""
     nested_strategies: int = 100
@@ -500,7 +500,7 @@ class GivenPairs:
 
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs whose inputs differ, each once in either order."""
+    """Return the pairs whose inputs differ, without equal or swapped repetitions."""
     # The first of several equal pairs is kept, in its own order.
     distinct: dict[Any, Pair] = {}
     for pair in pairs:
@@ -511,7 +511,7 @@ def different(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def places(count: int) -> list[tuple[int, str]]:
-    """Return the last, the first and the middle index of ``count``, with names.
+    """Return the last, first and middle index of ``count`` items, with their names.
 
     >>> places(2)
     [(1, 'last'), (0, 'first')]
@@ -520,7 +520,7 @@ def places(count: int) -> list[tuple[int, str]]:
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    """Return both inputs of a pair, each after its name in messages."""
+    """Return ("data", data) and ("neighbour", neighbour) of a pair, for messages."""
     return ("data", pair.data), ("neighbour", pair.neighbour)
 
 

@@ -156,9 +156,10 @@ def _structured(part: StrategyPart) -> Iterable[Any]:
 
 
 def _interleaved(lists: list[list[Any]]) -> Iterator[Any]:
-    """Yield values of all lists by turns, but first values other than the first last.
+    """Yield the values of several lists by turns.
 
-    So the two values that are yielded first are the two ends of the first list.
+    The first value of the first list comes first, and the first values of the other
+    lists come last. So the two ends of the first list are in front.
     """
     yield from lists[0][:1]
     for k in range(1, max(map(len, lists))):
@@ -383,7 +384,7 @@ class Domain:
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the domain of a strategy of numbers, or None for another strategy.
 
-        ``numbers`` replaces missing ends of its interval.
+        Missing ends of an interval are replaced as in ``numbers``.
         """
         match _part_of(strategy):
             case Integers() | Floats() as part:

@@ -141,7 +141,7 @@ class Flips:
         return pairs
 
     def _flipped(self, ones: Sequence[Place], flipped: Place) -> Pair:
-        """Return the pair of the matrix with some ones, and it with a place flipped."""
+        """Return the pair of a matrix and the same matrix with a place flipped."""
         pair = self.pair([place for place in ones if place != flipped], flipped)
         if flipped in ones:
             return pair
@@ -222,7 +222,7 @@ class NeighbourList:
         return replace(pair, name=f"degree {degree + 1} | {degree}")
 
     def pairs(self) -> list[Pair]:
-        """Return a pair of the smallest, the middle and the largest degree.
+        """Return one pair each of the smallest, the middle and the largest degree.
 
         Up to the order of the nodes there is only one pair for every degree.
         """
@@ -336,7 +336,7 @@ class NeighbourLists:
         return Flips(self.nodes, cells, protected, symmetric=False)
 
     def pairs(self) -> list[Pair]:
-        """Return two pairs, of empty and of full lists: a bit of a user is 1 or 0."""
+        """Return pairs in which one bit is flipped, in empty lists or in full lists."""
         flips = self._flips
         own = next(cell for cell in flips.changing if cell[0] == self.users[0])
         full = [cell for cell in flips.places if cell != own]

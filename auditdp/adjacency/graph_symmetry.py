@@ -364,7 +364,7 @@ class AlikeGraph(GivenPairs):
         return [self._shape(name, node, edges) for name, edges in shapes]
 
     def _shape(self, name: str, node: int, edges: Edges) -> _Shape:
-        """Return the shape whose first graph has some edges.
+        """Return the shape whose first graph has the given edges.
 
         The edges of the second graph follow from the change.
         """

@@ -53,11 +53,11 @@ class Drawn(Generic[Value]):
 
 
 def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
-    """Yield independently drawn values without end.
+    """Yield independently drawn values, until 100 draws in a row are refused.
 
-    It ends if the strategy refuses 100 draws in a row. Hypothesis' ``find`` is not used
-    here, because its values are mostly simple, and many repeat parts of earlier values:
-    in a third of them, an index of a list is the first index.
+    Hypothesis' ``find`` is not used here, because its values are mostly simple, and
+    many repeat parts of earlier values: in a third of them, an index of a list is the
+    first index.
     """
     from auditdp.adjacency.hypothesis_internals import drawn_by
 

@@ -434,8 +434,8 @@ class Alike(GivenPairs):
         """Return a record, and the record that replaces it.
 
         With an odd ``turn``, the replacement is ``_against`` the record, and with an
-        even one it is ``opposite``. If the change has an absent record, the replacement
-        is this record.
+        even one it is ``opposite``. If the change is to an absent record, the
+        replacement is always the absent record.
         """
         _, unchanged, absent, zeros = self._change
         if absent is not None:

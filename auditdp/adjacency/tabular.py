@@ -189,7 +189,7 @@ def _same_parts(first: Any, second: Any) -> list[bool]:
 
 
 def _items(record: Any) -> list[Any]:
-    """Return keys of the items of a sequence, words of a text, or one other value."""
+    """Return the words of a text, or keys of the items of a sequence or of a value."""
     value = of_tensor(record)
     if isinstance(value, str):
         return value.split()
@@ -270,7 +270,7 @@ def _in_parts(
 
 
 def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
-    """Return items as a sequence of the type of the first of some sequences."""
+    """Return items in a sequence of the same type as the given sequences."""
     first = sequences[0]
     if not isinstance(first, np.ndarray):
         return remade(first, items)

@@ -308,7 +308,7 @@ class OfSize:
         return generated.filter(self._fits)
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return the pairs of that size of the wide strategy, if the adjacency has one.
+        """Return pairs of that size from the wide strategy, if the adjacency has one.
 
         Otherwise it is the same as ``strategy``.
         """

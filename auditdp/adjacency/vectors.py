@@ -37,7 +37,7 @@ A double holds all integers up to 2^53, so a step of one is exact.
 REACH = 10
 """Largest absolute answer that ``strategy`` generates, in units of the sensitivity."""
 GRID_STEPS = 16
-"""Number of steps from the low to the high end of a box; ``strategy`` draws them."""
+"""Number of grid steps between the ends of a box, for generated coordinates."""
 
 
 class _VectorsOfLengths:
@@ -529,6 +529,6 @@ class Box(_VectorsOfLengths):
         return pairs()
 
     def _at(self, steps: list[int]) -> Vector:
-        """Return the vector whose coordinates are grid steps above the low end."""
+        """Return the vector of the box whose coordinates are given in grid steps."""
         share = np.array(steps) / GRID_STEPS
         return np.asarray(self.low * (1 - share) + self.high * share)

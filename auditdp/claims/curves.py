@@ -38,7 +38,8 @@ class AccountedDP(Claim):
     epsilon at the quoted delta. A family has curves for other amounts of noise, so an
     audit can refute other levels than the claimed one. Without a family, the claimed
     level is the only one. A level is refuted if its curve is exceeded at any epsilon.
-    So a refuted level is no lower bound on the mechanism's epsilon at the quoted delta.
+    So a refuted level is no lower bound on the mechanism's epsilon at the quoted delta:
+    the excess may be at another epsilon.
 
     Args:
         curve: A privacy curve: an accountant of this project (anything with

@@ -35,7 +35,7 @@ from auditdp.numerics.arrays import Floats
 LARGEST_EPSILON = 700.0
 """Largest epsilon of a statement that is used, because e^ε overflows beyond it.
 
-A claim without its other statements promises less.
+Other statements are left out, so the tested claim promises less.
 """
 
 

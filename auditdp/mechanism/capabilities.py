@@ -78,7 +78,7 @@ class Capabilities:
 
     @cached_property
     def law(self) -> LawOf | None:
-        """The method for the law of the output, or else before post-processing."""
+        """The method for the law of the output, else of the value before processing."""
         law = self.law_of_output or self._law("before_processing")
         return law or self._law("laplace")
 

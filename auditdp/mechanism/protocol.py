@@ -160,9 +160,9 @@ def unseeded(function: Callable[..., Any]) -> Unseeded:
 
 
 def is_seeded(mechanism: Any) -> bool:
-    """Return True unless a mechanism is declared with ``unseeded``.
+    """Return True if a mechanism draws from the generator that the audit passes.
 
-    Such a mechanism draws from the generator that the audit passes.
+    It does unless it is declared with ``unseeded``.
     """
     return getattr(mechanism, "seeded", True) is not False
 
@@ -351,7 +351,7 @@ ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 
 def _without_address(data: Any) -> str:
-    """Return the repr of data, or their class and attributes if it is an address."""
+    """Return the repr of data, or class and attributes if the repr is an address."""
     text = repr(data)
     is_address = text.startswith("<") and ADDRESS.search(text) and not callable(data)
     if not is_address or not getattr(data, "__dict__", None):

@@ -23,7 +23,10 @@ from auditdp.errors import ExhaustedError
 ASIDE = 1 / 4
 """Share of the remaining time that a phase before or after a game may use."""
 MAIN = 3 / 4
-"""Share of the remaining time that a game, or a confirmation, may use."""
+"""Share of the remaining time that a game or its confirmation may use.
+
+The search for a smaller pair in the process of the mechanism has this share, too.
+"""
 
 LATE = "the time for it has ended"
 

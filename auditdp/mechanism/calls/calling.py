@@ -67,7 +67,7 @@ class Shown(NamedTuple):
 
 
 class Calls:
-    """Caller of one mechanism, which returns outputs as rows of one form.
+    """Calls of one mechanism, which return outputs as rows of one form.
 
     The first calls decide the form of the rows (``look``).
 

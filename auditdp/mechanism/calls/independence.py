@@ -50,8 +50,8 @@ class CheckLimits:
     """Limits of the tests of independence."""
 
     unseeded_share = 8
-    """Factor by which a budget exceeds the calls that test independence, if a finding
-    is about a mechanism that draws from elsewhere."""
+    """Divisor of the budget that gives the number of calls of the tests, for a finding
+    about a mechanism that draws from elsewhere."""
     min_budget = 40
     """Smallest budget of calls for which a game without a finding tests
     independence."""

@@ -153,7 +153,7 @@ def kind(output: Any) -> str:
 
 
 def _kinds(parts: Iterable[Any]) -> str:
-    """Return a text of the kinds of parts, without their number if all are of one."""
+    """Return a text of the kinds of parts, without their number if all are alike."""
     runs = [(name, len(list(same))) for name, same in groupby(map(kind, parts))]
     if len(runs) == 1:
         return runs[0][0]

@@ -98,7 +98,7 @@ class After:
         """Bring the generator of the request into its state after the calls.
 
         Raises:
-            LostError: If the state is missing or cannot be true.
+            LostError: If the state is missing or not possible.
         """
         key: Any = rng.bit_generator.seed_seq
         more = self.spawned - key.n_children_spawned

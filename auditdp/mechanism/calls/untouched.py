@@ -189,8 +189,8 @@ _current: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
 def untouched(mechanism: Mechanism) -> Untouched:
     """Return the untouched process of a mechanism.
 
-    It is that of ``starting_untouched`` if the block is about this mechanism. For
-    another mechanism, it is a new one, which is not started yet.
+    In a block of ``starting_untouched`` for this mechanism, it is the process of the
+    block. Otherwise it is a new one, which is not started yet.
     """
     current = _current.get()
     if current is not None and current.mechanism is mechanism:

@@ -253,9 +253,9 @@ class StepLaw:
         return arb(0)
 
     def log_prob(self, outputs: Array) -> Floats:
-        """Return the log probability of each output that is an atom.
+        """Return log probabilities of outputs that are atoms, else log densities.
 
-        For other outputs, it is the log density. The shape is (size,).
+        The shape is (size,).
         """
         y = np.asarray(outputs, dtype=np.float64).reshape(-1)
         found = np.zeros(len(y))
