@@ -305,7 +305,7 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy of the same values that generates corner cases often.
 
     A part of a value that has no parts itself is an arbitrary value, a corner case or
-    one of its two ends, with equal probability.
+    one of its two ends, with about equal probability.
     """
     match _part_of(strategy):
         case Tuples(parts=parts):

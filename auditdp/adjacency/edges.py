@@ -252,7 +252,7 @@ class NeighbourList:
         return st.builds(_flip, lists, st.integers(0, bits - 1))
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs whose degree is any number with equal probability.
+        """Return pairs of every degree, with consecutive ones in the list.
 
         Lists of independent bits mostly have middle degrees.
         """

@@ -89,7 +89,8 @@ class PerCall:
 
     def __getattr__(self, attribute: str) -> Any:
         """Return an attribute of the function, such as its ``distribution``."""
-        # A copy that is being made has no function yet, and must not look for it here.
+        # While the adapter is copied, it has no attribute ``function`` yet. This method
+        # would then call itself without end.
         if attribute == "function":
             raise AttributeError(attribute)
         return getattr(self.function, attribute)

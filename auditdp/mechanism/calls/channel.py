@@ -167,7 +167,7 @@ class Channel:
             try:
                 self._ready.poll()
             except BaseException:
-                # A time limit. The late answer is no answer to the next request.
+                # A time limit ended the wait. The late answer is not for the next request.
                 self._given_up.add(ticket)
                 raise
             try:
@@ -220,7 +220,7 @@ def _read(content: bytes) -> tuple[_Line, list[Array]]:
         size = prod(shape) * dtype.itemsize
         if len(shape) > 32 or size > len(rest):
             raise ValueError(f"an array of shape {shape} that is not there")
-        # A truth is any byte here, and 0 or 1 after the conversion, which copies.
+        # A bool is any byte here. The conversion, which copies, makes it 0 or 1.
         stored = np.uint8 if dtype.kind == "b" else dtype
         flat = np.frombuffer(rest[:size], stored)
         arrays.append(flat.astype(dtype).reshape(shape))
@@ -266,7 +266,7 @@ def answer(
                     kinds = [(array.dtype.str, array.shape) for array in arrays]
                     line = _line(ticket, allowed, value=value, arrays=kinds)
                 except BaseException as error:
-                    # Also an exit, or an interrupt that a mechanism raises.
+                    # A mechanism may also raise an exit or an interrupt.
                     arrays = []
                     raised = _described(error, path, explained)
                     line = _line(ticket, allowed, error=raised)

@@ -50,24 +50,31 @@ class CheckLimits:
     """Limits of the tests of independence."""
 
     unseeded_share = 8
-    """Divisor of the budget that gives the number of calls of the tests, for a finding
-    about a mechanism that draws from elsewhere."""
+    """Divisor of the budget that gives the number of tested calls.
+
+    It is for a finding about a mechanism that draws from elsewhere.
+    """
     min_budget = 40
-    """Smallest budget of calls for which a game without a finding tests
-    independence."""
+    """Smallest budget of calls for which a game without a finding is tested."""
     processes = 40
-    """Number of first outputs of untouched processes, on all inputs together. If a
-    second output always repeats the first one, a bit with P(1) = .27, then the e-value
-    of 40 processes is above 10^7 in most cases."""
+    """Number of first outputs of untouched processes, on all inputs together.
+
+    If a second output always repeats the first one, a bit with P(1) = .27, then the
+    e-value of 40 processes is above 10^7 in most cases.
+    """
     seconds = 10.0
-    """Seconds for an answer of an untouched process, in addition to 20 times the time
-    of the same calls here."""
+    """Time limit for an answer of an untouched process, in seconds.
+
+    It is in addition to 20 times the time of the same calls here.
+    """
     extra_processes = 5
-    """Factor of the number of processes for a mechanism that draws from elsewhere. For
-    a seeded mechanism one differing call proves that answers are stored. For this one
-    it takes 20, which chance explains once in 10^6 times. If all calls of n processes
-    are equal with probability 10^-4, fewer than 20 calls of 5 n processes differ with a
-    smaller probability."""
+    """Factor of the number of processes for a mechanism that draws from elsewhere.
+
+    For a seeded mechanism one differing call proves that answers are stored. For this
+    one it takes 20, which chance explains once in 10^6 times. If all calls of n
+    processes are equal with probability 10^-4, fewer than 20 calls of 5 n processes
+    differ with a smaller probability.
+    """
 
 
 SAME = 1e-9

@@ -139,7 +139,10 @@ class FormHeld:
 
 @dataclass(frozen=True)
 class MechanismHeld:
-    """The properties of a mechanism that are sent before the first call."""
+    """The properties of a mechanism that are sent before the first call.
+
+    All except ``per_call`` are False if no requested kind of evidence uses them.
+    """
 
     per_call: bool
     """True if the mechanism makes one output a call."""

@@ -459,7 +459,8 @@ class SeenAs:
         self.form = form
 
     def __getattr__(self, name: str) -> Any:
-        # A copy that is being made has no mechanism yet, and must not look for it here.
+        # While the object is copied, it has no attribute ``mechanism`` yet. This method
+        # would then call itself without end.
         if name == "mechanism":
             raise AttributeError(name)
         return getattr(self.mechanism, name)
