@@ -167,7 +167,8 @@ class Channel:
             try:
                 self._ready.poll()
             except BaseException:
-                # A time limit ended the wait. The late answer is not for the next request.
+                # A time limit ended the wait. The late answer must not be taken for
+                # that to the next request.
                 self._given_up.add(ticket)
                 raise
             try:
