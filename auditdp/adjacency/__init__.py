@@ -1,10 +1,14 @@
 """Neighbouring inputs: the pairs that an audit plays, and strategies for more.
 
 An adjacency is a set of pairs. It checks whether a pair belongs to it (``check``),
-lists the pairs that usually matter (``pairs``), enumerates all of them if the set is
-small (``exhaustive``), and generates any of them (``strategy``). Every pair is checked
-before it is played, because a violation on inputs that are not neighbours is a false
-alarm.
+lists the pairs that usually matter (``pairs``), enumerates the whole set if it is small
+(``exhaustive``), and generates arbitrary pairs of the set (``strategy``). Every pair is
+checked before it is played, because a violation on inputs that are not neighbours is a
+false alarm.
+
+``adjacency.py`` has the interface. The adjacencies stand in ``edges``, ``nodes``,
+``rows``, ``tables``, ``values`` and ``vectors``. ``symmetry`` and ``graph_symmetry``
+make more pairs from a given pair.
 """
 
 from __future__ import annotations
@@ -44,15 +48,16 @@ __all__ = [
 
 
 def as_adjacency(pairs: Any) -> Adjacency:
-    """Return an adjacency: itself, one pair, or a sequence of pairs (data, neighbour).
+    """Return pairs as an adjacency; an adjacency is returned as it is.
 
-    A list is a sequence of pairs, and so is a tuple that holds a ``Pair``. Any other
-    tuple of two is one pair, but it is refused if its two items could be pairs
-    themselves.
+    Pairs are one pair or a sequence of pairs. A pair is a ``Pair`` or a tuple (data,
+    neighbour). A list is a sequence of pairs, and so is a tuple that holds a ``Pair``.
+    Any other tuple of two items is one pair. It is refused if its two items could be
+    pairs themselves.
 
     Raises:
         AdjacencyError: If the argument is none of these, lacks a method that every
-            adjacency has, or could be one pair or two.
+            adjacency has, or can be read as one pair and as two pairs.
 
     >>> as_adjacency(((0, 0), (0, 1))).pairs()  # (0, 0) is no pair, as nothing changes
     [Pair(data=(0, 0), neighbour=(0, 1), name='')]
@@ -70,7 +75,11 @@ def as_adjacency(pairs: Any) -> Adjacency:
 
 
 def _is_one_pair(pairs: Any) -> bool:
-    """Return True if an object is a tuple of two inputs, and not of two pairs."""
+    """Return True if an object is a tuple of two inputs, and not of two pairs.
+
+    Raises:
+        AdjacencyError: If it could be either.
+    """
     if not isinstance(pairs, tuple) or len(pairs) != 2:
         return False
     if any(isinstance(item, Pair) for item in pairs):

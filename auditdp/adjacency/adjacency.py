@@ -1,9 +1,9 @@
 """Pairs of neighbouring inputs, and the interface of an adjacency.
 
-``Adjacency`` is the protocol that every adjacency follows. Its optional methods are
-described there, and ``offers`` looks them up and checks them: a method that is missing
-or None is not offered, and one that is no such method, or returns a wrong type, is
-refused with its name.
+``Adjacency`` is the protocol that every adjacency follows; its docstring describes the
+optional methods. ``offers`` calls them and checks their results. An optional method
+that is missing or None is not offered. If an attribute of that name is not a method, or
+the method returns a wrong type, an ``AdjacencyError`` names it.
 
 ``Pair.python`` writes a pair as Python source to paste. It complements the short text
 of a pair, which leaves parts of long inputs out.
@@ -36,66 +36,82 @@ from auditdp.mechanism.protocol import (
 
 @dataclass(frozen=True)
 class AdjacencyLimits:
-    """Limits of this package, which bound times and lengths of texts."""
+    """Limits of this package on numbers of pairs, on sizes and on lengths of texts."""
 
     exhaustive_pairs: int = 20_000
-    """Pairs that an adjacency enumerates."""
+    """Largest number of pairs that an adjacency enumerates."""
     unlabelled_nodes: int = 7
-    """Nodes of a graph whose node orders are all tried for an enumeration."""
+    """Largest number of nodes for an enumeration up to the order of the nodes.
+
+    The enumeration tries all orders.
+    """
     replaced_ids: int = 4
-    """Ids of ``Nodes`` with edges replaced; five have over 30,000 pairs."""
+    """Largest number of ids for which ``Nodes`` enumerates pairs with edges replaced.
+
+    Five ids have over 30,000 pairs.
+    """
     removed_ids: int = 5
-    """Ids of ``Nodes`` with a node removed; six have over 100,000 pairs."""
+    """Largest number of ids for which ``Nodes`` enumerates pairs with a node removed.
+
+    Six ids have over 100,000 pairs.
+    """
     changed_places: int = 24
-    """Entries, or rows, each of which changes in a corner case of its own."""
+    """Number of entries, or of rows, that each change in their own corner case."""
     listed_values: int = 8
-    """Values of a list without structure that count as corner cases."""
+    """Number of values, from the start of a list of values, that are corner cases.
+
+    The first and the last value, and values at limits of integers, are corner cases in
+    any case.
+    """
     crossed_parts: int = 8
-    """Parts of a value that are each at the other end in a corner case of its own."""
+    """Number of parts that are, one by one, at the other end than all other parts."""
     long_sequence: int = 16
-    """Entries of a long list or text, if the strategy allows longer ones."""
+    """Length of a long list or text among the corner cases, if it is allowed."""
     distinct_rows: int = 6
-    """Rows of a listed collection of different rows."""
+    """Largest number of rows in a listed collection of different rows."""
     drawn_rows: int = 12
-    """Rows of a generated collection that are drawn; a longer one repeats them."""
+    """Largest number of drawn rows of a collection; a longer one repeats them."""
     row_values: int = 24
-    """Corner cases of a row, each of which is tried alone."""
+    """Number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Corner cases of a row that are tried among copies: both ends, and two others."""
+    """Number of corner cases of a row that are tried among copies, with both ends."""
     named_values: int = 12
-    """Values that the name of a domain lists, and values of a row of ``Records``."""
+    """Number of values that a name lists, and that a row of ``Records`` changes to."""
     listed_fields: int = 6
-    """Fields of a record with a listed pair, and their values in crossed cases."""
+    """Number of fields with a listed pair.
+
+    It is also the number of special values of a field beside which another one changes.
+    """
     field_values: int = 16
-    """Corner cases of a field, each of which is tried alone."""
+    """Number of corner cases of a field to which the field alone changes."""
     crossed_fields: int = 100
-    """Corner cases in which one field changes and another one has a special value."""
+    """Number of corner cases in which one field changes and another one is special."""
     searched_corners: int = 40
-    """Corner cases that are taken from a user's strategy of pairs."""
+    """Number of corner cases that are taken from a user's strategy of pairs."""
     listed_pairs: int = 16
-    """Pairs of values that ``AnyValues`` lists."""
+    """Number of pairs that ``AnyValues`` lists."""
     enumerated_values: int = 200
-    """Values of which ``AnyValues`` enumerates all pairs."""
+    """Largest number of values of which ``AnyValues`` enumerates all pairs."""
     long_records: int = 3
-    """Longest records of given data that are tried; the others vary within ranges."""
+    """Number of longest records of given data that are tried, if others can be made."""
     known_records: int = 64
-    """Longest records that are tried if only the records of the data can be used."""
+    """Number of longest records that are tried, if no others can be made."""
     range_corners: int = 8
-    """Corners of the ranges of given data that are tried."""
+    """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
-    """Columns of a record whose last one is compared with a fit of the others."""
+    """Largest number of columns for which the last one is fitted by the others."""
     random_bytes: int = 1 << 16
-    """Random bytes from which a value is drawn, if choices cannot be given."""
+    """Number of random bytes that a value is drawn from, if choices cannot be given."""
     nested_strategies: int = 100
-    """Strategies nested in each other, which is the limit of Hypothesis."""
+    """Largest depth of strategies nested in each other; it is Hypothesis' own limit."""
     cached_constants: int = 1_024
-    """Types and ranges of numbers with a cached set of constants."""
+    """Largest size of the cache of Hypothesis' constants for types and ranges."""
     source: int = 4_000
-    """Characters of the source of a pair. A longer pair has none."""
+    """Largest length of the source of a pair, in characters; a longer pair has none."""
     full_text: int = 1 << 20
-    """Characters of the text of an input that counts as its full text."""
+    """Length of a text that holds any input completely, in characters."""
     changed_part: int = 30
-    """Characters of each of the two parts in which inputs differ."""
+    """Largest length of the text of a part in which inputs differ, in characters."""
 
 
 LIMITS = AdjacencyLimits()
@@ -118,8 +134,8 @@ def as_python(data: Any, neighbour: Any) -> str:
     """Return assignments to ``data`` and ``neighbour``, with a comment on the change.
 
     Returns:
-        The source, or '' if the short text contains all of both inputs, or if an input
-        is too long or of a type that cannot be written.
+        The source. It is '' if the short texts show both inputs completely, if the
+        source is too long, or if an input is of a type that cannot be written.
 
     >>> people = [{"age": 40, "city": "Ulm"}] * 2
     >>> print(as_python([*people, {"age": 7, "city": "Bonn"}], people))
@@ -143,10 +159,10 @@ def as_python(data: Any, neighbour: Any) -> str:
 
 
 def is_data(text: str) -> bool:
-    """Return True if source assigns nothing but data to ``data`` and ``neighbour``.
+    """Return True if source code only assigns data to ``data`` and ``neighbour``.
 
-    Data are containers, numbers, texts, and instances of classes whose names begin with
-    a capital letter.
+    Data are numbers, texts, containers, arrays, tables, and instances of classes whose
+    names begin with a capital letter.
     """
     try:
         body = ast.parse(text).body
@@ -174,7 +190,7 @@ def _is_data(node: ast.AST) -> bool:
 
 
 def _source(value: Any) -> str:
-    """Return an expression that makes a value.
+    """Return a Python expression of a value.
 
     Raises:
         TypeError: If the type of the value cannot be written.
@@ -212,13 +228,13 @@ def _source(value: Any) -> str:
 
 
 def _sequence_source(value: list[Any] | tuple[Any, ...]) -> str:
-    """Return a list or a tuple, in which equal items in a row are written once."""
+    """Return the source of a list or tuple, with ``* n`` for n equal items in a row."""
     start, end, comma = ("[", "]", "") if type(value) is list else ("(", ")", ",")
     parts: list[str] = []
     single: list[str] = []
 
     def close() -> None:
-        # Items that are not repeated share one display.
+        # Consecutive items without repetition share one pair of brackets.
         if single:
             last = comma if len(single) == 1 else ""
             parts.append(f"{start}{', '.join(single)}{last}{end}")
@@ -245,9 +261,10 @@ def _as_rows(value: Any) -> Any:
 
 
 def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
-    """Return the comments on both assignments, one of which is empty.
+    """Return the comments on both assignments; at least one of them is empty.
 
-    An item that only one input has is named beside the other input.
+    The comment names an item that only one input has, beside the input without it, or
+    else the first place at which the inputs differ.
     """
     if isinstance(data, dict) and isinstance(neighbour, dict):
         extra = [key for key in data if key not in neighbour]
@@ -276,7 +293,7 @@ def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring inputs: ``data`` (coin 1) and ``neighbour`` (coin 0)."""
+    """Two neighbouring inputs: ``data`` is run on coin 1, ``neighbour`` on coin 0."""
 
     data: Any
     neighbour: Any
@@ -295,7 +312,7 @@ class Pair:
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs, or '' if the text of the pair suffices."""
+        """Python source of both inputs, or '' if ``as_python`` writes none."""
         return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
@@ -304,10 +321,10 @@ class Pair:
 
 
 def _changed_part(data: Any, neighbour: Any) -> str:
-    """Return the first item or row in which two inputs differ, with both values.
+    """Return a text of the first item or row in which two inputs differ.
 
     Returns:
-        The text, or '' if the inputs do not differ in one part.
+        The place and both values, or '' if the inputs differ as a whole.
     """
     part = first_difference(data, neighbour)
     if part is None:
@@ -331,7 +348,14 @@ def _is_array(value: Any) -> bool:
 
 
 def _changed_row(first: Any, second: Any, where: str) -> str:
-    """Return the one row that differs between two arrays, or is in one alone, or ''."""
+    """Return a text of the first row that differs between two arrays.
+
+    One array may have one row more than the other.
+
+    Returns:
+        The place and both values, or '' if the shapes differ in another way, if no row
+        differs, or if the arrays hold objects.
+    """
     shorter, longer = sorted((len(first), len(second)))
     if (
         first.shape[1:] != second.shape[1:]
@@ -354,17 +378,17 @@ def _changed_row(first: Any, second: Any, where: str) -> str:
 class Adjacency(Protocol):
     """A set of neighbouring pairs.
 
-    An adjacency may also have the following methods and attribute:
+    The following methods and the attribute are optional:
 
-    - ``strategy()``: without it, only the listed pairs are played.
-    - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates:
-      evidence that rests on a statement about all inputs searches there for a
+    - ``strategy()``. Without it, only the listed pairs are played.
+    - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates.
+      Evidence that rests on a statement about all inputs searches it for a
       counterexample.
-    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends
-      of the domain, at the limits of integers, with the fewest and the most records,
-      with ties. They are not played as listed pairs are, but tried with a few calls
-      each.
-    - ``remedy``, the declaration that would allow all pairs to be enumerated.
+    - ``corner_cases()``, a list of pairs at which code often breaks: at the ends of the
+      domain, at the limits of integers, with the fewest and the most records, with
+      ties. The game does not play them like listed pairs, but tries each with a few
+      calls.
+    - ``remedy``, a text: the declaration that would allow all pairs to be enumerated.
     """
 
     @property
@@ -386,18 +410,35 @@ class Adjacency(Protocol):
 
 @runtime_checkable
 class UpToOrder(Protocol):
-    """An adjacency that can enumerate one pair of every orbit of the node orders."""
+    """An adjacency of graphs that can enumerate pairs up to the order of the nodes.
+
+    It then enumerates one of all pairs that differ only in the order of the nodes.
+    """
 
     unlabelled: bool
-    """True if ``exhaustive`` does so."""
+    """True if ``exhaustive`` enumerates the pairs up to the order of the nodes."""
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
-        """Return a pair in another node order, with change number ``number``."""
+        """Return a pair with its nodes in another random order.
+
+        Args:
+            pair: The pair.
+            number: The index, among the edges that may change, of the edge in which the
+                returned pair differs, modulo their number.
+            rng: The randomness of the order.
+        """
 
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Base of the adjacencies that extend a given pair by other pairs of its change.
+    """Base of the adjacencies that make more pairs with the change of a given pair.
+
+    A *reading* is a description of how the first given pair differs, such as 'one
+    record replaced'. One pair can have several readings.
+
+    Args:
+        given: The pairs to play.
+        change: The reading by which other pairs are made, by default the narrowest.
 
     Raises:
         AdjacencyError: If the first pair does not differ by the change.
@@ -412,17 +453,21 @@ class GivenPairs:
 
     @cached_property
     def _change(self) -> Any:
-        """The value of the reading by which other pairs are made."""
+        """The value of ``readings`` for the reading by which other pairs are made."""
         return self.readings[self.reading]
 
     @property
     def readings(self) -> Mapping[str, Any]:
-        """The changes that explain how the first pair differs, the narrowest first."""
+        """The details of every reading of the first pair, the narrowest one first."""
         raise NotImplementedError
 
     @property
     def reading(self) -> str:
-        """The change of the other pairs: ``change``, or the narrowest reading."""
+        """The reading by which other pairs are made.
+
+        Raises:
+            AdjacencyError: If ``change`` is no reading of the first pair.
+        """
         if self.change is not None and self.change not in self.readings:
             names = " or ".join(map(repr, self.readings))
             raise AdjacencyError(
@@ -433,7 +478,7 @@ class GivenPairs:
 
     @property
     def searched(self) -> str:
-        """The change as a sentence, with the alternatives that a user may name."""
+        """Text for reports: the reading, and the other ones that a user may name."""
         text = f"neighbours searched: {self.reading}"
         others = [repr(name) for name in self.readings if name != self.reading]
         if others:
@@ -455,7 +500,7 @@ class GivenPairs:
 
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the unordered pairs of two different inputs, each once."""
+    """Return the pairs whose inputs differ, without equal or swapped repetitions."""
     # The first of several equal pairs is kept, in its own order.
     distinct: dict[Any, Pair] = {}
     for pair in pairs:
@@ -466,7 +511,7 @@ def different(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def places(count: int) -> list[tuple[int, str]]:
-    """Return the last, first and middle of ``count`` places, with their names.
+    """Return the last, first and middle index of ``count`` items, with their names.
 
     >>> places(2)
     [(1, 'last'), (0, 'first')]
@@ -475,12 +520,12 @@ def places(count: int) -> list[tuple[int, str]]:
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    """Return both inputs with their names in messages."""
+    """Return ("data", data) and ("neighbour", neighbour) of a pair, for messages."""
     return ("data", pair.data), ("neighbour", pair.neighbour)
 
 
 def require_integer(adjacency: Any, name: str, least: int) -> None:
-    """Raise ``AdjacencyError`` unless an argument is an integer >= ``least``."""
+    """Raise ``AdjacencyError`` unless the field ``name`` is an integer >= ``least``."""
     value = getattr(adjacency, name)
     if not isinstance(value, int | np.integer) or value < least:
         raise AdjacencyError(
@@ -490,7 +535,7 @@ def require_integer(adjacency: Any, name: str, least: int) -> None:
 
 
 def require_change(adjacency: Any, *allowed: str) -> None:
-    """Raise ``AdjacencyError`` unless the argument ``change`` is allowed."""
+    """Raise ``AdjacencyError`` unless the field ``change`` has an allowed value."""
     if adjacency.change not in allowed:
         raise AdjacencyError(
             f"{type(adjacency).__name__}: expected "
@@ -500,23 +545,27 @@ def require_change(adjacency: Any, *allowed: str) -> None:
 
 @dataclass(frozen=True)
 class Offers:
-    """The optional methods of an adjacency, each called at most once."""
+    """The results of the optional methods of an adjacency.
+
+    The properties raise ``AdjacencyError`` for a wrong type. Each method is called when
+    its result is first read, and its result is stored here.
+    """
 
     adjacency: Adjacency
 
     @cached_property
     def generated(self) -> st.SearchStrategy[Pair] | None:
-        """A strategy of any pairs of the set, or None if it has none."""
+        """The result of ``strategy()``, or None if the adjacency has no strategy."""
         return self._strategy("strategy")
 
     @cached_property
     def wide(self) -> st.SearchStrategy[Pair] | None:
-        """A strategy of pairs that ``generated`` seldom or never has, or None."""
+        """The result of ``wide()``, or None if the adjacency has no wide strategy."""
         return self._strategy("wide")
 
     @cached_property
     def corner_cases(self) -> Sequence[Pair] | None:
-        """Pairs at which code tends to break, or None if the adjacency lists none."""
+        """The result of ``corner_cases()``, or None if there is no such method."""
         result = self._result("corner_cases")
         are_pairs = isinstance(result, list | tuple) and all(
             isinstance(pair, Pair) for pair in result
@@ -527,12 +576,12 @@ class Offers:
 
     @property
     def lists_corner_cases(self) -> bool:
-        """True if there is a method ``corner_cases``, which is not called for this."""
+        """True if the adjacency has a method ``corner_cases``; it is not called."""
         return self._method("corner_cases") is not None
 
     @property
     def remedy(self) -> str:
-        """The declaration that would allow an enumeration of all pairs, or ''."""
+        """The declaration that would allow all pairs to be enumerated, or ''."""
         return str(getattr(self.adjacency, "remedy", None) or "")
 
     def _strategy(self, name: str) -> st.SearchStrategy[Pair] | None:
@@ -562,7 +611,7 @@ class Offers:
 
 
 def offers(adjacency: Adjacency) -> Offers:
-    """Return the optional methods of an adjacency.
+    """Return the optional methods of an adjacency, and their results.
 
     >>> from auditdp.adjacency import NeighbourList
     >>> offers(NeighbourList(nodes=4)).corner_cases is None
@@ -572,11 +621,11 @@ def offers(adjacency: Adjacency) -> Offers:
 
 
 def is_adjacency(given: Any) -> bool:
-    """Return True if an object has all that every adjacency has.
+    """Return True if an object has the attributes that every adjacency has.
 
     Raises:
-        AdjacencyError: If it has ``check()`` and ``pairs()``, and so is meant to be an
-            adjacency, but lacks something else.
+        AdjacencyError: If the object has ``check()`` and ``pairs()``, but no ``name``
+            or no ``exhaustive``. It is then meant to be an adjacency.
     """
     required = ("name", "check", "pairs", "exhaustive")
     missing = [name for name in required if not hasattr(given, name)]

@@ -1,8 +1,9 @@
 """Corner cases of strategies: values at which code breaks.
 
-These are the ends of a domain, powers of two and their roots, zeros, and numbers with a
-sum just below a power of two. ``values`` lists those of any strategy, from its
-structure.
+Such numbers are the ends of a domain, powers of two and their roots, zeros, and numbers
+with a sum just below a power of two. ``numbers`` lists them for an interval, ``values``
+lists the corner cases of any Hypothesis strategy by the strategy's structure, and
+``with_extremes`` generates them more often. ``Domain`` has the sums.
 """
 
 from __future__ import annotations
@@ -42,15 +43,17 @@ from auditdp.mechanism.protocol import identity_key
 # doubles cease to hold all integers at 2^53.
 POWERS_OF_TWO = [2**power for power in (7, 8, 15, 16, 31, 32, 53, 63, 64)]
 OPEN_END = 2**31
-"""Number that replaces a missing or infinite end of a domain."""
+"""Absolute value that stands for a missing or infinite end of a domain."""
 TINY_NUMBERS = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
-"""Smallest double, normal double and single; half of the spacing of doubles at one."""
+"""Smallest double, normal double and single, and half the spacing of doubles at one."""
 ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
-"""A digit, ends of the alphabet, white space, a character of no width, and others."""
+"""Characters at which code breaks, such as white space or a character without width."""
 
 
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     """Return numbers of an interval at which code breaks, the two ends first.
+
+    Without a lower end, 0 stands for it if 0 is in the interval.
 
     Args:
         low: The lower end, or None if there is none.
@@ -96,10 +99,12 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
 def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
     """Return values of a strategy at which code breaks, its two ends first.
 
-    For values with several parts: all parts at one end, each part at the other end by
-    itself, the k-th values of all parts together, and each value of one part alone. For
-    lists and texts: the shortest, the longest of different elements and of equal ones,
-    and single elements. For a choice of strategies, the values of each are interleaved.
+    - Values with several parts: all parts at the same end; one part at the other end
+      than all others; the k-th corner cases of all parts together; each corner case of
+      one part, with the others at the low end.
+    - Lists and texts: the shortest, a long one of different elements, long ones of
+      equal elements, and single elements.
+    - A choice of strategies: the corner cases of each strategy, interleaved.
 
     >>> values(st.tuples(st.integers(0, 9), st.booleans()))[:4]
     [(0, False), (9, True), (9, False), (0, True)]
@@ -116,7 +121,7 @@ def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
 
 
 def _structured(part: StrategyPart) -> Iterable[Any]:
-    """Return the values of a strategy that follow from its structure."""
+    """Return the corner cases of a strategy by its structure, none if it is unknown."""
     match part:
         case Tuples(parts=parts):
             return _crossed(map(values, parts), tuple)
@@ -151,7 +156,11 @@ def _structured(part: StrategyPart) -> Iterable[Any]:
 
 
 def _interleaved(lists: list[list[Any]]) -> Iterator[Any]:
-    """Yield the first value of the first list, later values by turns, other firsts."""
+    """Yield the values of several lists by turns.
+
+    The first value of the first list comes first, and the first values of the other
+    lists come last. So the two ends of the first list are in front.
+    """
     yield from lists[0][:1]
     for k in range(1, max(map(len, lists))):
         for each in lists:
@@ -163,7 +172,12 @@ def _interleaved(lists: list[list[Any]]) -> Iterator[Any]:
 def _crossed(
     values_of_parts: Iterable[list[Any]], make: Callable[[list[Any]], Any]
 ) -> Iterator[Any]:
-    """Yield values with several parts, which ``make`` makes of a value of each part."""
+    """Yield corner cases of values with several parts.
+
+    Args:
+        values_of_parts: The corner cases of each part, the two ends first.
+        make: Makes a value from a list of the values of its parts.
+    """
     parts = list(values_of_parts)
     if not all(parts):
         return
@@ -171,7 +185,8 @@ def _crossed(
     high = [part[:2][-1] for part in parts]
     rows = [low, high]
     # Code often compares one part with the others, so each part is the only low or high
-    # one. Later values come together first, since few cases then cover all of them.
+    # one. Then the k-th corner cases of all parts come together, because few values
+    # cover all corner cases in this way.
     for place in range(len(parts))[: LIMITS.crossed_parts]:
         rows.append(_with(low, place, high[place]))
         rows.append(_with(high, place, low[place]))
@@ -189,7 +204,7 @@ def _with(row: list[Any], place: int, value: Any) -> list[Any]:
 
 
 def _results(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the results of a user's function, except where it raises."""
+    """Yield the results of a user's function, without arguments for which it raises."""
     for argument in arguments:
         with suppress(Exception):
             yield function(argument)
@@ -210,14 +225,15 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
     if len(different) < part.least:
         lists = []
     equal = [] if part.keys else [[element] * long for element in elements[:2]]
-    # The first two values are the ends: the empty list, or else two of equal elements.
+    # The first two lists are the ends: the empty list and a long one, or, if the list
+    # cannot be empty, two lists of equal elements.
     yield from [*equal, *lists] if part.least else [*lists, *equal]
     if part.least <= 1 <= long:
         yield from ([element] for element in elements)
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return elements that all differ, and of which no two have a key in common."""
+    """Return elements of which no two are equal or have the same result of a key."""
     chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:
@@ -233,10 +249,10 @@ def _distinct(elements: Iterable[Any]) -> list[Any]:
 
 
 def leaf_values(part: StrategyPart) -> list[Any]:
-    """Return the values of a strategy without parts at which code breaks, ends first.
+    """Return values at which code breaks, for a strategy that has no parts.
 
     Returns:
-        The values, or [] if the family of the strategy is not known.
+        The values, the two ends first, or [] if the kind of strategy is unknown.
     """
     match part:
         case Integers(low=low, high=high):
@@ -273,7 +289,7 @@ def _part_of(strategy: st.SearchStrategy[Any]) -> StrategyPart:
 
 
 def at_limits(values: Sequence[Any]) -> list[Any]:
-    """Return the numbers among some values at which code breaks."""
+    """Return those of the values that are numbers at which code breaks."""
     listed = [
         x
         for x in values
@@ -286,10 +302,10 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 
 
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy that generates any values and corner cases.
+    """Return a strategy of the same values that generates corner cases often.
 
-    A part without structure of its own is an arbitrary value, a corner case or one of
-    its two ends, each with equal probability.
+    A part of a value that has no parts itself is an arbitrary value, a corner case or
+    one of its two ends, with about equal probability.
     """
     match _part_of(strategy):
         case Tuples(parts=parts):
@@ -333,7 +349,7 @@ def _all_with_extremes(fields: Any) -> dict[Any, st.SearchStrategy[Any]]:
 
 
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
-    """Return two values of a strategy that are far apart by its structure.
+    """Return the two ends of a strategy, two of its values that are far apart.
 
     Raises:
         AdjacencyError: If the strategy generates nothing.
@@ -350,7 +366,14 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Domain:
-    """Numbers of an interval, or of an ascending list."""
+    """Numbers of an interval, or of a list.
+
+    Attributes:
+        low: The lowest number.
+        high: The highest number.
+        whole: Whether the numbers of the interval are its integers.
+        listed: The numbers of a list, ascending; empty for an interval.
+    """
 
     low: float
     high: float
@@ -359,7 +382,10 @@ class Domain:
 
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
-        """Return the numbers that a strategy generates, or None for other values."""
+        """Return the domain of a strategy of numbers, or None for another strategy.
+
+        Missing ends of an interval are replaced as in ``numbers``.
+        """
         match _part_of(strategy):
             case Integers() | Floats() as part:
                 both_ends = leaf_values(part)[:2]
@@ -371,7 +397,7 @@ class Domain:
 
     @classmethod
     def listing(cls, values: Iterable[Any]) -> Domain | None:
-        """Return the domain of a list, or None if not all of it are finite numbers."""
+        """Return the domain of a list, or None if an item is no finite number."""
         listed = tuple(values)
         for value in listed:
             if not isinstance(value, int | float) or isinstance(value, bool):
@@ -381,7 +407,7 @@ class Domain:
         return cls(min(listed), max(listed), listed=tuple(sorted(listed)))
 
     def at_most(self, x: float) -> float:
-        """Return the largest number of the domain up to x, or else the lowest one."""
+        """Return the largest number <= x of the domain, or the lowest if none is."""
         if x <= self.low:
             return self.low
         if self.listed:
@@ -389,14 +415,18 @@ class Domain:
         return min(math.floor(x) if self.whole else x, self.high)
 
     def limits(self, count: int) -> list[int]:
-        """Return the limits of integers that a sum of ``count`` numbers may cross."""
+        """Return the limits of integers that a sum of ``count`` numbers can reach.
+
+        The limits are powers of two, positive and negative, at which integers overflow.
+        """
         both = [*POWERS_OF_TWO, *(-limit for limit in POWERS_OF_TWO)]
         return [x for x in both if count * self.low < x <= count * self.high]
 
     def summing(self, total: float, count: int) -> list[float]:
-        """Return ``count`` numbers, the largest first, with a sum up to ``total``.
+        """Return ``count`` numbers, the largest first, with a sum of at most ``total``.
 
-        The sum is as near to the total as the domain allows.
+        Each number is the largest one that leaves room for the numbers after it. If
+        ``total`` is less than ``count`` times the lowest number, all are the lowest.
         """
         terms: list[float] = []
         # Every number leaves room for the smallest sum of the numbers after it.

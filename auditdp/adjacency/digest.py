@@ -1,14 +1,15 @@
-"""Digest of everything that decides which inputs are neighbours and which are played.
+"""Digest of everything that decides which inputs are neighbours and which are run.
 
 The name of an adjacency is a short text for a reader. A baseline compares this digest
 instead, so that it notices every change of a domain, of a given pair or of a relation.
 
-The digest is the same in every process, with every seed of hashes, and on every
-processor: no address enters it, sets have no order, and numbers have six digits. Code
-of the user counts by its source without comments, together with the variables that it
-reads; code of a library counts by its name. An object that has neither attributes nor a
-text of its own cannot be compared: the digest names its type, and a comparison reports
-that a change of this object cannot be noticed.
+The digest is the same in every process, with every hash seed, and on every processor:
+it contains no address, sorts the items of sets, and rounds floating-point numbers to
+six digits. Code of the user enters it as source without comments; a function also with
+the variables that it reads. Code of a library enters it by its name. If an object has
+neither attributes nor a text without an address, its content cannot be compared. Then
+the digest ends with the type of the object, and a comparison reports that it cannot
+notice a change of this object.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from auditdp.mechanism.protocol import ADDRESS, PLAIN, is_table
 def digest_of(*declared: Any) -> str:
     """Return the digest of an adjacency, and of inputs or pairs that an audit names.
 
+    Returns:
+        16 hexadecimal digits, followed by 'without' and a list of the things that
+        cannot be compared, if there are any.
+
     >>> from auditdp.adjacency import Box
     >>> digest_of(Box(0.0, 1.0)) == digest_of(Box(0.0, 1.0))
     True
@@ -58,7 +63,7 @@ class _StableText:
     """Writer of values as texts that are the same in every process.
 
     Attributes:
-        opaque: The types of the objects that have no such text.
+        opaque: Names of the types, and of the sources, that have no such text.
     """
 
     def __init__(self) -> None:
@@ -87,7 +92,8 @@ class _StableText:
             self._inside.discard(id(value))
 
     def _content(self, value: Any) -> Iterator[str]:
-        # The name of the class is compared so that Hypothesis need not be imported.
+        # A strategy is recognised by the name of its class, so that Hypothesis need not
+        # be imported.
         names = {kind.__name__ for kind in type(value).__mro__}
         match value:
             case np.ndarray() if not value.dtype.hasobject:
@@ -115,10 +121,11 @@ class _StableText:
                 yield from self._object(value)
 
     def _object(self, value: Any) -> Iterator[str]:
-        """Yield the class of an object, its attributes, and the pairs of an adjacency.
+        """Yield the class and the attributes of an object.
 
-        Attributes with default values are left out, so that a new option with a default
-        does not change the digest.
+        If its class is a user's adjacency, its pairs follow. Attributes with default
+        values are left out, so that a new option with a default does not change the
+        digest.
         """
         kind = type(value)
         yield from self._code(kind)
@@ -162,9 +169,10 @@ class _StableText:
                 yield self.of(getattr(part, field.name))
 
     def _repr(self, value: Any, name: str) -> str:
-        """Return the text of an object without its address.
+        """Return the ``repr`` of an object without its address.
 
-        With an address, the text does not depend on the content.
+        A ``repr`` with an address does not depend on the content, so ``name`` is added
+        to ``opaque``.
         """
         text = repr(value)
         if ADDRESS.search(text):
@@ -172,7 +180,10 @@ class _StableText:
         return ADDRESS.sub("", text)
 
     def _code(self, code: Any) -> Iterator[str]:
-        """Yield the name of a function or class, and its library or its own source."""
+        """Yield the name of a function or class, and the name of its library.
+
+        For code of the user, its source and its variables replace the library.
+        """
         yield code.__qualname__
         if not _is_own(code):
             # A library may move its files without a change of behaviour.
@@ -200,7 +211,10 @@ def _rounded(array: Any) -> Any:
 
 
 def _is_own(code: Any) -> bool:
-    """Return True if a function or class is Python code of the user."""
+    """Return True if a function or class is Python code of the user.
+
+    Code of Python, of installed libraries and of this package is not the user's.
+    """
     try:
         return not inspect.getfile(code).startswith(ELSEWHERE)
     except TypeError:
@@ -232,7 +246,7 @@ def _source(code: Any) -> str:
 
 
 def _globals(function: FunctionType) -> dict[str, Any]:
-    """Return the global variables that a function names, in its inner functions too."""
+    """Return the global variables that a function or its inner functions name."""
     names: set[str] = set()
     waiting: list[Any] = [function.__code__]
     while waiting:

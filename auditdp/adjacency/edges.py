@@ -1,4 +1,4 @@
-"""Neighbouring neighbour lists and graphs: they differ in one bit, or in one edge."""
+"""Edge DP: neighbour lists that differ in one bit, graphs that differ in one edge."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from auditdp.mechanism.protocol import brief
 
 Bits = NDArray[np.int8]
 Place = tuple[int, int]
-"""Row and column of a bit; for an undirected edge, the smaller node first."""
+"""Row and column of a bit; the two nodes of an undirected edge, the smaller first."""
 
 
 def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
-    """Return both inputs of a pair, after a check that they are bits of a shape."""
+    """Return both inputs of a pair, after a check of their shape and of their bits."""
     arrays = []
     for which, data in sides(pair):
         array = np.asarray(data)
@@ -39,7 +39,7 @@ def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
 
 @dataclass(frozen=True)
 class Flips:
-    """The pairs of 0/1 matrices that differ in one place.
+    """Pairs of 0/1 matrices that differ in one place.
 
     Attributes:
         nodes: Number of rows and of columns. The matrices are int8.
@@ -63,7 +63,10 @@ class Flips:
         return matrix
 
     def pair(self, rest: Sequence[Place], place: Place, name: str = "") -> Pair:
-        """Return the matrix with ones at the rest and a place, and without it."""
+        """Return the pair of a matrix with a one at ``place``, and the same without it.
+
+        Both matrices have ones at ``rest``.
+        """
         return Pair(self._matrix([*rest, place]), self._matrix(rest), name)
 
     def exhaustive(self, ones: str) -> list[Pair] | None:
@@ -84,13 +87,18 @@ class Flips:
         ]
 
     def unlabelled(self, ones: str) -> list[Pair] | None:
-        """Return one pair of every orbit of the node orders, fewest edges first.
+        """Return the pairs up to the order of the nodes, fewest edges first.
 
-        The orders map the nodes of changing edges to themselves. All places are edges
-        of an undirected graph. A set of edges is a number with one bit per edge; the
-        smallest number in its orbit represents the orbit. Up to the order, every graph
-        is a smaller representative with an added edge, so only representatives are
-        extended.
+        It is for undirected graphs. Two pairs belong to one orbit if an order of the
+        nodes turns one into the other; the nodes of changing edges stay among
+        themselves. One pair of every orbit is returned.
+
+        A set of edges is a number with one bit per edge. The smallest number in the
+        orbit of a graph represents the orbit. Up to the order, every graph is a
+        representative with an added edge, so only representatives are extended.
+
+        Args:
+            ones: A plural noun for the ones, for the names of pairs.
 
         Returns:
             The pairs, or None if there are too many nodes.
@@ -133,14 +141,14 @@ class Flips:
         return pairs
 
     def _flipped(self, ones: Sequence[Place], flipped: Place) -> Pair:
-        """Return the matrix with some ones, and the one with a place flipped."""
+        """Return the pair of a matrix and the same matrix with a place flipped."""
         pair = self.pair([place for place in ones if place != flipped], flipped)
         if flipped in ones:
             return pair
         return pair.swapped()
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of any matrix and the same with any changing place flipped."""
+        """Return pairs of any matrix and a copy with any one changing place flipped."""
 
         def build(present: list[bool], flipped: Place) -> Pair:
             flagged = zip(self.places, present, strict=True)
@@ -153,7 +161,7 @@ class Flips:
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return pairs with few ones, few zeros, or full rows of some nodes."""
         # Code may treat sparse graphs, dense graphs and hubs in different ways, and
-        # independent bits give none of them.
+        # independent bits seldom give one of them.
         exceptions = st.lists(st.sampled_from(self.places), max_size=4, unique=True)
         node = st.integers(0, self.nodes - 1)
         hubs = st.lists(node, max_size=self.nodes, unique=True)
@@ -174,12 +182,15 @@ class Flips:
 class NeighbourList:
     """Edge local DP: two neighbour lists of one user that differ in one bit.
 
-    An input is the user's neighbour list without the diagonal, an int8 array of nodes -
-    1 zeros and ones.
+    An input is the neighbour list of a user, without an entry for the user: an int8
+    array of zeros and ones, shape (nodes - 1,).
 
     Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with
     Local Differential Privacy", Definition 2, as used by Hidano & Murakami
     (arXiv:2202.10209), Section III-B.
+
+    Args:
+        nodes: Number of users, >= 2.
     """
 
     nodes: int
@@ -203,14 +214,17 @@ class NeighbourList:
             )
 
     def _pair(self, low: Sequence[int] | NDArray[Any], place: int) -> Pair:
-        """Return the pair of a list in which a bit is 0 and one in which it is 1."""
+        """Return the pair of a list with a one at ``place``, and the list ``low``.
+
+        ``low`` has a zero there.
+        """
         pair, degree = _flip(low, place), sum(low)
         return replace(pair, name=f"degree {degree + 1} | {degree}")
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs of the smallest, the middle and the largest degree.
+        """Return one pair each of the smallest, the middle and the largest degree.
 
-        Up to the order of the nodes there is one pair for every degree.
+        Up to the order of the nodes there is only one pair for every degree.
         """
         bits = self.nodes - 1
         return [
@@ -238,7 +252,10 @@ class NeighbourList:
         return st.builds(_flip, lists, st.integers(0, bits - 1))
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of every degree, where random lists have middle degrees."""
+        """Return pairs of every degree, with consecutive ones in the list.
+
+        Lists of independent bits mostly have middle degrees.
+        """
         bits = self.nodes - 1
 
         def build(degree: int, start: int, flipped: int) -> Pair:
@@ -259,16 +276,15 @@ def _flip(low: Sequence[int] | NDArray[Any], place: int) -> Pair:
 
 @dataclass(frozen=True)
 class NeighbourLists:
-    """Edge local DP with the lists of all users, of which one protected list changes.
+    """Edge local DP for mechanisms that take the neighbour lists of all users at once.
 
-    The lists differ in one bit of one protected user's list. An input is an int8 matrix
-    of shape (nodes, nodes) with a zero diagonal; row i is the list of user i, so it
-    need not be symmetric. It is ``NeighbourList`` for mechanisms that take everybody's
-    lists at once.
+    Neighbours differ in one bit of the list of one protected user. An input is an int8
+    matrix of shape (nodes, nodes) with a zero diagonal. Row i is the list of user i, so
+    the matrix need not be symmetric.
 
     Args:
-        nodes: Number of users.
-        protected: Users whose lists are protected; all of them unless given.
+        nodes: Number of users, >= 2.
+        protected: Users whose lists are protected; by default, all users.
     """
 
     nodes: int
@@ -320,7 +336,7 @@ class NeighbourLists:
         return Flips(self.nodes, cells, protected, symmetric=False)
 
     def pairs(self) -> list[Pair]:
-        """Return empty and full lists, with and without one bit of a protected user."""
+        """Return pairs in which one bit is flipped, in empty lists or in full lists."""
         flips = self._flips
         own = next(cell for cell in flips.changing if cell[0] == self.users[0])
         full = [cell for cell in flips.places if cell != own]
@@ -347,22 +363,22 @@ class Edges:
     """Edge DP in the central model: two undirected graphs that differ in one edge.
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero
-    diagonal. When every user releases a function of their own row, the same pairs are
-    the relationship adjacency: one edge is one bit of *two* rows.
+    diagonal. If every user releases a function of their own row, the same pairs are
+    those of relationship DP: one edge is one bit in each of *two* rows.
 
     Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of
     Private Networks", Section II; for relationship DP, Imola, Murakami & Chaudhuri
     (2021), "Locally Differentially Private Analysis of Graph Statistics", Definition 3.
 
     Args:
-        nodes: Number of nodes.
+        nodes: Number of nodes, >= 2.
         label: The name in reports.
         among: If given, only edges between these nodes change.
-        unlabelled: Whether ``exhaustive`` returns one pair of every set of pairs that
-            differ only in the order of the nodes. That is for mechanisms that treat
-            nodes alike (those of ``among``, and the others), so that they lose the same
-            on all of these. Exact evidence tries this on some pairs, and names it as an
-            assumption.
+        unlabelled: Whether ``exhaustive`` returns only one of all pairs that differ
+            only in the order of the nodes. This is for mechanisms that treat all nodes
+            of ``among`` alike, and all other nodes alike. Then all these pairs have the
+            same privacy loss. Exact evidence checks this in other orders, and names it
+            as an assumption.
     """
 
     nodes: int
@@ -380,7 +396,7 @@ class Edges:
 
     @property
     def _inner(self) -> set[int]:
-        """The nodes between which edges change."""
+        """The nodes between which edges may change."""
         return set(range(self.nodes) if self.among is None else self.among)
 
     @property
@@ -421,7 +437,7 @@ class Edges:
             )
 
     def pairs(self) -> list[Pair]:
-        """Return the empty graph, the star and the clique, with and without an edge."""
+        """Return an empty graph, a star and a clique, each with and without an edge."""
         flips = self._flips
         first, last = flips.changing[0], flips.changing[-1]
         centre, leaf = first[0], last[1]
@@ -435,9 +451,10 @@ class Edges:
         return listed
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every pair of graphs that differ in one edge, or None if too many.
+        """Return every unordered pair of the set, or None if there are too many.
 
-        With ``unlabelled``, it is one pair of every set of pairs up to the node order.
+        With ``unlabelled``, only one of all pairs that differ only in the order of the
+        nodes is returned.
         """
         flips = self._flips
         if self.unlabelled:
@@ -447,8 +464,13 @@ class Edges:
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return the pair with its nodes in another random order.
 
-        The edge number ``number`` of those that may change is the one that differs.
         Nodes of ``among`` stay among themselves.
+
+        Args:
+            pair: The pair.
+            number: The index, among the edges that may change, of the edge in which the
+                returned pair differs, modulo their number.
+            rng: The randomness of the order.
         """
         changing = self._flips.changing
         target = np.array(changing[number % len(changing)])
@@ -478,6 +500,6 @@ class Edges:
 
 
 def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> Edges:  # noqa: N802 - reads as what it returns
-    """Return relationship DP: one edge is one bit in each of two neighbour lists."""
+    """Return the pairs of relationship DP: one edge is a bit in two neighbour lists."""
     label = "relationship DP (one edge, in both users' lists)"
     return Edges(nodes, label, among)

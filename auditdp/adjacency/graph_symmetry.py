@@ -1,21 +1,23 @@
-"""Graphs like a given pair: the same change, of a node or an edge, in other graphs.
+"""Pairs of graphs like a given pair: the same change, of a node or an edge.
 
 A graph is a tuple of features, labels or both, with the edges last; or a dict or any
 object that has edges called ``edge_index`` or ``edges`` beside features, labels and
-masks of nodes, such as those of torch_geometric. Edges are an array of integers of
-shape (2, edges), or a list of pairs. If every edge comes in both directions, or no edge
-has the larger end first, the graph is undirected, and so are the generated ones. If
-every node has an edge to itself, so has every node of a generated graph.
+masks of nodes, such as a graph of torch_geometric. Edges are an array of integers of
+shape (2, edges), or a list of pairs. A graph is undirected if every edge comes in both
+directions, or if no edge has the larger end first; then the generated graphs are
+undirected too. If every node has an edge to itself, so has every node of a generated
+graph. Generated pairs have these limits:
 
 - Every generated graph has the number of nodes of the given one.
 - No pair changes more kinds of things than the given one. For example, if the features
   are the same in both inputs, only edges differ, and the features are the given ones.
   The readings of a pair (``AlikeGraph.readings``) name its change.
-- No node has more edges than a node of the given graphs.
+- No node has more edges than the node with most edges in the given graphs.
 
-A node has the largest effect on the sums of its neighbours' features, and on those that
-receive them, if it has many neighbours, or if each of its neighbours has one other. The
-records of a node, of its neighbours and of all others are chosen as by ``Alike``.
+Graph networks sum the features of neighbours. A node changes these sums most if it has
+many neighbours. It changes the sums of the next layer most if each of its neighbours
+has one other neighbour. The listed graphs have such nodes. The records of a node, of
+its neighbours and of all other nodes are chosen as in ``Alike``.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Arcs = NDArray[np.int64]
 """Sources and targets of edges as they are written, shape (2, edges)."""
 Edge = tuple[int, ...]
 Edges = frozenset[Edge]
-"""Edges, each once. Those of an undirected graph have the smaller end first."""
+"""Set of edges; an edge of an undirected graph occurs once, the smaller end first."""
 
 NO_EDGES: Edges = frozenset()
 EDGE_NAMES = ("edge_index", "edges")
@@ -68,8 +70,9 @@ class GraphData:
 
     Attributes:
         records: The records of the nodes.
-        arcs: The edges, without edges to itself if every node has one.
-        build: Returns a graph of the original type with other records and edges.
+        arcs: The edges. If every node has an edge to itself, these edges are left out.
+        build: Function that returns a graph of the original type with other records and
+            edges.
     """
 
     records: Tabular
@@ -78,10 +81,10 @@ class GraphData:
 
 
 class _Change(NamedTuple):
-    """The change of a pair of graphs.
+    """The change between the two graphs of a pair.
 
     Attributes:
-        edges: How edges differ: a constant of this module.
+        edges: How edges differ: a constant of this module, such as ``EDGE_ADDED``.
         node: The node that changes, or an end of the edge that does.
         records: How the record of the node differs, as a reading of ``Alike``, or None
             if it does not differ or the node is missing in one graph.
@@ -93,7 +96,7 @@ class _Change(NamedTuple):
 
     @property
     def is_of_nodes(self) -> bool:
-        """True if one of the graphs has a node more."""
+        """True if one graph has one node more than the other."""
         return self.edges in (NODE_ADDED, ISOLATED_ADDED)
 
 
@@ -101,8 +104,8 @@ class _Shape(NamedTuple):
     """The edges of both graphs of a pair.
 
     Attributes:
-        name: The name of the shape.
-        node: The node that changes.
+        name: The name of the shape, for the name of a pair.
+        node: The node that changes, or an end of the edge that does.
         edges: The edges of the first graph.
         others: The edges of the second graph.
     """
@@ -115,15 +118,15 @@ class _Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class AlikeGraph(GivenPairs):
-    """Pairs of graphs that differ as a given pair does, in one node or one edge.
+    """Pairs of graphs that differ in one node or one edge, as a given pair does.
 
-    The module describes the form of a graph and the limits of the generated ones.
+    The module's docstring describes the form and the limits of a graph.
 
     Args:
         given: The pairs to play. The first one states how neighbours differ, and the
-            form of a node.
+            form of a graph.
         change: How neighbours differ, such as 'one edge added or removed, features
-            unchanged': one of ``readings``, by default the narrowest.
+            unchanged': a key of ``readings``, by default the narrowest.
 
     Raises:
         AdjacencyError: If the first pair does not differ in one node or one edge, or
@@ -177,14 +180,20 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _is_single(self) -> bool:
-        """True if no two nodes have edges in both directions, of a directed graph."""
+        """True if no two nodes have edges in both directions.
+
+        It is also True for an undirected graph, whose edges occur once.
+        """
         return not any(
             a != b and (b, a) in edges for edges in self._edges for a, b in edges
         )
 
     @cached_property
     def readings(self) -> dict[str, _Change]:
-        """The changes that explain how the first pair differs, the narrowest first."""
+        """The changes that explain how the first pair differs, the narrowest first.
+
+        The keys are texts for reports.
+        """
         rows, others = self._both_rows
         changes = {}
         if rows.shape == others.shape:
@@ -255,7 +264,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _nodes(self) -> Alike:
-        """The records of nodes, and how the record of the node changes."""
+        """Adjacency of the records of nodes, for the change of the node's record."""
         rows, others = self._both_rows
         change = self._change.records
         is_same = np.array_equal(rows, others, equal_nan=True)
@@ -266,10 +275,11 @@ class AlikeGraph(GivenPairs):
         return Alike([Pair(build(rows), build(others))], change)
 
     def _degrees(self, edges: Iterable[Edge]) -> Counter[tuple[str, int]]:
-        """Return the number of edges of each node, from it, to it and in all.
+        """Return the degrees that are limited, by their kind and node.
 
-        If nodes have edges in both directions, the number in all has no limit of its
-        own.
+        The kinds are "from" and "to" the node, for a directed graph, and "at" the node
+        for all its edges. If two nodes have edges in both directions, "at" has no limit
+        of its own, so it is left out.
         """
         degrees: Counter[tuple[str, int]] = Counter()
         for source, target in edges:
@@ -281,7 +291,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _max_degrees(self) -> Counter[str]:
-        """The largest degree of a node of the given graphs, of each kind."""
+        """The largest degree of each kind of any node of the given graphs."""
         largest: Counter[str] = Counter()
         for edges in self._edges:
             for (kind, _), degree in self._degrees(edges).items():
@@ -289,7 +299,7 @@ class AlikeGraph(GivenPairs):
         return largest
 
     def _grown(self, edges: Edges, wanted: Iterable[Edge]) -> Edges:
-        """Return edges, and those of the wanted ones that the largest degrees allow."""
+        """Return edges, with wanted edges as far as the largest degrees allow them."""
         grown, degrees = set(edges), self._degrees(edges)
         for a, b in wanted:
             edge = (min(a, b), max(a, b)) if self._is_undirected else (a, b)
@@ -303,27 +313,27 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _by_length(self) -> list[int]:
-        """The nodes, those with the longest records first."""
+        """The nodes, the node with the longest record first."""
         lengths = np.linalg.norm(self._both_rows[0], axis=1)
         order: list[int] = np.argsort(-lengths, kind="stable").tolist()
         return order
 
     @cached_property
     def _shapes(self) -> list[_Shape]:
-        """The edges of the listed pairs."""
+        """The shapes of the listed pairs."""
         kind, node, records = self._change
         if kind == EDGE_ADDED:
             return self._shapes_of_edge()
         nodes = [node]
         are_edges = kind in (EDGES_ADDED, EDGES_REPLACED) and records is None
         if are_edges and len(self._directions) != 1:
-            # The features stay with the nodes, so that the node matters.
+            # The features stay with the nodes, so a pair depends on which node changes.
             nodes.append(self._by_length[0])
         return [*chain(*map(self._shapes_of_node, dict.fromkeys(nodes)))]
 
     @cached_property
     def _directions(self) -> list[int]:
-        """The directions of the edges of the node: from it (1), to it (-1), or both.
+        """The directions of the given edges of the changed node: from it 1, to it -1.
 
         The list is empty for an undirected graph.
         """
@@ -338,8 +348,8 @@ class AlikeGraph(GivenPairs):
         others = [other for other in self._by_length if other != node]
         rest, half = _without(given, node), len(others) // 2
         shapes = []
-        # A star moves the sums of its leaves; a tree, in which each leaf has one other
-        # edge, also those at a distance of two.
+        # A star changes the sums of its leaves. A tree, in which each leaf has one
+        # other edge, also changes the sums of nodes at a distance of two.
         for way in self._directions or [1]:
             star = [(node, other)[::way] for other in others]
             count = min([half, *self._max_degrees.values()])
@@ -354,7 +364,10 @@ class AlikeGraph(GivenPairs):
         return [self._shape(name, node, edges) for name, edges in shapes]
 
     def _shape(self, name: str, node: int, edges: Edges) -> _Shape:
-        """Return the shape whose larger graph has some edges."""
+        """Return the shape whose first graph has the given edges.
+
+        The edges of the second graph follow from the change.
+        """
         rest = _without(edges, node)
         if self._change.edges == EDGES_REPLACED:
             # The neighbours are taken in the reverse order, so that each edge becomes
@@ -370,7 +383,10 @@ class AlikeGraph(GivenPairs):
         return _Shape(name, node, edges, rest)
 
     def _shapes_of_edge(self) -> list[_Shape]:
-        """Return an edge of different ends, among the given edges and at hubs."""
+        """Return shapes in which one edge is added, for several choices of its ends.
+
+        The other edges are the given ones, or none, or those of one hub or two.
+        """
         (given,) = self._edges[0] ^ self._edges[1]
         order, rows = self._by_length, self._both_rows[0]
         longest = order[0]
@@ -395,7 +411,14 @@ class AlikeGraph(GivenPairs):
     def _with_edge(
         self, name: str, base: Edges, edge: Edge, around: Iterable[Edge] = ()
     ) -> _Shape:
-        """Return the shape of an edge that is added to others."""
+        """Return the shape in which an edge is added.
+
+        Args:
+            name: The name of the shape.
+            base: The other edges.
+            edge: The added edge.
+            around: Further edges of both graphs, as far as the largest degrees allow.
+        """
         rest = base - {edge, edge[::-1]}
         alone = self._grown(rest, [edge])
         edges = self._grown(alone, around)
@@ -403,7 +426,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Records of the node, of its neighbours, and of all others."""
+        """Choices of the records of the node, of its neighbours, and of all others."""
         long, quiet = self._nodes.candidates[0], self._nodes.quiet
         against = self._nodes.opposite(long)
         return [
@@ -428,7 +451,11 @@ class AlikeGraph(GivenPairs):
         return self._sides[0].build(rows, arcs)
 
     def _pair(self, rows: Floats, shape: _Shape) -> Pair:
-        """Return the pair of a shape, in which the node has or changes its record."""
+        """Return the pair of a shape.
+
+        If the change is of nodes, the second graph lacks the node. If it is of records,
+        the node has another record there.
+        """
         node, others, other_rows = shape.node, shape.others, rows
         if self._change.is_of_nodes:
             other_rows = np.delete(rows, node, axis=0)
@@ -443,7 +470,7 @@ class AlikeGraph(GivenPairs):
         )
 
     def _pair_of_roles(self, shape: _Shape, roles: Iterable[Floats]) -> Pair:
-        """Return the pair of a shape in which the records follow from the roles."""
+        """Return the pair of a shape with records by role: node, neighbour or other."""
         node, neighbour, rest = roles
         rows = np.tile(rest, (len(self._both_rows[0]), 1))
         touching = shape.edges - _without(shape.edges, shape.node)
@@ -452,9 +479,9 @@ class AlikeGraph(GivenPairs):
         return self._pair(rows, shape)
 
     def corner_cases(self) -> list[Pair]:
-        """Return listed shapes with records by role, then with the given records.
+        """Return pairs of listed shapes, first with records by role, then as given.
 
-        The first cases have several shapes and several roles.
+        The first cases have several shapes and several choices of records.
         """
         roles = [] if self._has_given_records else self._roles
         cases = [*product(enumerate(self._shapes), enumerate(roles))]
@@ -468,7 +495,8 @@ class AlikeGraph(GivenPairs):
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs of listed shapes with any combination of candidate records.
 
-        If one edge differs, its ends are any two nodes.
+        If only edges differ, the records are the given ones, and an edge that is added
+        or removed joins any two nodes.
         """
         rows = self._both_rows[0]
         nodes = st.integers(0, len(rows) - 1)
@@ -510,8 +538,8 @@ def graph_of(data: Any) -> GraphData | None:
     """Return data as a graph.
 
     Returns:
-        The graph, or None if the data are no graph, or have parts, such as weights of
-        edges, from which no other graph can be made.
+        The graph, or None if the data are no graph, or have parts that another graph
+        would need in another form, such as weights of edges.
     """
     fields = _fields(data)
     name_of_edges = next((name for name in EDGE_NAMES if name in fields), None)
@@ -562,8 +590,8 @@ def graph_of(data: Any) -> GraphData | None:
 def may_be_edges(data: Any) -> bool:
     """Return True if records may be the edges of a graph.
 
-    They are different pairs of different numbers, and some numbers occur in both
-    places.
+    Such records are different pairs of two different integers, and a number occurs as
+    the first of one pair and as the second of another.
     """
     parsed = _arcs(data.T if isinstance(data, np.ndarray) else data)
     if parsed is None:
@@ -574,7 +602,7 @@ def may_be_edges(data: Any) -> bool:
 
 
 def _fields(data: Any) -> dict[Any, Any]:
-    """Return the parts of a graph of any type by their names or numbers."""
+    """Return the parts of a graph of any type by their names or indices."""
     if isinstance(data, tuple):
         return dict(zip(getattr(data, "_fields", range(len(data))), data, strict=True))
     if isinstance(data, Mapping):
@@ -592,7 +620,11 @@ def _replaced(data: Any, values: dict[Any, Any]) -> Any:
 
 
 def _arcs(edges: Any) -> tuple[Arcs, Callable[[Arcs], Any]] | None:
-    """Return edges as sources and targets, and a function for the way back, or None."""
+    """Return edges as an array, and the function for the way back to their type.
+
+    Returns:
+        Both, or None if the edges have another form than the module describes.
+    """
     array = of_tensor(edges)
     if isinstance(array, np.ndarray):
         if array.ndim != 2 or len(array) != 2 or array.dtype.kind not in "iu":

@@ -45,7 +45,7 @@ from auditdp.adjacency.strategy_parts import (
 
 
 def _private(name: str) -> Any:
-    """Return a private object, or None if this version of Hypothesis lacks it."""
+    """Return a private object by its path, or None if Hypothesis does not have it."""
     with suppress(ImportError, AttributeError):
         return resolve_name(name)
     return None
@@ -61,7 +61,7 @@ _constants: dict[Any, Any] = {}
 
 
 def part_of(strategy: Strategy) -> StrategyPart:
-    """Return the structure of a strategy, or a plain ``StrategyPart`` if unknown."""
+    """Return the structure of a strategy: a plain ``StrategyPart`` if it is unknown."""
     inner: Any = strategy
     if unwrap_strategies is not None:
         inner = unwrap_strategies(strategy)
@@ -131,7 +131,15 @@ def changed_by(
 ) -> tuple[Any, tuple[Any, ...]] | None:
     """Return a value with the given choices, except that one of them is drawn anew.
 
-    See ``drawn_by`` for the result.
+    Args:
+        strategy: The strategy of the value.
+        random: The randomness of the new choice.
+        choices: The choices of an earlier value, from ``drawn_by``.
+        place: The index of the choice that is drawn anew.
+
+    Returns:
+        The value and its choices, or None if the strategy refuses them, or if bytes are
+        drawn and the value uses fewer of them.
     """
     if knows_choices():
         return _drawn_by_choices(strategy, random, choices, place)
@@ -145,10 +153,15 @@ def changed_by(
 def drawn_by(
     strategy: Strategy, random: Random, prefix: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return a value whose first choices are given, with all its choices.
+    """Draw a value whose first choices are given.
+
+    Args:
+        strategy: The strategy of the value.
+        random: The randomness of the other choices.
+        prefix: The first choices.
 
     Returns:
-        The value and its choices, or None if the strategy refuses them.
+        The value and all its choices, or None if the strategy refuses them.
     """
     if knows_choices():
         return _drawn_by_choices(strategy, random, prefix)
@@ -169,13 +182,14 @@ _Data: Any = object if conjecture_data is None else conjecture_data
 
 
 class _ChoicesAlone(_Data):  # type: ignore[misc]
-    """Record of choices without the nesting of strategies.
+    """Hypothesis' record of one draw, without a record of the nesting of strategies.
 
-    The nesting serves shrinking alone, and takes half of the time of a draw.
+    Hypothesis needs the nesting for shrinking only, and it takes half of the time of a
+    draw.
     """
 
     anew: tuple[int, Callable[[], None]] | None = None
-    """Place of a given choice that is drawn anew, and a function called then."""
+    """Index of the choice that is drawn anew, and a function to call after it."""
 
     def draw(
         self, strategy: Strategy, label: Any = None, observe_as: Any = None
@@ -198,7 +212,7 @@ class _ChoicesAlone(_Data):  # type: ignore[misc]
         return value
 
     def start_span(self, label: int) -> None:
-        """Enter a strategy."""
+        """Enter a strategy; a draw that is nested too deep becomes invalid."""
         del label
         self.depth += 1
         if self.depth > LIMITS.nested_strategies:
@@ -233,7 +247,7 @@ def _drawn_by_choices(
 def _drawn_by_bytes(
     strategy: Strategy, random: Random, prefix: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return a value and its choices as ``drawn_by`` does; its choices are bytes."""
+    """Draw a value as ``drawn_by`` does, where choices are bytes."""
     with undisturbed(_quiet()):
         draw, drawn = _by_bytes(strategy)
         used = draw(bytes(prefix) + random.randbytes(LIMITS.random_bytes))
@@ -255,7 +269,8 @@ def _quiet() -> settings:
 def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list[Any]]:
     """Return ``(draw, drawn)`` for draws from a strategy by bytes.
 
-    ``draw(buffer)`` returns the bytes that it used, and appends the value to ``drawn``.
+    ``draw(buffer)`` appends a value to ``drawn`` and returns the bytes that it used, or
+    None if the strategy refuses them.
     """
     drawn: list[Any] = []
 
@@ -270,9 +285,9 @@ def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list
 def undisturbed(quiet: settings) -> Iterator[None]:
     """Isolate draws from the constants of local modules and from a surrounding test.
 
-    Hypothesis prefers numbers that occur in modules that happen to be loaded, so that
-    draws would differ between processes. A surrounding test has settings and health
-    checks.
+    Hypothesis prefers constants that occur in the loaded modules of the project, so
+    draws would differ between processes. A surrounding test has its own settings and
+    health checks; inside, the settings are ``quiet``.
     """
     no_constants = SimpleNamespace(set_for_type=lambda kind: ())
     if len(_constants) > LIMITS.cached_constants:

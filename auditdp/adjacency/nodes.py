@@ -1,4 +1,4 @@
-"""Neighbours in node DP, and neighbours in the audit of canaries."""
+"""The adjacencies of node DP and of canaries."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ class Nodes:
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes). With change
     "replaced", any edges of one node are replaced by any others. With "removed", one
-    graph is the other without one node: its row and column are zero there. So every
-    "removed" pair is a "replaced" pair of matrices, if the diagonal is left aside.
+    graph is the other graph without one node: the row and the column of this node are
+    zero. So every "removed" pair is also a "replaced" pair of matrices, apart from the
+    diagonal.
 
-    Without loops the diagonal is zero, and an id without edges is an absent node: an
-    isolated node cannot be distinguished from it. With loops every node that is present
-    has a one on the diagonal, and other ids have none; with "replaced", all nodes are
+    Without loops the diagonal is zero, and an id without edges stands for an absent
+    node as well as for an isolated one. With loops every present node has a one on the
+    diagonal, and every absent id a zero. With "replaced" and loops, all nodes are
     present.
 
     Source: Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), "Analyzing Graphs
@@ -80,7 +81,7 @@ class Nodes:
         return f"node DP ({what}), {ids}{', self-loops' * self.loops}"
 
     def check(self, pair: Pair) -> None:
-        """Raise unless both are such graphs and differ in one node."""
+        """Raise unless both are graphs of this form and differ in one node."""
         a, b = (self._graph(which, data) for which, data in sides(pair))
         # The changed node is an end of every edge that differs.
         changed_edges = np.argwhere(a != b)
@@ -99,7 +100,7 @@ class Nodes:
             )
 
     def _graph(self, which: str, data: Any) -> Array:
-        """Return an input as an array, after a check of it."""
+        """Return an input as an array, after a check that it is such a graph."""
         graph = np.asarray(data)
         if (
             graph.shape != (self.nodes, self.nodes)
@@ -139,7 +140,7 @@ class Nodes:
         others: Ids,
         name: str = "",
     ) -> Pair:
-        """Return the pair in which the neighbours of a node differ.
+        """Return the pair in which a node has other neighbours, or is absent.
 
         Args:
             rest: The edges of the other nodes.
@@ -160,10 +161,10 @@ class Nodes:
         return Pair(graphs[0], graphs[1], name)
 
     def pairs(self) -> list[Pair]:
-        """Return hubs, a node that joins a clique, a leaf, and a change of hub.
+        """Return pairs in which a hub, a member of a clique or a leaf changes.
 
-        Node 0 changes from hub to hub if edges are replaced; in all other pairs the
-        last node has no edges in one graph.
+        The last node has no edges in one of the two graphs. With "replaced", there is
+        one more pair: node 0 is a leaf of one hub, or of another.
         """
         last = self.nodes - 1
         rest = range(last)
@@ -263,7 +264,7 @@ class Nodes:
 
 
 def _subsets(nodes: set[int]) -> Iterator[set[int]]:
-    """Yield every set of the nodes, the smallest first."""
+    """Yield every subset of the nodes, the smallest first."""
     for size in range(len(nodes) + 1):
         yield from map(set, combinations(sorted(nodes), size))
 
@@ -277,12 +278,13 @@ def _graphs(nodes: set[int]) -> Iterator[EdgeList]:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Records each of which is in the data or not; neighbours differ in one of them.
+    """Sets of canaries that are in the data; neighbours differ in one canary.
 
-    The data hold other records too, which are always there. An input is a bool array of
-    shape (count,). The mechanism defines the canaries: a record, a node with its edges,
-    an edge. Adding or removing one of them, whichever others are in the data, has to be
-    a step between neighbours in the claim's sense.
+    A canary is a record that is in the data or not. The data also hold records that are
+    always there. An input is a bool array of shape (count,): True for every canary in
+    the data. The mechanism defines the canaries, such as a record, a node with its
+    edges, or an edge. Adding or removing one canary must be a change between neighbours
+    in the sense of the claim, whichever other canaries are in the data.
 
     Source: Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1, Section 2.
 
@@ -328,13 +330,16 @@ class Canaries:
             )
 
     def _pair(self, rest: Sequence[bool] | NDArray[np.bool_], place: int) -> Pair:
-        """Return the pair in which the canary at a place is included, or not."""
+        """Return the pair with and without the canary at a place."""
         included, excluded = np.array(rest, bool), np.array(rest, bool)
         included[place], excluded[place] = True, False
         return Pair(included, excluded)
 
     def pairs(self) -> list[Pair]:
-        """Return the last, first and middle canary, without any other and with all."""
+        """Return pairs of the last, the first and the middle canary.
+
+        The data have no other canaries first, and then all other canaries.
+        """
         rests = (False, True) if self.count > 1 else (False,)
         return [
             self._pair([rest] * self.count, place)
@@ -355,7 +360,7 @@ class Canaries:
         ]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of any canaries; the simplest pair has one."""
+        """Return pairs with any canaries in the data; the simplest pair has one."""
 
         def build(rest: list[bool], place: int) -> Pair:
             pair = self._pair(rest, place)

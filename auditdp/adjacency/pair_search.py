@@ -1,14 +1,15 @@
-"""Search for the value with the largest score, or the simplest with a property.
+"""Searches for a value with a large score, and for the simplest value with a property.
 
-Both searches run on Hypothesis and are deterministic: the same strategy, functions,
-numbers and seed give the same answer in any process. Hypothesis runs without its
+``maximise`` and ``smallest`` are the two searches; ``draws`` and ``changed`` draw single
+values. All run on Hypothesis and are deterministic: the same strategy, functions,
+numbers and seed give the same result in any process. Hypothesis runs without its
 database, deadlines and health checks, and without the constants that it otherwise
-collects from local modules that happen to be loaded. Nothing is printed. Nothing is
-written either, except that a strategy of text keeps a table of characters in the folder
-of Hypothesis. Each function imports Hypothesis when it is called.
+collects from the loaded modules of the project. Nothing is printed. Nothing is written
+either, except that a strategy of text writes a table of characters to the folder of
+Hypothesis. Each function imports Hypothesis when it is called.
 
-A score or property has to be a function of the value. Randomness belongs inside the
-value, as a seed.
+A score or property has to be a function of the value. If it needs randomness, the value
+has to contain a seed.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ from auditdp.mechanism.protocol import identity_key
 Value = TypeVar("Value")
 
 DRAWS_PER_VALUE = 10
-"""Draws per value that a search may visit, as a strategy may refuse most draws."""
+"""Largest number of draws for each value that a search may visit.
+
+A strategy may refuse most draws.
+"""
 
 
 class _Stop(BaseException):
     """Signal that ends a search at once.
 
-    Hypothesis would take an ``Exception`` for a failing example, and shrink it.
+    It is no ``Exception``, because Hypothesis would take an ``Exception`` for a failing
+    example, and shrink it.
     """
 
 
@@ -48,10 +53,11 @@ class Drawn(Generic[Value]):
 
 
 def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
-    """Yield independently drawn values, without end unless nearly all are refused.
+    """Yield independently drawn values, until 100 draws in a row are refused.
 
-    The values of Hypothesis' ``find`` are mostly simple, and many repeat parts of
-    earlier values: a place in a list is the first one in a third of them.
+    Hypothesis' ``find`` is not used here, because its values are mostly simple, and
+    many repeat parts of earlier values: in a third of them, an index of a list is the
+    first index.
     """
     from auditdp.adjacency.hypothesis_internals import drawn_by
 
@@ -68,10 +74,11 @@ def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Va
 def changed(
     strategy: st.SearchStrategy[Value], drawn: Drawn[Value], *, seed: int
 ) -> Drawn[Value] | None:
-    """Return a value of which one random choice is drawn anew.
+    """Return a drawn value after one of its choices, chosen at random, is drawn anew.
 
     Returns:
-        The value, or None if there are no choices or the strategy refuses the new ones.
+        The new value, or None if ``drawn`` has no choices, or if the strategy refuses
+        the new choices.
     """
     from auditdp.adjacency.hypothesis_internals import changed_by
 
@@ -96,7 +103,7 @@ def _drawn(
 
 
 def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
-    """Return the first ``count`` distinct values of a strategy, the simplest first."""
+    """Return at most ``count`` distinct values of a strategy, the simplest first."""
     distinct: dict[Any, Value] = {}
 
     def visit(value: Value) -> bool:
@@ -108,7 +115,10 @@ def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
 
 
 def aim(score: float) -> None:
-    """Make Hypothesis maximise a score; minus infinity and NaN have no effect."""
+    """Direct the running search of Hypothesis to larger scores.
+
+    It is called once for each value. Minus infinity and NaN have no effect.
+    """
     from hypothesis import target
 
     if score > -math.inf:
@@ -123,13 +133,13 @@ def walk(
     visits: int,
     seed: int,
 ) -> None:
-    """Call ``visit`` with generated values until one returns true, and shrink it.
+    """Call ``visit`` with generated values until one has a property, then shrink it.
 
     Args:
         strategy: The strategy of values.
-        visit: A function that returns whether a value has the property.
-        examples: Largest number of values before one has the property.
-        visits: Largest number of calls of ``visit``, those for shrinking included.
+        visit: A function that returns True if a value has the property.
+        examples: Largest number of generated values, if none has the property.
+        visits: Largest number of calls of ``visit``, with those for shrinking.
         seed: Seed of the search.
 
     Raises:
@@ -194,16 +204,18 @@ def maximise(
     examples: int,
     seed: int,
 ) -> list[tuple[float, Value]]:
-    """Return the distinct values that a search for a large score visited, best first.
+    """Search for a value with a large score.
 
-    Half of the examples are generated. The others vary the choices of the best value
-    one by one (``hypothesis.target``).
+    About half of the examples are generated. The others vary the choices of the best
+    value one by one (``hypothesis.target``).
 
-    An infinite score is the largest; a value is left out if its score is NaN or minus
-    infinity, or if ``score`` raises an ``AuditError``.
+    Returns:
+        The score and the value of every distinct visited value, the largest score
+        first. A value is left out if its score is NaN or minus infinity, or if
+        ``score`` raises an ``AuditError``.
 
     Raises:
-        AuditError: The first that ``score`` raised, if no value at all has a score.
+        AuditError: The first error that ``score`` raised, if no value has a score.
     """
     scores: dict[Any, tuple[float, Value]] = {}
     refused: list[AuditError] = []
@@ -234,19 +246,25 @@ def smallest(
     start: Value | None = None,
     score: Callable[[Value], float] | None = None,
 ) -> Value | None:
-    """Return the simplest value for which ``holds`` is true, in the strategy's order.
+    """Search for the simplest value, in Hypothesis' order, for which ``holds`` is true.
 
-    The search finds any such value first, and then shrinks it. If such values are rare,
-    a score that is larger near them directs the search; with the strategy, score,
-    examples and seed of an earlier ``maximise`` it visits the same values. NaN and
-    minus infinity as a score give no direction.
+    The search finds any such value first, and then shrinks it.
 
-    ``holds`` is called at most ``2 * examples`` times: for ``examples`` values until
-    one holds, and for that number of values again to shrink it.
+    Args:
+        strategy: The strategy of values.
+        holds: The property, a function of the value.
+        examples: Largest number of generated values, if none has the property. With
+            shrinking, ``holds`` is called at most ``2 * examples`` times.
+        seed: Seed of the search.
+        start: A value with the property, if one is known.
+        score: A function that is larger near values with the property. It directs the
+            search if such values are rare. NaN and minus infinity give no direction.
+            With the strategy, score, examples and seed of an earlier ``maximise``, the
+            search visits the same values.
 
     Returns:
-        The value, or ``start`` if none holds. The start cannot be shrunk itself, since
-        Hypothesis shrinks the choices that made a value, and not the value.
+        The value, or ``start`` if no value has the property. ``start`` itself is not
+        shrunk: Hypothesis shrinks the choices that made a value, and not the value.
     """
     best = start
 

@@ -1,7 +1,8 @@
-"""Adjacencies and pairs of an audit in another process, which has the inputs.
+"""Stand-ins for the adjacency and the pairs of an audit, for the judging process.
 
-The process that judges an audit has numbers and texts for the pairs. It sends requests
-over the channel, and the process of the mechanism answers them.
+The inputs are in the process of the mechanism. The process that judges the audit has
+only a number and a text for each pair. It sends requests over the channel, and the
+process of the mechanism answers them (``auditing.serving``).
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ from auditdp.mechanism.calls.remote_mechanism import (
 MOST_PROMISED = 16.0
 """Largest accepted promise of a found pair.
 
-A promise is the expected gain of a call, relative to the listed pair that differs most.
+The *promise* of a pair is the expected gain of a call on this pair, divided by that of
+a call on the listed pair that differs most.
 """
 MOST_COUNTED = 1 << 20
-"""Number of enumerated pairs beyond which they are not counted further."""
+"""Largest reported number of enumerated pairs; it stands for any larger number."""
 
 PairHeld = tuple[Count, Text]
-"""The number of a pair in the other process, and its text in reports."""
+"""The number of a pair in the process of the mechanism, and its text in reports."""
 PromisedHeld = Annotated[
     list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
     Field(max_length=64),
 ]
-"""Pairs, each with its promise."""
+"""Pairs with their promises."""
 
 
 @record(frozen=True, eq=False)
 class PairElsewhere(Pair):
-    """A pair of inputs of another process."""
+    """A pair of inputs that are in the process of the mechanism."""
 
     text: str = ""
 
@@ -50,8 +52,9 @@ class PairElsewhere(Pair):
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs, or '' if the received text is other code."""
-        # A user may paste the text, so the other process must not choose what it does.
+        """Python source of both inputs, or '' if the received text is other code."""
+        # A user may paste the text, so it must not run code that the other process
+        # chose.
         text = shaped(_TEXT, self.data.ask("python"))
         if not text or is_data(text):
             return text
@@ -60,9 +63,9 @@ class PairElsewhere(Pair):
 
 @dataclass(frozen=True)
 class TraceHeld:
-    """The pairs that a trace of the code proposes.
+    """Reply with the pairs that a trace of the mechanism proposes.
 
-    ``reads`` states whether the trace contains laws of the outputs.
+    ``reads`` is True if laws of the outputs were fitted to the trace.
     """
 
     pairs: PromisedHeld
@@ -71,21 +74,22 @@ class TraceHeld:
 
 @record
 class TraceElsewhere:
-    """The trace of a mechanism in its process, for a game.
+    """Stand-in for the trace of a mechanism, which is in the mechanism's process.
 
     Attributes:
         calls: The calls of the mechanism.
-        proposed: The pairs to play beside the listed ones, with promises, the best
-            first.
+        proposed: The pairs to play beside the listed ones, with their promises, the
+            best first.
     """
 
     calls: CallsElsewhere
     proposed: Sequence[tuple[Pair, float]]
 
     def reads(self) -> bool:
-        """Return True if the trace contains laws, which may propose other pairs.
+        """Fit laws of the outputs to the trace, and return True if that succeeds.
 
-        The representation of outputs has to be fixed before.
+        It replaces ``proposed``, because the laws may propose other pairs. The
+        representation of outputs must be fixed before the call.
         """
         trace = shaped(_TRACE, self._ask("reads", self.calls.number))
         self.proposed = promised(self.calls.mechanism.channel, trace.pairs)
@@ -101,7 +105,7 @@ class TraceElsewhere:
 
 
 def promised(channel: Channel, pairs: PromisedHeld) -> list[tuple[Pair, float]]:
-    """Return the pairs that another process proposes, each with its promise."""
+    """Return a stand-in for every pair of a reply, with the promise of the pair."""
     return [(_pair(channel, held), promise) for held, promise in pairs]
 
 
@@ -128,14 +132,17 @@ _TRUTH = TypeAdapter(bool)
 
 
 class AdjacencyElsewhere:
-    """The adjacency of an audit in another process, which checks all pairs."""
+    """Stand-in for the adjacency of an audit, which is in the mechanism's process.
+
+    That process checks all pairs. Every method except ``check`` sends it a request.
+    """
 
     def __init__(self, channel: Channel, name: str) -> None:
         self.name = name
         self._channel = channel
 
     def check(self, pair: Pair) -> None:
-        """Do nothing, because the other process has checked the pair."""
+        """Do nothing, because the process of the mechanism has checked the pair."""
 
     def pairs(self) -> list[Pair]:
         """Return the pairs to play: those that the audit names or the adjacency lists.
@@ -147,30 +154,48 @@ class AdjacencyElsewhere:
         return [_pair(self._channel, held) for held in held_pairs]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return a placeholder for every pair, or None if there are too many."""
+        """Return a placeholder for every pair, or None if there are too many.
+
+        Only the number of placeholders is used; it is at most ``MOST_COUNTED``.
+        """
         count = shaped(_EXHAUSTIVE, self._channel.ask("exhaustive")[0])
         if count is None:
             return None
         return [Pair(None, None)] * count
 
     def can_search(self) -> bool:
-        """Return True if the adjacency generates pairs beside those that it lists."""
+        """Return True if the adjacency generates pairs that it does not list."""
         return shaped(_TRUTH, self._channel.ask("can_search")[0])
 
     def traced(
         self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool
     ) -> TraceElsewhere:
-        """Trace the code on the played pairs, and with ``search`` on others."""
+        """Trace the mechanism on pairs.
+
+        Args:
+            calls: The calls of the mechanism.
+            played: The pairs that the game plays.
+            most: Largest number of calls of the game, which bounds the traced runs.
+            seed: The seed of the generated pairs and of the runs.
+            search: Whether generated pairs are traced as well.
+        """
         trace = shaped(_TRACE, self._ask("trace", calls, played, most, seed, search))
         return TraceElsewhere(calls, promised(self._channel, trace.pairs))
 
     def proposed(
         self, calls: Any, played: Sequence[Pair], most: int, *, first: int
     ) -> tuple[list[tuple[Pair, float]], int]:
-        """Search pairs beside those that are played, with about ``most`` calls.
+        """Search pairs whose outputs are farther apart than those of the listed pairs.
+
+        Args:
+            calls: The calls of the mechanism.
+            played: All pairs that the game plays.
+            most: About the largest number of calls.
+            first: The number of listed pairs, with which ``played`` begins.
 
         Returns:
-            The pairs, each with its promise, and the number of pairs that were tried.
+            The found pairs with their promises, and the number of pairs that were
+            tried.
         """
         reply = self._ask("propose", calls, calls.number, played, first, most)
         held_pairs, tried = shaped(_PROPOSED, reply)
@@ -179,7 +204,17 @@ class AdjacencyElsewhere:
     def smaller(
         self, calls: Any, pair: Pair, refuted_at: int, alpha: float
     ) -> Pair | None:
-        """Return the smallest pair that refutes the claim like a given one, or None."""
+        """Search for a smaller pair that refutes the claim as a given pair does.
+
+        Args:
+            calls: The calls of the mechanism.
+            pair: The pair that refuted the claim.
+            refuted_at: The number of calls after which it refuted the claim.
+            alpha: The level of the test.
+
+        Returns:
+            The smallest pair that was found, or None if none is smaller.
+        """
         reply = self._ask("smaller", calls, calls.number, pair, refuted_at, alpha)
         held = shaped(_SMALLER, reply)
         if held is None:
@@ -187,7 +222,7 @@ class AdjacencyElsewhere:
         return _pair(self._channel, held)
 
     def _ask(self, request: str, calls: Any, *arguments: Any) -> Any:
-        """Send a request about a mechanism, with the numbers of pairs for the pairs."""
+        """Send a request about a mechanism, with numbers in place of pairs."""
         assert isinstance(calls, CallsElsewhere)
         sent = []
         for argument in arguments:

@@ -1,7 +1,7 @@
-"""Neighbouring collections of rows of any kind: one row is added or replaced.
+"""The adjacency of collections of rows, of which one is added, removed or replaced.
 
-Corner cases are collections at which code breaks: a special row alone or among copies,
-ties, all sizes, and sums just below a limit of integers.
+Its corner cases are collections at which code breaks: a special row alone or among
+copies, ties, many sizes, and sums just below a limit of integers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key, is_table, rows_of
 
 Keyed = dict[Any, Any]
-"""Rows by their keys: the keys of a dict, and places in any other collection."""
+"""Rows, or their identity keys, by the keys of a dict or the indices of a sequence."""
 Corner = tuple[list[Any], int, Any]
-"""Rows, the place of the row that changes, and the row that may replace it."""
+"""Rows, the index of the row that changes, and the row that replaces it.
+
+With change "add/remove", the row that changes is removed.
+"""
 
 TABLES = ("pandas", "polars")
 """Libraries of tables, which are imported on their first use."""
@@ -43,25 +46,25 @@ CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", *TABLES)
 
 @dataclass(frozen=True)
 class Rows:
-    """Collections of rows, of which two neighbours differ in one row.
+    """Collections of rows; two neighbours differ in one row.
 
-    The row is added or removed, or it is replaced by another one. The choice decides
-    what a claim says: a replaced row is one removed and another one added, and changes
-    a histogram in two places. The name states it, and so do claims and reports. In a
-    sequence the row may be at any place.
+    The row is added or removed, or it is replaced by another one. The choice changes
+    the meaning of a claim: to replace a row is to remove one and add another, which
+    changes a histogram in two places. The name of the adjacency states the choice, and
+    so do reports. In a sequence the row may be at any place.
 
     Args:
         row: A Hypothesis strategy of one row, such as ``st.integers(0, 1000)`` or
             ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``.
-            ``Records`` lists all pairs of matrices of a small set of values.
+            For matrices of a small set of values, ``Records`` can enumerate all pairs.
         change: "add/remove" or "replace".
-        least: Fewest rows of an input.
-        most: Most rows of an input, >= 1.
-        into: Type of an input: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one
-            line, a row), ``str`` (a row is one character), or ``dict`` (from the
-            numbers 0, 1, ... to rows). If rows are dicts of the same keys, 'table' is a
-            structured array of numpy with a column for each key, and 'pandas' or
-            'polars' a DataFrame.
+        least: Smallest number of rows of an input.
+        most: Largest number of rows of an input, >= 1.
+        into: Type of an input: ``list``, ``tuple``, ``np.ndarray`` (a row is one entry
+            of the first axis), ``str`` (a row is one character), or ``dict`` (keys 0,
+            1, ..., and a row for each). If rows are dicts of the same keys, it may be
+            'table', a structured array of numpy with a column for each key, or 'pandas'
+            or 'polars', a DataFrame.
         called: Noun for a row, such as 'record' or 'word'.
 
     Raises:
@@ -99,14 +102,14 @@ class Rows:
 
     @property
     def _fewest(self) -> int:
-        """Fewest rows of the larger input of a pair."""
+        """Smallest number of rows of the larger input of a pair."""
         if self._is_added:
             return self.least + 1
         return max(self.least, 1)
 
     @property
     def name(self) -> str:
-        """The convention, the sizes and the strategy of a row."""
+        """The change, the numbers of rows, the strategy of a row, and the type."""
         what = "added or removed" if self._is_added else "replaced"
         fewest = self.least if self._is_added else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
@@ -140,7 +143,10 @@ class Rows:
             )
 
     def _changes(self, a: Keyed, b: Keyed) -> int:
-        """Return the number of rows to add, remove or replace to get from a to b."""
+        """Return the number of changed rows, which is 1 exactly for neighbours.
+
+        The caller has checked the sizes of the two inputs.
+        """
         if self.into is dict:
             return len({key for key, _ in a.items() ^ b.items()})
         shorter, longer = sorted(([*a.values()], [*b.values()]), key=len)
@@ -177,10 +183,10 @@ class Rows:
         return isinstance(data, self.into)  # type: ignore[arg-type]
 
     def _input(self, keyed: Keyed) -> Any:
-        """Return the input that holds some rows.
+        """Return the input with given rows.
 
         Raises:
-            AdjacencyError: If the rows do not fit into its type.
+            AdjacencyError: If the rows do not fit into the type of an input.
         """
         rows = [*keyed.values()]
         if self.into is dict:
@@ -189,7 +195,7 @@ class Rows:
             return "".join(rows)
         if self.into in (list, tuple):
             return self.into(rows)
-        # An additional row, cut off again, gives an input without rows its types.
+        # One more row, which is cut off again, gives an input without rows its types.
         last = self._ends[0]
         try:
             if self.into is np.ndarray:
@@ -215,7 +221,7 @@ class Rows:
 
     @cached_property
     def _dtype(self) -> Any:
-        """The type of an array or of the columns of a table; None for objects."""
+        """The dtype of an array or of a table; None for an array of other objects."""
         low, high = self._ends
         if self.into != "table":
             return _number_type([low, high])
@@ -226,7 +232,11 @@ class Rows:
     def _pair(
         self, rows: Sequence[Any], place: int, other: Any, name: str = ""
     ) -> Pair:
-        """Return the pair in which the row at a place is removed, or is replaced."""
+        """Return the pair in which the row at a place changes.
+
+        With "add/remove", the neighbour has no such row. With "replace", the row is
+        ``other`` in the data, and as in ``rows`` in the neighbour.
+        """
         first = dict(enumerate(rows))
         second = dict(first)
         if self._is_added:
@@ -241,7 +251,7 @@ class Rows:
 
     @cached_property
     def _several(self) -> list[Any]:
-        """Some rows, all different if there are enough that fit into the input."""
+        """Some rows of the strategy, all different if enough of them fit the type."""
         distinct = []
         for row in first_values(self.row, 2 * LIMITS.distinct_rows):
             with suppress(AdjacencyError):
@@ -252,7 +262,10 @@ class Rows:
         return [distinct[k % len(distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return changes of the only row, of a duplicate, of an outlier, and others."""
+        """Return changes in the smallest input, of a duplicate, and of an outlier.
+
+        Then the last, the first or the middle of several different rows changes.
+        """
         low, high = self._ends
         last = min(max(self._fewest, 3), self.most) - 1
         alone = [low] * (self._fewest - 1)
@@ -272,7 +285,7 @@ class Rows:
         return different(listed)
 
     def _changing(self, added: Any, replaced: Any) -> Any:
-        """Return the first row if the change is an addition, else the second."""
+        """Return ``added`` if the change is "add/remove", else ``replaced``."""
         if self._is_added:
             return added
         return replaced
@@ -314,7 +327,7 @@ class Rows:
         return self._fewest <= size <= self.most
 
     def _alone(self, special: Sequence[Any]) -> Iterator[Corner]:
-        """Yield each special row, beside the fewest others."""
+        """Yield each special row, beside the smallest number of other rows."""
         low, high = self._ends
         others = [low] * (self._fewest - 1)
         for before, row in zip([high, *special], special, strict=False):
@@ -332,7 +345,10 @@ class Rows:
                 yield rows, place, row
 
     def _of_all_sizes(self) -> Iterator[Corner]:
-        """Yield copies: few, many, and numbers of rows around the range of a byte."""
+        """Yield copies of a row, also in numbers from which an index may overflow.
+
+        Such numbers are 2^7, 2^8, 2^15 and 2^16, and the next larger ones.
+        """
         low, high = self._ends
         sizes = {
             *(self._fewest, self._fewest + 1, 2, 3),
@@ -344,7 +360,7 @@ class Rows:
             yield [low] * size, 0, high
 
     def _all_different(self, special: Sequence[Any]) -> Iterator[Corner]:
-        """Yield a row before and after others that are all different."""
+        """Yield a changing row before and after other rows that are all different."""
         most = min(len(special) - 1, self.most, LIMITS.distinct_rows)
         for count in range(self._fewest, most + 1):
             changed = self._changing(special[count - 1], special[count])
@@ -363,7 +379,7 @@ class Rows:
                     yield [*tie, changed], 2 * count, second
 
     def _with_all_elements(self, special: Sequence[Any]) -> Iterator[Corner]:
-        """Yield a row after and before rows that have one of its elements each."""
+        """Yield a row with several elements, beside rows with one of its elements."""
         containers = [
             row
             for row in special
@@ -384,7 +400,7 @@ class Rows:
                     yield [changed, *others], 0, row
 
     def _one_of_several(self) -> Iterator[Corner]:
-        """Yield changes at every place of equal rows, and at some of different rows."""
+        """Yield changes at every index of equal rows, and at some of different rows."""
         low, high = self._ends
         several = self._several
         equal = [low] * len(several)
@@ -416,11 +432,11 @@ class Rows:
                     yield rows[::-1], 0, high
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return collections of any rows; the simplest have few, simple rows."""
+        """Return pairs with any rows; the simplest are short, with simple rows."""
         return self._generated(self.row)
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return collections with many special rows and with duplicates."""
+        """Return pairs with many corner cases of a row, and with duplicates."""
         return self._generated(with_extremes(self.row))
 
     def _generated(self, row: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
@@ -440,14 +456,14 @@ class Rows:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             size = draw(sizes)
-            # Some collections repeat few drawn rows; others draw most of their rows.
+            # Some collections repeat one or more drawn rows; others draw most rows.
             fewest = 1 if draw(either) else min(size, LIMITS.drawn_rows)
             several, any_place = parts(size, fewest)
             drawn = draw(several)
             rows = [drawn[k % len(drawn)] for k in range(size)]
             place = draw(any_place)
             other = draw(row)
-            # The changed row is a copy of another one, or one of its own.
+            # An added row may be a copy of another row, or a new one.
             if self._is_added:
                 if draw(either):
                     rows[place] = other
@@ -469,7 +485,7 @@ def _type_name(kind: Any) -> str:
 
 
 def _number_type(values: list[Any]) -> np.dtype[Any] | None:
-    """Return the type of an array of values, or None if they are no numbers."""
+    """Return the dtype of an array of numbers or bools, or None for other values."""
     dtype = np.array(values).dtype
     if dtype.kind in "biufc":
         return dtype

@@ -1,4 +1,4 @@
-"""The names of Hypothesis that make strategies, imported when one is first used.
+"""The functions and classes of Hypothesis for strategies, imported on first use.
 
 Hypothesis is slow to import, and a program that only lists pairs does not need it.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # The import system looks up names such as __path__ before any other.
+    # The import system requests names such as __path__, which must not load Hypothesis.
     if name.startswith("_"):
         raise AttributeError(name)
     import hypothesis

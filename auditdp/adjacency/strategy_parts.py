@@ -1,4 +1,7 @@
-"""Structure of a Hypothesis strategy, as read by ``hypothesis_internals.part_of``."""
+"""Structures of Hypothesis strategies, which ``hypothesis_internals.part_of`` returns.
+
+Each class stands for one kind of strategy. Its fields are the strategy's arguments.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ Strategy: TypeAlias = "st.SearchStrategy[Any]"
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy. Its structure is unknown unless the part is of a subclass."""
+    """A strategy of unknown structure, and the base class of all structures."""
 
     strategy: Strategy
 
 
 @dataclass(frozen=True)
 class Integers(StrategyPart):
-    """Integers between two ends, each of which may be None for no end."""
+    """Integers from ``low`` to ``high``; None stands for an end that is missing."""
 
     low: int | None
     high: int | None
@@ -28,7 +31,7 @@ class Integers(StrategyPart):
 
 @dataclass(frozen=True)
 class Floats(StrategyPart):
-    """Floating-point numbers between two ends.
+    """Floating-point numbers from ``low`` to ``high``, which may be infinite.
 
     ``smallest`` is the smallest absolute value of a number other than 0.
     """
@@ -46,14 +49,14 @@ class Booleans(StrategyPart):
 
 @dataclass(frozen=True)
 class ListedValues(StrategyPart):
-    """Values of a list."""
+    """One of the listed ``elements``, as of ``sampled_from`` and ``just``."""
 
     elements: Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Characters(StrategyPart):
-    """A character; ``allowed`` holds the code points of all such characters."""
+    """Text of one character, whose code point is in ``allowed``."""
 
     allowed: Container[int]
 
@@ -71,7 +74,7 @@ class Texts(StrategyPart):
 class Lists(StrategyPart):
     """A list of ``least`` to ``most`` elements.
 
-    No two elements share a result of one of the functions ``keys``.
+    Two elements differ in the result of every function in ``keys``.
     """
 
     element: Strategy
@@ -82,28 +85,28 @@ class Lists(StrategyPart):
 
 @dataclass(frozen=True)
 class Tuples(StrategyPart):
-    """A tuple of parts."""
+    """A tuple with one value of each strategy in ``parts``."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
 class FixedKeys(StrategyPart):
-    """A dictionary of given keys."""
+    """A dictionary with the keys of ``fields`` and a value of each key's strategy."""
 
     fields: Mapping[Any, Strategy]
 
 
 @dataclass(frozen=True)
 class Choice(StrategyPart):
-    """One of several strategies."""
+    """A value of one of the strategies in ``parts``, as of ``one_of``."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
 class Built(StrategyPart):
-    """The results of a function of several strategies' values."""
+    """The result of ``target`` for values of several strategies, as of ``builds``."""
 
     target: Callable[..., Any]
     arguments: Sequence[Strategy]
@@ -112,7 +115,7 @@ class Built(StrategyPart):
 
 @dataclass(frozen=True)
 class DrawnBy(StrategyPart):
-    """The values that a function draws from other strategies."""
+    """A value that a function draws, as of ``composite`` and ``flatmap``."""
 
     function: Callable[..., Any]
     arguments: Any
@@ -120,7 +123,7 @@ class DrawnBy(StrategyPart):
 
 @dataclass(frozen=True)
 class Mapped(StrategyPart):
-    """The results of a function of another strategy's values."""
+    """The result of ``function`` for a value of another strategy, as of ``map``."""
 
     inner: Strategy
     function: Callable[[Any], Any]
@@ -128,7 +131,7 @@ class Mapped(StrategyPart):
 
 @dataclass(frozen=True)
 class Filtered(StrategyPart):
-    """The values of another strategy for which all conditions hold."""
+    """A value of another strategy for which all conditions hold, as of ``filter``."""
 
     inner: Strategy
     conditions: Sequence[Callable[[Any], bool]]

@@ -1,19 +1,20 @@
-"""Pairs like a given one: the same change, of other records among other data.
+"""Pairs like a given pair: the same change, of other records among other data.
 
 An audit of a trainer is usually given one pair, such as the data with and without a
 record. Another record, or other data beside it, may move every training step as far as
 clipping allows. The given pair states how neighbours differ, and its data state the
-form of a record. All generated pairs stay within that:
+form of a record. The length of a record is its Euclidean norm. All generated pairs have
+these limits:
 
 - No pair changes more kinds of things than the given one: parts of a replaced record
   that are the same in both given inputs, such as features beside a changed label, are
   the same in both inputs of every pair, unless a user names a wider change.
 - The number of records is the given one, since an accountant's sampling rate may rest
   on it.
-- Every number is within its range in the data, and every record (of features and
-  labels, each) is no longer than the longest.
-- The record that changes is no shorter than the shortest, since code may divide by its
-  length.
+- Every number is within the range of its column in the data. Every record is no longer
+  than the longest in the data; if a record has features and labels, this holds for each.
+- The record that changes is no shorter than the shortest in the data, since code may
+  divide by its length.
 - Whole numbers, such as labels, are values that occur in the data.
 """
 
@@ -33,12 +34,15 @@ from auditdp.errors import AdjacencyError
 from auditdp.numerics.arrays import Floats
 
 GRID_STEPS = 64
-"""Steps of a range on which generated numbers lie.
+"""Number of equal steps of a range; generated numbers are multiples of a step.
 
-The steps are too large to reveal the rounding of sums.
+A step is so large that the rounding of sums does not become visible.
 """
 MAX_LABELS = 10
-"""Largest number of distinct whole numbers of a column that is taken for a label."""
+"""Largest number of distinct values of a column of whole numbers that is a label.
+
+A column of an integer type is a label with any number of values.
+"""
 LENGTH_RTOL = 1e-9
 """Relative tolerance of lengths and ranges, for rounding."""
 
@@ -48,20 +52,20 @@ RECORD_REPLACED = "one record replaced"
 OTHERS_UNCHANGED = "{} of {} parts of {}, the others unchanged"
 
 FREE = np.zeros(1, bool)
-"""Value of ``_Change.unchanged`` for a record that any other may replace."""
+"""Bools of ``_Change`` for a record without parts that are fixed."""
 
 
 class _Change(NamedTuple):
-    """The change of a pair, in one record.
+    """The change of one record between the two inputs of a pair.
 
     Attributes:
-        place: The place of the record.
-        unchanged: Bools, one per part of the record: whether it is the same in both
-            inputs.
-        absent: The row that stands for an absent record, or None if the record is
-            removed or replaced.
+        place: The index of the record.
+        unchanged: Bools, one per part of the record: whether the part is the same in
+            both inputs.
+        absent: The row that stands for an absent record, such as zeros, or None if the
+            record is removed or replaced.
         zeros: Bools, one per number of the record: whether both inputs have the number
-            of the absent record.
+            of ``absent`` there.
     """
 
     place: int
@@ -72,20 +76,20 @@ class _Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Alike(GivenPairs):
-    """Pairs that differ as a given one does, in one record, within its data's ranges.
+    """Pairs that differ in one record as a given pair does, in ranges of its data.
 
-    The module describes the ranges.
+    The module's docstring describes the ranges.
 
     Args:
         given: The pairs to play. The first one states how neighbours differ, and the
-            form of a record. An input is a sequence of records, which are numbers or
-            sequences of numbers; or of any kind, such as documents or users with
-            examples, which are replaced by others of the data; an array or a tensor of
-            them; or a tuple, a dict or a ``TensorDataset`` of arrays of one length,
-            such as features and labels.
-        change: How neighbours differ, such as 'one record replaced': one of
+            form of a record. An input is a sequence of records, an array or a tensor of
+            records, or a tuple, a dict or a ``TensorDataset`` of arrays of one length,
+            such as features and labels. A record is a number or a sequence of numbers.
+            Records of any other kind, such as documents or users with examples, are
+            only replaced by other records of the data.
+        change: How neighbours differ, such as 'one record replaced': a key of
             ``readings``, by default the narrowest.
-        wider: Factor by which ranges and lengths are wider, >= 1.
+        wider: Factor by which ranges and lengths are wider than in the data, >= 1.
 
     Raises:
         AdjacencyError: If the first pair does not differ in one record, or not by that
@@ -133,7 +137,10 @@ class Alike(GivenPairs):
 
     @cached_property
     def readings(self) -> dict[str, _Change]:
-        """The changes that explain how the first pair differs, the narrowest first."""
+        """The changes that explain how the first pair differs, the narrowest first.
+
+        The keys are texts for reports.
+        """
         first, second = (side.rows for side in self._sides)
         shorter, longer = sorted((first, second), key=len)
         size = len(shorter)
@@ -154,7 +161,11 @@ class Alike(GivenPairs):
     def _replacements(
         self, place: int, first: Floats, second: Floats
     ) -> dict[str, _Change]:
-        """Return the readings of a replaced record: absent, changed in parts, any."""
+        """Return the readings of a pair in which one record is replaced.
+
+        The replacement is an absent record such as zeros, or the same record with other
+        parts, or any other record.
+        """
         changes: dict[str, _Change] = {}
         unchanged = self._form.unchanged(first, second)
         equal = same_entries(first, second)
@@ -182,20 +193,20 @@ class Alike(GivenPairs):
 
     @cached_property
     def _rows(self) -> Floats:
-        """The distinct records of both inputs, without those that have a NaN."""
+        """The distinct rows of both inputs, without rows that have a NaN."""
         rows = np.concatenate([side.rows for side in self._sides])
         return np.unique(rows[~np.isnan(rows).any(axis=1)], axis=0)
 
     @cached_property
     def _by_length(self) -> Floats:
-        """The records, the longest first."""
+        """The distinct rows, the longest first."""
         lengths = np.linalg.norm(self._rows, axis=1)
         by_length: Floats = self._rows[np.argsort(-lengths, kind="stable")]
         return by_length
 
     @cached_property
     def _ranges(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest value of each column."""
+        """The smallest and the largest allowed value of each column."""
         low, high = self._rows.min(axis=0), self._rows.max(axis=0)
         more = (self.wider - 1) / 2 * (high - low) * ~self._labels
         return low - more, high + more
@@ -220,7 +231,7 @@ class Alike(GivenPairs):
         return np.stack(lengths, axis=1)
 
     def _within(self, row: Floats) -> Floats | None:
-        """Return a row with its parts shortened to the largest length.
+        """Return a row with its parts shortened to the largest allowed length.
 
         Returns:
             The row, or None if it is outside the ranges or too short.
@@ -281,14 +292,17 @@ class Alike(GivenPairs):
         return list(distinct.values())
 
     def _is_changed(self, row: Floats) -> bool:
-        """Return True if another record, with the same parts, can replace a record."""
+        """Return True if some other record has the same fixed parts as a record."""
         if not self._keeps_parts_of_record:
             return True
         return not np.array_equal(self.opposite(row, self._change.unchanged), row)
 
     @property
     def _keeps_parts_of_record(self) -> bool:
-        """True if parts of records that are no columns are the same in both inputs."""
+        """True if the change fixes parts of a record, and these are no columns.
+
+        Rows are then indices of records, as by ``tabular.by_number``.
+        """
         return bool(self._change.unchanged.any()) and not self._form.is_in_columns
 
     def _corners(self) -> list[Any]:
@@ -310,12 +324,12 @@ class Alike(GivenPairs):
         return [*fixed, *drawn][: LIMITS.range_corners]
 
     def _rests(self, row: Floats) -> list[Floats]:
-        """Return other data beside a record.
+        """Return several choices of the other data beside a record, each as rows.
 
         They are the given data; zeros or short records; copies of the record, of one
-        against it, of both by turns; and copies of the opposite record. A record with
-        the opposite last number, such as a label, has the opposite gradient if a model
-        begins at 0.
+        against it (``_against``), of both by turns; and copies of the opposite record.
+        A record with the opposite last number, such as a target, has the opposite
+        gradient if the weights of a model begin at 0.
         """
         longer = max(self._sides, key=lambda side: len(side.rows)).rows
         rest = np.delete(longer, self._change.place, axis=0)
@@ -335,9 +349,10 @@ class Alike(GivenPairs):
         ]
 
     def _against(self, row: Floats, unchanged: Any = FREE) -> Floats:
-        """Return a record with the opposite last number, or else its opposite.
+        """Return a record with its last number negated, or else its opposite.
 
-        The last number is no label then, may change, and remains within its range.
+        The last number is only negated if it is no label, may change, and remains
+        within its range.
         """
         if not self._labels[-1] and not unchanged[-1]:
             turned = self._within(np.append(row[:-1], -row[-1]))
@@ -355,7 +370,8 @@ class Alike(GivenPairs):
     def quiet(self) -> Floats:
         """A record with little effect, for records that are the same in both inputs.
 
-        It is zero if that is within the ranges, else the shortest record.
+        It is the shortest record with all numbers but labels put to zero, or the
+        shortest record itself if zeros are outside the ranges.
         """
         low, high = self._ranges
         zeros = np.where(self._labels, self.shortest, 0.0)
@@ -364,7 +380,11 @@ class Alike(GivenPairs):
         return self.shortest
 
     def opposite(self, row: Floats, unchanged: Any = FREE) -> Floats:
-        """Return the negated record, or else the record of the data farthest from it.
+        """Return the negated record, or else the record that is farthest from it.
+
+        Labels and fixed parts are not negated. The farthest record of the data is
+        returned if the negated one is outside the ranges or equal to ``row``, or if
+        rows are indices of records. It has the fixed parts of ``row``.
 
         Args:
             row: The record.
@@ -386,14 +406,22 @@ class Alike(GivenPairs):
         return farthest
 
     def _keeps(self, row: Floats, other: Floats, unchanged: Any) -> bool:
-        """Return True if two records have all parts in common that have to stay."""
+        """Return True if two records are the same in all parts that are fixed."""
         same = self._form.unchanged(row, other)
         return len(same) == len(unchanged) and bool((same | ~unchanged).all())
 
     def _pair(
         self, row: Floats, rest: Floats, place: int, turn: int, name: str = ""
     ) -> Pair:
-        """Return the pair in which a record is changed among others; see ``both``."""
+        """Return the pair in which a record changes, beside other data.
+
+        Args:
+            row: The record in the first input; ``both`` returns its replacement.
+            rest: The other records of both inputs.
+            place: The index of the record.
+            turn: The choice of the replacement, as in ``both``.
+            name: The name of the pair.
+        """
         build = self._form.build
         first, second = self.both(row, turn)
         neighbour = rest
@@ -403,7 +431,12 @@ class Alike(GivenPairs):
         return Pair(build(data), build(neighbour), name)
 
     def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
-        """Return a record, and the one that replaces it, which differs by turns."""
+        """Return a record, and the record that replaces it.
+
+        With an odd ``turn``, the replacement is ``_against`` the record, and with an
+        even one it is ``opposite``. If the change is to an absent record, the
+        replacement is always the absent record.
+        """
         _, unchanged, absent, zeros = self._change
         if absent is not None:
             row = np.where(zeros, absent, row)
@@ -413,7 +446,7 @@ class Alike(GivenPairs):
         return row, self.opposite(row, unchanged)
 
     def corner_cases(self) -> list[Pair]:
-        """Return records to change among the given records, and among other ones."""
+        """Return changes of the candidates, beside the given and other data."""
         cases = []
         for k, row in enumerate(self.candidates):
             for turn, rest in enumerate(self._rests(row)):
@@ -428,7 +461,7 @@ class Alike(GivenPairs):
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs with any record of the ranges, among given or other records."""
+        """Return changes of any record in the ranges, beside given or other data."""
         low, high = self._ranges
         columns: list[st.SearchStrategy[float]] = []
         for k, is_label in enumerate(self._labels):
@@ -455,7 +488,7 @@ class Alike(GivenPairs):
 
 
 def changed_record(pair: Pair) -> tuple[int, tuple[int, int]] | None:
-    """Return the place of the changed record of a pair, and the sizes of both inputs.
+    """Return the index of the changed record, and the number of records of each input.
 
     Returns:
         The numbers, or None if the inputs do not differ in one record.

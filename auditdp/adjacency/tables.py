@@ -1,4 +1,4 @@
-"""Neighbouring matrices of a finite domain, and records of named fields."""
+"""The adjacencies of matrices over a finite domain, and of records of named fields."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Records:
-    """Matrices of shape (users, dimension), of which one row is replaced.
+    """Matrices of shape (users, dimension); neighbours differ in one row.
 
-    Each entry is one of a list of values. A matrix is float64 if the values are
+    Each entry is one of the given values. A matrix is float64 if the values are
     numbers, and an array of text if they are texts.
 
     Args:
@@ -85,7 +85,7 @@ class Records:
 
     @property
     def name(self) -> str:
-        """The number of records, and the number of entries and domain of each."""
+        """The number of rows, the number of entries in a row, and the values."""
         named = [f"{x:g}" if isinstance(x, NUMBERS) else str(x) for x in self.values]
         if len(named) > LIMITS.named_values:
             named[2:-1] = ["…"]
@@ -112,9 +112,14 @@ class Records:
     def _pair(
         self, entries: Sequence[Any], place: int, other: Any, name: str = ""
     ) -> Pair:
-        """Return the pair in which the row at a place was another one.
+        """Return the pair in which the row at a place has another value.
 
-        All entries of a row are equal: ``entries`` has the entry of each row.
+        Args:
+            entries: The value of each row of the neighbour. All entries of a row are
+                equal.
+            place: The index of the row that changes.
+            other: The value of that row in the data.
+            name: The name of the pair.
         """
         second = np.array(entries, self._domain.dtype)
         first = second.copy()
@@ -126,7 +131,10 @@ class Records:
         return Pair(data, neighbour, name)
 
     def pairs(self) -> list[Pair]:
-        """Return changes of the last row from end to end, among rows of one value."""
+        """Return changes of the last row from the lowest to the highest value.
+
+        All other rows have the same value.
+        """
         values = self._domain
         rests = [values[len(values) // 2], values[0], values[-1]]
         if self.users == 1:
@@ -137,9 +145,10 @@ class Records:
         ]
 
     def corner_cases(self) -> list[Pair]:
-        """Return a change of every row, and changes among extreme rows and ties.
+        """Return changes of rows at different places to values at which code breaks.
 
-        Some of these rows have a sum just below a limit of integers.
+        The other rows have the lowest or the highest value, or a sum just below a limit
+        of integers.
         """
         size = self.users
         low, high = self.values[0], self.values[-1]
@@ -177,7 +186,7 @@ class Records:
         ]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return matrices that differ in one row; the simplest have low values."""
+        """Return pairs that differ in one row; the simplest have low values."""
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
@@ -197,10 +206,11 @@ class Records:
 
 @dataclass(frozen=True)
 class Fields:
-    """Records of named fields, of which two neighbours differ in one field, or in any.
+    """Records of named fields; two neighbours differ in one field, or in any fields.
 
-    "any" is local DP: the record of one person becomes that of another. "one" protects
-    each field by itself, which is less. The name states the change.
+    Change "any" is local DP: the record of one person becomes that of another. Change
+    "one" protects each field by itself, which is a weaker promise. The name of the
+    adjacency states the change.
 
     Args:
         fields: A Hypothesis strategy for every field, such as ``{"age": st.integers(0,
@@ -235,7 +245,7 @@ class Fields:
 
     @property
     def name(self) -> str:
-        """The convention and the fields."""
+        """The change, the type of a record and the names of its fields."""
         what = {
             "one": "one field of a record changes",
             "any": "value LDP (any fields of a record change)",
@@ -282,7 +292,11 @@ class Fields:
         return low, high
 
     def pairs(self) -> list[Pair]:
-        """Return changes of fields from end to end: one, or all of them."""
+        """Return changes of fields from their low end to their high end.
+
+        With "one", a field changes in each pair. With "any", all fields change in the
+        first pair, and the first field in the second.
+        """
         low, high = self._ends
         single = [self._pair(low, {name: high[name]}, name) for name in self.fields]
         if self.change == "one":
@@ -293,10 +307,10 @@ class Fields:
         """Return None, because the values of a strategy cannot be counted."""
 
     def corner_cases(self) -> list[Pair]:
-        """Return changes of every field between values at which code breaks.
+        """Return changes of every field to and between values at which code breaks.
 
         A field also changes from end to end beside each special value of another field,
-        because code may treat some combinations of values by themselves.
+        because code may treat a combination of values as a special case.
         """
         return list(self._corner_cases)
 
@@ -317,7 +331,8 @@ class Fields:
                     changed = base | {name: low[name], other: value}
                     crossed.append(self._pair(changed, to_high, f"{text}, {other}"))
             special = values(field)[: LIMITS.field_values]
-            # Each special value is compared with the end, and with the one before it.
+            # Each special value is compared with the end, and with the special value
+            # before it.
             for base in self._ends:
                 for before, value in zip([base[name], *special], special, strict=False):
                     change = {name: value}
@@ -328,11 +343,11 @@ class Fields:
         return different([*whole_range, *filter(None, interleaved)])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return two records of any values; the simplest have simple values."""
+        """Return pairs of records with any values; the simplest have simple values."""
         return self._generated(dict(self.fields))
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return two records with many of the values at which code breaks."""
+        """Return pairs of records with many of the values at which code breaks."""
         return self._generated(
             {name: with_extremes(field) for name, field in self.fields.items()}
         )

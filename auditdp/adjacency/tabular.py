@@ -1,4 +1,8 @@
-"""Data as a matrix of numbers, one row per record, and the way back to its type."""
+"""Conversion of data to a matrix of numbers, one row per record, and back.
+
+``tabular`` converts records of numbers. ``by_number`` converts records of any kind: a
+row is then one number, the index of the record.
+"""
 
 from __future__ import annotations
 
@@ -20,40 +24,41 @@ from auditdp.numerics.arrays import Floats
 
 
 def same_entries(first: Floats, second: Floats) -> Any:
-    """Return bools: whether an entry is equal in both rows, or NaN in both."""
+    """Return bools, one per entry: whether it is equal in both rows, or NaN in both."""
     return (first == second) | (np.isnan(first) & np.isnan(second))
 
 
 @dataclass(frozen=True)
 class Tabular:
-    """Records as rows of numbers."""
+    """Data whose records are rows of numbers."""
 
     rows: Floats
     """The numbers, shape (records, columns)."""
     parts: list[slice]
     """The columns of each array of the data, such as features and labels."""
     whole: Any
-    """Bools, one per column: whether its type is an integer type."""
+    """Bools, one per column: whether its type in the data is integer or bool."""
     build: Callable[[Floats], Any]
-    """Returns data of the original type whose records are given as such rows."""
+    """Function that returns data of the original type for such rows."""
     unchanged: Callable[[Floats, Floats], Any] = same_entries
-    """Returns bools, one per part of a record: whether two records have it in common.
+    """Function of two rows that returns which parts of their records are equal.
 
-    The parts are the columns, unless a row holds the index of a record.
+    The result has one bool per part. The parts are the columns, but if a row is the
+    index of a record, they are parts of the record itself (``by_number``).
     """
 
     @property
     def is_in_columns(self) -> bool:
-        """True if the columns are the parts of a record."""
+        """True if the columns are the parts of a record, False for ``by_number``."""
         return self.unchanged is same_entries
 
 
 def tabular(data: Any) -> Tabular:
-    """Return the records of data as rows.
+    """Return data with records of numbers as rows.
 
-    The data are a sequence of records, each a number or a sequence of numbers; an array
-    or tensor of them; or a tuple, a dict or a ``TensorDataset`` of such arrays, of one
-    length.
+    The data are a list or tuple of records, each a number or a sequence of numbers; an
+    array or tensor whose first axis is the records; or a tuple, a dict or a
+    ``TensorDataset`` of such arrays of one length.
 
     Raises:
         AdjacencyError: If the data are none of these.
@@ -73,7 +78,7 @@ def tabular(data: Any) -> Tabular:
 
 
 def _parts(data: Any) -> list[Any] | None:
-    """Return the arrays of a dict, ``TensorDataset`` or tuple of arrays, or None."""
+    """Return the parts of a dict, ``TensorDataset`` or tuple of arrays, else None."""
     if isinstance(data, Mapping):
         return [*data.values()]
     tensors = getattr(data, "tensors", None)
@@ -85,7 +90,7 @@ def _parts(data: Any) -> list[Any] | None:
 
 
 def number_of_records(data: Any) -> int | None:
-    """Return the number of records of a sequence, an array or arrays, or None."""
+    """Return the number of records of data, or None if it is not defined."""
     parts = _parts(data)
     try:
         sizes = {len(part) for part in ([data] if parts is None else parts)}
@@ -98,19 +103,20 @@ def number_of_records(data: Any) -> int | None:
 
 
 def by_number(*inputs: Any) -> list[Tabular]:
-    """Return inputs with records of any kind as rows of one number, an index.
+    """Return inputs with records of any kind as rows of one number.
 
-    The records of all inputs, such as documents or users with examples, are sorted by
-    the length of their numbers and texts. The smallest has index 0 if it is empty, else
-    1.
+    The number is an index of the record. The different records of all inputs, such as
+    documents or users with examples, are sorted by their length (``_length``), so a
+    longer record has a larger index. The first index is 0 if the shortest record is
+    empty, else 1.
 
     Args:
         inputs: Sequences of records; or tuples or dicts of sequences, one for each part
             of the records, such as texts and labels.
 
     Raises:
-        AdjacencyError: If an input is neither, or its records have something other than
-            numbers and texts.
+        AdjacencyError: If an input has another form, or if a record contains something
+            other than numbers and texts.
     """
     first = inputs[0]
     if all(_is_in_parts(data) and len(data) == len(first) for data in inputs):
@@ -155,11 +161,11 @@ def by_number(*inputs: Any) -> list[Tabular]:
 
 
 def _same_parts(first: Any, second: Any) -> list[bool]:
-    """Return, for each part of two records, whether it is the same in both.
+    """Return bools, one per part of two records: whether it is the same in both.
 
-    The parts of tuples and dicts are their fields, and those of a text its words. Two
-    sequences that differ in more than one item have no parts in common, since a word or
-    a number may be the same in both by chance.
+    The parts of tuples and dicts are their fields. The parts of a text are its words,
+    and those of another sequence its items. Two sequences that differ in more than one
+    item have no parts in common, since a word or a number may occur in both by chance.
     """
     if identity_key(first) == identity_key(second):
         return [True]
@@ -183,7 +189,7 @@ def _same_parts(first: Any, second: Any) -> list[bool]:
 
 
 def _items(record: Any) -> list[Any]:
-    """Return the items of a sequence in comparable form; a number is one item."""
+    """Return the words of a text, or keys of the items of a sequence or of a value."""
     value = of_tensor(record)
     if isinstance(value, str):
         return value.split()
@@ -194,7 +200,7 @@ def _items(record: Any) -> list[Any]:
 
 
 def _is_mixed(data: Any) -> bool:
-    """Return True if a tuple has arrays of several forms, as features and edges."""
+    """Return True if a tuple has arrays of several forms, like features and edges."""
     # Arrays of records of one kind share a type and the shape of a record.
     forms = {
         (type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:])
@@ -204,7 +210,7 @@ def _is_mixed(data: Any) -> bool:
 
 
 def remade(like: Any, parts: Sequence[Any]) -> Any:
-    """Return a sequence or dict of the type and keys of ``like`` with other parts."""
+    """Return parts as a sequence or dict with the type and the keys of ``like``."""
     if isinstance(like, Mapping):
         return copy.copy(like) | dict(zip(like, parts, strict=True))  # type: ignore[operator]
     if hasattr(like, "_make"):
@@ -215,9 +221,9 @@ def remade(like: Any, parts: Sequence[Any]) -> Any:
 
 
 def with_attributes(like: Any, **values: Any) -> Any:
-    """Return a copy of an object with other values of attributes that it has.
+    """Return a copy of an object with other values of some of its attributes.
 
-    The object may be frozen. Other names are ignored.
+    The object may be frozen. Names that are no attributes of it are ignored.
     """
     names: Sequence[str] = ()
     if hasattr(like, "_replace"):
@@ -255,7 +261,7 @@ def _is_in_parts(data: Any) -> bool:
 def _in_parts(
     inputs: Sequence[Any], build: Callable[[Floats], Any], rows: Floats
 ) -> Any:
-    """Return records as inputs have them, in tuples or dicts of their parts."""
+    """Return the records of rows in the form of the inputs, a tuple or dict."""
     records = build(rows)
     parts = []
     for k, sequences in enumerate(zip(*map(_sequences, inputs), strict=True)):
@@ -264,7 +270,7 @@ def _in_parts(
 
 
 def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
-    """Return items as a sequence of the type of some others."""
+    """Return items in a sequence of the same type as the given sequences."""
     first = sequences[0]
     if not isinstance(first, np.ndarray):
         return remade(first, items)
@@ -274,7 +280,7 @@ def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
 
 
 def _length(record: Any) -> float:
-    """Return the Euclidean length of all numbers, and lengths of texts, of a record."""
+    """Return the Euclidean norm of the numbers, and lengths of texts, of a record."""
     if isinstance(record, str | bytes):
         return float(len(record))
     if isinstance(record, list | tuple | set | frozenset):
@@ -291,7 +297,7 @@ def _is_array(data: Any) -> bool:
 
 
 def _joined(parts: list[Tabular], together: Callable[[Any], Any]) -> Tabular:
-    """Return tables of one length side by side."""
+    """Return tables of one length side by side; ``together`` joins their data."""
     sizes = {len(part.rows) for part in parts}
     if len(sizes) != 1:
         raise ValueError(f"parts have {sorted(sizes)} records")

@@ -1,4 +1,4 @@
-"""Neighbours among values, pairs that a user gives, and pairs of one data size."""
+"""Adjacencies of any two values, of pairs that a user gives, and of one data size."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class AnyValues:
     Args:
         values: The values that the audit plays: those of a finite domain, or a grid of
             a larger one.
-        finite: Whether ``values`` is the whole domain; only then are all of its pairs
-            all neighbours. Values that hold floating-point numbers are by default
-            points of a continuum; others, such as labels and bits, are by default the
-            whole domain.
+        finite: Whether ``values`` is the whole domain, so that all pairs of neighbours
+            can be enumerated. By default, it is False if a value holds floating-point
+            numbers, which are points of a continuum. It is True for other values, such
+            as labels and bits.
         label: The name in reports, such as 'label LDP'.
     """
 
@@ -68,13 +68,13 @@ class AnyValues:
 
     @property
     def remedy(self) -> str:
-        """The declaration that would allow an enumeration of all pairs, or ''."""
+        """The declaration that would allow all pairs to be enumerated, or ''."""
         if self.whole:
             return ""
         return "give AnyValues(..., finite=True) if these values are the whole domain"
 
     def check(self, pair: Pair) -> None:
-        """Raise unless both are values of the domain and differ."""
+        """Raise unless both inputs are among the values and differ."""
         keys = set()
         for _, value in sides(pair):
             keys.add(identity_key(value))
@@ -91,14 +91,18 @@ class AnyValues:
         return [Pair(b, a) for a, b in combinations(self._by_key.values(), 2)]
 
     def pairs(self) -> list[Pair]:
-        """Return the pair of the first and last value, and some others."""
+        """Return the pair of the first and the last value, then some other pairs."""
         others = self._all()
         # The pair of both ends is the last of those with the first value.
         ends = others.pop(len(self._by_key) - 2)
         return [ends, *others][: LIMITS.listed_pairs]
 
     def corner_cases(self) -> list[Pair]:
-        """Return numbers at which code breaks, each with the one before, or an end."""
+        """Return pairs of a number at which code breaks, and another number.
+
+        The other number is the next lower one or an end. There are no corner cases if
+        the values are not all numbers, or fewer than three.
+        """
         # Other values than numbers have no order, and no limits at which code breaks.
         numbers = [x for x in self.values if isinstance(x, int | float | np.number)]
         if not 3 <= len(numbers) == len(self.values):
@@ -117,7 +121,7 @@ class AnyValues:
         return None
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return any two different values."""
+        """Return pairs of any two different values."""
         values = list(self._by_key.values())
         # Places are drawn, because the values need not be hashable.
         place = st.integers(0, len(values) - 1)
@@ -134,7 +138,7 @@ def _holds_floats(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Pairs that a user gives, with an optional test of adjacency and more pairs.
+    """Pairs that a user gives, with optional further pairs and a test of adjacency.
 
     Args:
         given: The pairs (data, neighbour) to play.
@@ -145,10 +149,12 @@ class Neighbours:
             searches them for a pair with a larger loss than the given ones, and for a
             smaller pair that refutes the claim. Pairs that the relation refuses are
             left out.
-        unsearched: The reason why no others are searched, if a search was requested.
+        unsearched: Text for reports: the reason why a requested search for other pairs
+            is not possible.
 
     Raises:
-        AdjacencyError: If there is no pair, or something given is not a pair.
+        AdjacencyError: If ``given`` is empty or has an item that is no pair, or if
+            ``search`` is no strategy.
     """
 
     given: Sequence[Any]
@@ -172,7 +178,7 @@ class Neighbours:
 
     @property
     def name(self) -> str:
-        """The label, and a note if there is no test of adjacency."""
+        """The label, and a note if ``relation`` is missing."""
         if self.relation is not None:
             return self.label
         return f"{self.label} (adjacency not checked)"
@@ -192,7 +198,10 @@ class Neighbours:
         """Return None, because there may be other pairs."""
 
     def corner_cases(self) -> list[Pair]:
-        """Return the first pairs of the strategy of further pairs, if there is one."""
+        """Return the first pairs of ``search``, with corner cases as parts.
+
+        Without ``search``, there are none.
+        """
         if self.search is None:
             return []
         # Two of three parts of such a pair are values at which code breaks.
@@ -200,7 +209,7 @@ class Neighbours:
         return different(first_values(pairs, LIMITS.searched_corners))
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return further pairs, or else the given pairs in either order."""
+        """Return further pairs; without ``search``, the given pairs in either order."""
         if self.search is not None:
             return self.search.map(_as_pair)
         pairs = self.pairs()
@@ -232,9 +241,10 @@ def records(pair: Pair) -> int:
 
 
 def of_size(adjacency: Adjacency, size: int) -> Adjacency:
-    """Return the pairs of an adjacency that have ``size`` records.
+    """Return the pairs of an adjacency whose smaller input has ``size`` records.
 
-    The pairs that the adjacency lists must have that number, which is not checked here.
+    ``Neighbours`` without a search only gets another label. The size of its pairs is
+    not checked here.
     """
     if isinstance(adjacency, Neighbours) and adjacency.search is None:
         return replace(adjacency, label=f"{adjacency.label}, {_size_text(size)}")
@@ -259,7 +269,7 @@ class OfSize:
 
     @property
     def remedy(self) -> str:
-        """The declaration that would allow an enumeration of all pairs, or ''."""
+        """The declaration that would allow all pairs to be enumerated, or ''."""
         return offers(self.whole).remedy
 
     def check(self, pair: Pair) -> None:
@@ -272,11 +282,15 @@ class OfSize:
             )
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs that the game plays, smallest first."""
+        """Return the pairs of that size that the whole adjacency lists."""
         return [*filter(self._fits, self.whole.pairs())]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of that size, or None if there are too many."""
+        """Return every unordered pair of that size.
+
+        Returns:
+            The pairs, or None if the whole adjacency has too many pairs.
+        """
         every = self.whole.exhaustive()
         if every is None:
             return None
@@ -287,14 +301,17 @@ class OfSize:
         return [*filter(self._fits, offers(self.whole).corner_cases or [])]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return a strategy of pairs of that size."""
+        """Return pairs of that size, none if the whole adjacency has no strategy."""
         generated = offers(self.whole).generated
         if generated is None:
             return st.nothing()
         return generated.filter(self._fits)
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of that size which ``strategy()`` seldom or never generates."""
+        """Return pairs of that size from the wide strategy, if the adjacency has one.
+
+        Otherwise it is the same as ``strategy``.
+        """
         wide = offers(self.whole).wide
         if wide is None:
             return self.strategy()

@@ -1,4 +1,4 @@
-"""Neighbouring vectors: query answers that change by the sensitivity, and local DP."""
+"""The adjacencies of vectors: query answers of bounded sensitivity, and local DP."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ Steps = Sequence[float] | Vector
 """A vector of answers in units of the sensitivity."""
 
 MAX_CORNER_ANSWER = 2**52
-"""Largest answer of a corner case, in sensitivities.
+"""Largest answer of a corner case, in units of the sensitivity.
 
-A double holds all integers up to 2^53, so that a step of one is exact.
+A double holds all integers up to 2^53, so a step of one is exact.
 """
 REACH = 10
-"""Largest absolute value of a generated answer, in sensitivities."""
+"""Largest absolute answer that ``strategy`` generates, in units of the sensitivity."""
 GRID_STEPS = 16
-"""Steps from the low to the high end of a box, on which generated coordinates lie."""
+"""Number of grid steps between the ends of a box, for generated coordinates."""
 
 
 class _VectorsOfLengths:
-    """Base of the adjacencies whose inputs are vectors of numbers of several lengths.
+    """Base of the adjacencies whose inputs are vectors of numbers.
 
     Attributes:
-        shortest: The smallest length, or None if all vectors have the largest length.
+        shortest: The smallest length, or None if all vectors have the same length.
     """
 
     shortest: int | None
@@ -68,7 +68,7 @@ class _VectorsOfLengths:
         return self.shortest
 
     def _vectors(self, pair: Pair) -> list[Vector]:
-        """Return both inputs of a pair as float64, after a check of their lengths."""
+        """Return both inputs as float64, after a check of lengths and domain."""
         vectors = [self._vector(which, data) for which, data in sides(pair)]
         if len(vectors[0]) != len(vectors[1]):
             raise AdjacencyError(
@@ -93,7 +93,7 @@ class _VectorsOfLengths:
         return array.astype(np.float64)
 
     def _problem(self, array: Vector) -> str:
-        """Return why an entry is outside the domain, or '' if all are inside."""
+        """Return an error text if an entry is outside the domain, or else ''."""
         raise NotImplementedError
 
     def _length(self) -> st.SearchStrategy[int]:
@@ -112,10 +112,10 @@ class QueryAnswers(_VectorsOfLengths):
     """Vectors of query answers, float64, shape (length,); one or all answers change.
 
     With change "one", neighbours differ in exactly one answer, by at most the
-    sensitivity: disjoint counts, as in a histogram, of databases that differ in one
-    record. With "all", every answer may differ by at most the sensitivity, in either
-    direction: arbitrary queries of that sensitivity. Every "one" pair is also an "all"
-    pair.
+    sensitivity. Such answers are disjoint counts, as in a histogram, of databases that
+    differ in one record. With "all", every answer may differ by at most the
+    sensitivity, in either direction. Such answers belong to arbitrary queries of that
+    sensitivity. Every "one" pair is also an "all" pair.
 
     Source: Ding, Wang, Wang, Zhang & Kifer (2018), "Detecting Violations of
     Differential Privacy", CCS (arXiv:1805.10277): the patterns that ``pairs`` lists, in
@@ -128,9 +128,8 @@ class QueryAnswers(_VectorsOfLengths):
         shortest: Smallest number of answers. Vectors of shortest..length answers are
             inputs too, so that a counterexample can shrink to the fewest answers. By
             default, every vector has ``length`` answers.
-        largest: If given, an answer is an integer count in 0..largest times the
-            sensitivity. The inputs are then finitely many, and exact evidence can
-            enumerate all pairs.
+        largest: If given, an answer is the sensitivity times an integer in 0..largest.
+            The set of inputs is then finite, so exact evidence can enumerate all pairs.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -214,7 +213,7 @@ class QueryAnswers(_VectorsOfLengths):
         return Pair(a, b, name)
 
     def pairs(self) -> list[Pair]:
-        """Return the paper's patterns that belong to the adjacency, "one" first."""
+        """Return the patterns of Ding et al. that the adjacency allows, "one" first."""
         k = self.length
         half = k // 2
         # Each pattern compares ones with some equal answers, followed by equal others.
@@ -239,10 +238,10 @@ class QueryAnswers(_VectorsOfLengths):
         return listed
 
     def corner_cases(self) -> list[Pair]:
-        """Return steps of every answer, and steps from values at which code breaks.
+        """Return pairs in which one answer changes by the sensitivity.
 
-        These are the ends of the domain, limits of integers, sums just below such a
-        limit, and ties.
+        The other answers are zeros, or the vector is one at which code breaks: with an
+        end of the domain, a limit of integers, a sum just below such a limit, or ties.
         """
         k = self.length
         bases: list[tuple[list[Any], int]] = [
@@ -272,10 +271,13 @@ class QueryAnswers(_VectorsOfLengths):
         return different(pairs)
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of count vectors of the full length.
+        """Return every unordered pair of neighbouring count vectors.
+
+        Counts of neighbours differ by whole sensitivities.
 
         Returns:
-            The pairs, or None if there are too many, or vectors of several lengths.
+            The pairs, or None if there are too many, if ``largest`` is not given, or
+            if ``shortest`` is given.
         """
         if self.largest is None or self.shortest is not None:
             return None
@@ -283,8 +285,8 @@ class QueryAnswers(_VectorsOfLengths):
         ordered_pairs = 2 * self.length * len(values) ** self.length
         if self.change == "all":
             ordered_pairs = (3 * len(values) - 2) ** self.length
-        # Each unordered pair counts twice. With "all", a coordinate has 3 values - 2
-        # combinations of itself and its neighbours in the domain.
+        # Each unordered pair counts twice. With "all", a coordinate can have 3 v - 2
+        # combinations of a value and this or the next value, if v is their number.
         if ordered_pairs > 2 * LIMITS.exhaustive_pairs:
             return None
         return [
@@ -297,7 +299,7 @@ class QueryAnswers(_VectorsOfLengths):
     def _near(
         self, vector: tuple[int, ...], values: range
     ) -> Iterable[tuple[int, ...]]:
-        """Yield the vector and its neighbours at a distance of whole sensitivities."""
+        """Yield the vector and its neighbours, all in units of the sensitivity."""
         answers = [[y for y in (x, x + 1, x - 1) if y in values] for x in vector]
         if self.change == "all":
             return product(*answers)
@@ -308,9 +310,10 @@ class QueryAnswers(_VectorsOfLengths):
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of small multiples of the sensitivity.
+        """Return pairs whose answers are small multiples of the sensitivity.
 
-        The simplest pair has zeros and one answer that differs.
+        The simplest pair has zeros and one answer that differs. With ``largest``, the
+        answers are any counts.
         """
         low, high = (-REACH, REACH) if self.largest is None else (0, self.largest)
 
@@ -335,10 +338,11 @@ class QueryAnswers(_VectorsOfLengths):
         return pairs()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of any counts; without ``largest``, of any finite numbers.
+        """Return pairs of any counts; without ``largest``, large numbers and fractions.
 
-        The numbers are then large ones and fractions too. The answers of a vector are
-        drawn one by one, or are all equal but for one.
+        The numbers are multiples of the sensitivity: integers up to 10^6, and fractions
+        up to 2^30. The answers of a vector are drawn one by one, or are all equal but
+        for one.
         """
         if self.largest is not None:
             return self.strategy()
@@ -382,8 +386,8 @@ class Box(_VectorsOfLengths):
         dimension: Number of coordinates, >= 1.
         shortest: Smallest number of coordinates. Vectors of shortest..dimension
             coordinates are inputs too, so that a counterexample can shrink to the
-            fewest; both vectors of a pair have equally many. By default, every vector
-            has ``dimension`` coordinates.
+            fewest coordinates. Both vectors of a pair have the same number. By default,
+            every vector has ``dimension`` coordinates.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -438,7 +442,7 @@ class Box(_VectorsOfLengths):
         return "has coordinates outside the box"
 
     def pairs(self) -> list[Pair]:
-        """Return pairs of corners first, then pairs with the middle of the box."""
+        """Return pairs of corners of the box, and pairs with its middle."""
         k = self.dimension
         values = (self.low, self.high, (self.low + self.high) / 2)
         low, high, middle = (np.full(k, value) for value in values)
@@ -458,10 +462,11 @@ class Box(_VectorsOfLengths):
         return patterns
 
     def corner_cases(self) -> list[Pair]:
-        """Return vectors with numbers at which code breaks, against the lowest vector.
+        """Return pairs at which code breaks.
 
-        Such a number stands in all coordinates, or in one, or vectors of such numbers
-        have a sum just below a limit of integers.
+        First come constant vectors inside the box. Then a number at which code breaks
+        stands in all coordinates or in one, against the lowest vector or the number
+        before. Other pairs have sums just below and above a limit of integers.
         """
         # Code may clip at the ends, and treat all values near the middle alike, so
         # vectors strictly inside the box and near its ends are tried first.
@@ -491,7 +496,7 @@ class Box(_VectorsOfLengths):
         """Return None, because the box is a continuum."""
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return two vectors of a grid; in the simplest, one low coordinate differs."""
+        """Return pairs of grid vectors; in the simplest, one coordinate differs."""
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
@@ -506,7 +511,7 @@ class Box(_VectorsOfLengths):
         return pairs()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return two vectors of any numbers, which differ in one coordinate or all."""
+        """Return pairs with any coordinates, of which one differs or all do."""
         number = st.floats(self.low, self.high)
 
         @st.composite
@@ -524,6 +529,6 @@ class Box(_VectorsOfLengths):
         return pairs()
 
     def _at(self, steps: list[int]) -> Vector:
-        """Return the vector at a number of grid steps above the low end."""
+        """Return the vector of the box whose coordinates are given in grid steps."""
         share = np.array(steps) / GRID_STEPS
         return np.asarray(self.low * (1 - share) + self.high * share)

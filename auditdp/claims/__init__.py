@@ -1,1 +1,1 @@
-"""Claims of privacy, their curves and dominating pairs, and of estimates."""
+"""Claims about privacy, with their curves and dominating pairs, and about estimates."""

@@ -1,14 +1,14 @@
-"""The interface of claims of privacy, the same for every notion.
+"""The interface of claims of privacy, the same for every notion of privacy.
 
 - ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian
-  DP), and ``at(level)``, the same claim with another number;
-- ``statements()``, the (epsilon, delta) statements of the claim, which the game is
-  played against, and ``tangents()``, at most six of them, for evidence that tests one
-  at a time;
+  DP), and ``at(level)``, the claim of the same kind with another number;
+- ``statements()``, the (epsilon, delta) statements of the claim; the game bets against
+  all of them at once;
+- ``tangents()``, at most six statements, for evidence that tests one at a time;
 - ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at
   that epsilon;
-- ``posterior_cap()``, the largest posterior probability of a fair coin that chose
-  between two neighbours.
+- ``posterior_cap()``: a fair coin chooses one of two neighbours, and this is the largest
+  posterior probability that an output can give to either side of the coin.
 
 A new claim is a subclass, in a file of its own, and a line in ``CLAIMS`` of
 ``statements.py``.
@@ -30,22 +30,25 @@ from auditdp.numerics.arrays import Floats
 
 
 class Claim:
-    """A claim of privacy; every subclass is a frozen dataclass of its parameters."""
+    """Base of the claims of privacy: frozen dataclasses of their parameters."""
 
     parameter: ClassVar[str] = "epsilon"
-    """The name of the parameter that its level is, also in records."""
+    """Name of the field that holds the level, in this class and in records."""
     alternative: ClassVar[str]
-    """The mechanism by which it is the easiest to refute, in words."""
+    """Text for reports: the mechanism that makes a false claim easiest to refute."""
     bounds: ClassVar[str] = "loss"
-    """The quantity that its level bounds."""
+    """Text for reports: the quantity that the level bounds."""
     recorded_by: ClassVar[tuple[str, ...]] = ()
-    """The parameters from which a record restores it, in order, if they suffice."""
+    """Names of the arguments from which a record restores the claim, in order.
+
+    It is empty if they do not suffice. A record then has points of the curve.
+    """
     is_point: ClassVar[bool] = False
-    """True if it consists of one (epsilon, delta)."""
+    """True if the claim consists of one (epsilon, delta)."""
     of_curve: ClassVar[bool] = True
-    """True if it is about a whole curve, which one number does not represent."""
+    """True if the claim is a curve that neither one point nor a mu represents."""
     levels: Sequence[float] | None = None
-    """The only possible levels, ascending; None if any number is one."""
+    """The only levels that ``at`` allows, ascending; None if it allows any level."""
 
     if TYPE_CHECKING:
 
@@ -55,25 +58,28 @@ class Claim:
 
         @property
         def delta(self) -> float | None:
-            """Its delta; None if it has many."""
+            """The claimed delta, or None if the claim has one for every epsilon."""
 
     @property
     def is_its_points(self) -> bool:
-        """True if a proof of its ``statements`` proves it, as it promises no more."""
+        """True if the claim promises its ``statements`` and nothing more.
+
+        A proof of the statements is then a proof of the claim.
+        """
         return self.is_point
 
     @property
     def level(self) -> float:
-        """The claimed number."""
+        """The claimed value of the parameter, such as epsilon."""
         return float(getattr(self, self.parameter))
 
     def at(self, level: float) -> Self:
-        """Return the same claim with another number."""
+        """Return the same claim with another level."""
         changed: dict[str, Any] = {self.parameter: level}
         return replace(self, **changed)  # type: ignore[type-var]  # it is a dataclass
 
     def statements(self) -> Floats:
-        """Return its (epsilon, delta) statements, shape (statements, 2)."""
+        """Return the (epsilon, delta) of every statement, shape (statements, 2)."""
         raise NotImplementedError
 
     @cached_property
@@ -85,11 +91,11 @@ class Claim:
         return self._pair.hockey_stick(epsilon)
 
     def posterior_cap(self) -> float:
-        """Return 1: some delta is left at every epsilon."""
+        """Return 1, the cap if the claim allows a positive delta at every epsilon."""
         return 1.0
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return six of the statements, spread over the curve, or fewer."""
+        """Return at most six of the statements, at equal distances in their list."""
         points = self.statements()
         spread = np.unique(np.linspace(0, len(points) - 1, 6).astype(int))
         return tuple((epsilon, delta) for epsilon, delta in points[spread].tolist())
@@ -107,16 +113,20 @@ class PointClaim(Claim):
 
 
 def is_number(value: object) -> bool:
-    """Return True if a value is a real number, of Python or of NumPy."""
+    """Return True if a value is an integer or a float, of Python or of NumPy."""
     return isinstance(value, int | float | np.floating | np.integer)
 
 
 def check_positive(
     kind: str, name: str, value: float, *, or_zero: bool = False
 ) -> None:
-    """Raise a ``ClaimError`` unless a parameter of a claim is finite and positive.
+    """Raise ``ClaimError`` unless a parameter of a claim is a finite number > 0.
 
-    With ``or_zero``, 0 is allowed as well.
+    Args:
+        kind: The class of the claim, for the message.
+        name: The name of the parameter, for the message.
+        value: The value of the parameter.
+        or_zero: Whether 0 is allowed as well.
     """
     finite = is_number(value) and math.isfinite(value)
     if not finite or value < 0 or (value == 0 and not or_zero):

@@ -1,8 +1,8 @@
-"""Promises of a whole curve δ(ε): of an accountant, of Rényi DP and of zCDP.
+"""Claims of a whole curve δ(ε): of an accountant, of Rényi DP and of zCDP.
 
 The game bets against all statements of a curve at once
-(`auditdp/betting/wealth/regions.py`): a refutation of such a claim refutes the curve,
-and not necessarily the one (ε, δ) that is quoted from it.
+(`auditdp/betting/wealth/regions.py`). So a refutation of such a claim refutes the
+curve, but not necessarily the one (ε, δ) that a paper quotes from the curve.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from auditdp.errors import ClaimError
 from auditdp.numerics.arrays import Floats
 
 POINTS = 160
-"""Points of a curve that become statements of a claim."""
+"""Number of epsilons at which a curve is evaluated for the statements of a claim."""
 FLOOR = 1e-12
 """δ at which the points of a curve end."""
 STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
-"""Noise of the claim over noise of each member of a family of curves."""
+"""The claim's noise divided by the noise of each member of a family of curves."""
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
-"""Orders α over which the curve that zCDP implies is minimised."""
+"""Orders α: the δ that zCDP implies at an ε is the smallest one over them."""
 
 
 @dataclass(frozen=True, eq=False)
 class AccountedDP(Claim):
     """The whole privacy curve of an accountant, which bounds delta at every epsilon.
 
-    It holds in both orders of the neighbours. Levels are members of a family of curves,
-    in which the noise is multiplied by a factor, by their epsilon at the quoted delta;
-    without a family, the claim's is the only one. A level is refuted if its curve is
-    exceeded somewhere, so it is no bound on the mechanism's epsilon at the quoted
-    delta.
+    The curve bounds delta in both orders of the neighbours. The level of a curve is its
+    epsilon at the quoted delta. A family has curves for other amounts of noise, so an
+    audit can refute other levels than the claimed one. Without a family, the claimed
+    level is the only one. A level is refuted if its curve is exceeded at any epsilon.
+    So a refuted level is no lower bound on the mechanism's epsilon at the quoted delta:
+    the excess may be at another epsilon.
 
     Args:
         curve: A privacy curve: an accountant of this project (anything with
@@ -46,13 +47,15 @@ class AccountedDP(Claim):
             ``get_delta_for_epsilon``), a function of epsilon, or a sequence of points
             (epsilon, delta).
         quoted: The delta at which epsilon is quoted.
-        family: A function that returns, for a factor, the curve of the same mechanism
-            with its noise multiplied by that factor; more noise allows less.
+        family: A function that takes a factor, and returns the curve of the same
+            mechanism with its noise multiplied by that factor. A larger factor must
+            give a smaller delta at every epsilon.
         source: The paper, theorem and version that states the claim.
 
     Raises:
-        ClaimError: If the curve is none, never falls to the quoted delta, or has values
-            that are no probabilities.
+        ClaimError: If ``quoted`` is not between 0 and 1, or if the curve is not a
+            curve, never falls to the quoted delta, is 1 everywhere, or has a delta that
+            is negative or not finite.
 
     >>> claim = AccountedDP([(0.0, 0.4), (1.0, 0.1), (2.0, 1e-3)], quoted=0.1)
     >>> round(claim.level, 6)
@@ -75,16 +78,16 @@ class AccountedDP(Claim):
 
     @property
     def levels(self) -> list[float]:  # type: ignore[override]  # it is only read
-        """The levels of the family."""
+        """The levels of the family, ascending."""
         return [*self.members]
 
     @property
     def is_its_points(self) -> bool:
-        """True if the curve is given by points, with no statement between them."""
+        """True if the curve is a list of points, which are then its only statements."""
         return isinstance(self.curve, Sequence | np.ndarray)
 
     def statements(self) -> Floats:
-        """Return points of the curve, the tested promises, shape (points, 2)."""
+        """Return the points of the curve that are tested, shape (points, 2)."""
         return self._points
 
     @cached_property
@@ -116,7 +119,7 @@ class AccountedDP(Claim):
 
     @cached_property
     def level(self) -> float:
-        """The smallest epsilon at which the statements allow the quoted delta."""
+        """The smallest epsilon at which the statements imply the quoted delta."""
         # Beyond the largest log-odds δ is constant.
         log_odds = self._pair.log_odds
         low, high = 0.0, float(log_odds[np.isfinite(log_odds)].max()) + 1e-9
@@ -135,7 +138,7 @@ class AccountedDP(Claim):
 
     @cached_property
     def members(self) -> dict[float, AccountedDP]:
-        """The claims of the family by their levels, this one among them."""
+        """The claims of the family, with this claim, by their levels, ascending."""
         members = {self.level: self}
         if self.family is not None:
             for strength in STRENGTHS.tolist():
@@ -166,8 +169,9 @@ class ZeroConcentratedDP(Claim):
     """rho-zero-concentrated differential privacy, through the curve it implies.
 
     The tested curve is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1),
-    Proposition 12 of Canonne, Kamath & Steinke (2020, arXiv:2004.00010). A pair may
-    satisfy it and not be rho-zCDP, so not every violation of the claim can be refuted.
+    Proposition 12 of Canonne, Kamath & Steinke (2020, arXiv:2004.00010). A mechanism
+    may satisfy this curve without being rho-zCDP, so an audit cannot refute every false
+    claim.
 
     Args:
         rho: The claimed rho; finite and positive.
@@ -203,9 +207,9 @@ class RenyiDP(Claim):
     """(order, epsilon)-Rényi differential privacy, through the curve it implies.
 
     The tested curve is δ(ε') = e^((α-1)(ε-ε')) (1-1/α)^α/(α-1) for this one order α
-    (Canonne, Kamath & Steinke 2020, arXiv:2004.00010, Proposition 12). A pair may
-    satisfy it and not be (α, ε)-RDP, so not every violation of the claim can be
-    refuted.
+    (Canonne, Kamath & Steinke 2020, arXiv:2004.00010, Proposition 12). A mechanism may
+    satisfy this curve without being (α, ε)-RDP, so an audit cannot refute every false
+    claim.
 
     Args:
         order: The order alpha, above 1.
@@ -243,7 +247,13 @@ class RenyiDP(Claim):
 
 
 def _implied(epsilons: Floats, divergences: Floats, orders: Floats) -> Floats:
-    """Return points (ε, δ) with the smallest δ over some orders, if below 1."""
+    """Return points (ε, δ) with δ < 1 of the curve that Rényi divergences imply.
+
+    Args:
+        epsilons: The epsilons of the points, shape (points,).
+        divergences: The Rényi divergence of each order, shape (orders,).
+        orders: The orders α. The smallest δ over them is the δ of a point.
+    """
     logs = (
         (orders - 1) * (divergences - epsilons[:, None])
         + orders * np.log1p(-1 / orders)

@@ -3,22 +3,23 @@
 A claim is a list of statements (ε, δ), each meant in both orders of the neighbours. A
 pair of laws (P, Q) satisfies all of them exactly if for every event A
 
-    Q(A) <= T(P(A)),   T(a) = min over the statements of  δ + e^ε a  and  1 - (1 - δ -
-    a)/e^ε,
+    Q(A) <= T(P(A)),
+    T(a) = min over the statements of  δ + e^ε a  and  1 - (1 - δ - a)/e^ε.
 
-where the second line is the first one for the complement and the other order. T is
+The second term is the first one for the complement of A and the other order. T is
 concave and piecewise linear, and equal to its own mirror image in the line a + b = 1.
-Its segments, from the steepest to the flattest, are a pair of laws on finitely many
-atoms: an atom has the width of its segment under p₀ and the height under q₀ (what T(0)
-leaves at a = 0 is an atom of q₀ alone). By construction the event "the k steepest
-atoms" attains T, so that (p₀, q₀) is allowed by the claim and dominates all others: by
-Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3, Theorem
-2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the claim is
-(p₀, q₀) sent through one channel. For one statement (ε, 0) the atoms are randomised
-response, for (ε, δ) the four outputs of Kairouz, Oh & Viswanath (2015,
-arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced
-by the promises of these points alone, which are weaker: a refutation of them refutes
-the curve.
+Its segments, from the steepest to the flattest, are the atoms of a pair of laws: the
+probability of an atom is the width of its segment under p₀, and the height under q₀ (a
+jump T(0) > 0 at a = 0 is an atom of q₀ alone). By construction the event "the k
+steepest atoms" attains T. So the claim allows (p₀, q₀), and this pair dominates all
+others: by Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3,
+Theorem 2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the
+claim is (p₀, q₀) sent through one channel.
+
+For one statement (ε, 0) the atoms are randomised response, for (ε, δ) the four outputs
+of Kairouz, Oh & Viswanath (2015, arXiv:1311.0776v4, Theorem 3.3). Of a curve, only the
+statements at some of its points are used. They are weaker than the curve, so a
+refutation of them refutes the curve.
 """
 
 from __future__ import annotations
@@ -32,16 +33,19 @@ from auditdp.errors import ClaimError
 from auditdp.numerics.arrays import Floats
 
 LARGEST_EPSILON = 700.0
-"""Statements at a larger epsilon are left out, which promises less: e^ε overflows."""
+"""Largest epsilon of a statement that is used, because e^ε overflows beyond it.
+
+Other statements are left out, so the tested claim promises less.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class DominatingPair:
-    """Two laws on the same finitely many atoms, each the mirror image of the other.
+    """Two laws (p₀, q₀) on the same atoms; q₀ is p₀ with the atoms in reverse order.
 
     Args:
-        p: Probabilities under the first law, shape (atoms,).
-        q: Probabilities under the second, shape (atoms,); q/p decreases along the
+        p: Probabilities of the atoms under p₀, shape (atoms,).
+        q: Probabilities of the atoms under q₀, shape (atoms,); q/p decreases along the
             atoms.
     """
 
@@ -50,11 +54,12 @@ class DominatingPair:
 
     @classmethod
     def of(cls, statements: Floats) -> DominatingPair:
-        """Return the pair that dominates all for which statements hold in both orders.
+        """Return the pair that dominates all pairs of laws that satisfy the statements.
 
         Args:
-            statements: Their epsilon and delta, shape (statements, 2), with epsilon >=
-                0 and 0 <= delta <= 1.
+            statements: The epsilon and delta of every statement, shape (statements, 2),
+                with epsilon >= 0 and 0 <= delta <= 1. Each holds in both orders of the
+                two laws.
 
         Raises:
             ClaimError: If an epsilon or a delta is out of range.
@@ -80,15 +85,22 @@ class DominatingPair:
 
     @cached_property
     def log_odds(self) -> Floats:
-        """The log-odds ln q₀/p₀ of every atom, infinite if a law excludes it."""
+        """The log-odds ln q₀/p₀ of every atom, infinite if p₀ or q₀ excludes it."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.q) - np.log(self.p))
 
 
 def lines(statements: Floats) -> Floats:
-    """Return T as linear bounds (u, v, w), which stand for u b <= v a + w.
+    """Return the lines whose minimum is T, as (u, v, w) with u b <= v a + w.
 
-    They are sorted by slope, shape (2 statements, 3).
+    Here a = P(A) and b = Q(A), as in the module's docstring.
+
+    Args:
+        statements: The epsilon and delta of every statement, shape (statements, 2).
+
+    Returns:
+        Two lines for each statement, by increasing slope v/u, shape
+        (2 statements, 3).
     """
     # SciPy is slow to load.
     from scipy.special import expit
@@ -101,9 +113,9 @@ def lines(statements: Floats) -> Floats:
 
 
 def _corners(statements: Floats) -> Floats:
-    """Return the statements that no two others imply, by increasing epsilon.
+    """Return the statements that the others do not imply, by increasing epsilon.
 
-    They are a convex chain in (e^ε, δ).
+    They are the corners of a convex chain in (e^ε, δ).
     """
     points = np.asarray(statements, dtype=np.float64)
     valid = points.ndim == 2 and len(points) > 0 and np.isfinite(points).all()

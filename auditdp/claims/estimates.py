@@ -1,4 +1,4 @@
-"""Promises about an estimate: that it is unbiased, or that its variance is bounded."""
+"""Claims about an estimate: that it is unbiased, or that its variance is bounded."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Range = Limits | Callable[[Any], Limits]
 
 @dataclass(frozen=True)
 class Unbiased:
-    """The estimate's expectation is the truth.
+    """The claim that the expectation of an estimate is the true value.
 
     Args:
-        truth: The quantity that is estimated, as a function of the input.
+        truth: A function that returns the true value for an input.
         margin: The largest bias that counts as equivalent to none, in the units of the
             estimate.
-        almost: Whether the promise itself is only "almost unbiased": then a bias within
-            the margin refutes nothing.
+        almost: Whether the claim itself is only "almost unbiased". A bias within the
+            margin then refutes nothing.
         range: (low, high) between which every estimate lies, or a function of the input
             that returns it; not needed if the mechanism has a method
             ``output_range(data)``. Without either, the tests are asymptotic.
-        source: The paper, theorem and version that states the promise.
+        source: The paper, theorem and version that states the claim.
 
     Raises:
         ClaimError: If the margin is not positive, or the range is empty or infinite.
@@ -49,20 +49,19 @@ class Unbiased:
 
 @dataclass(frozen=True)
 class VarianceAtMost:
-    """The estimate's variance is at most a bound.
+    """The claim that the variance of an estimate is at most a bound.
 
     Args:
         bound: The bound, in squared units of the estimate.
-        truth: The quantity that is estimated, as a function of the input (for the
-            report).
+        truth: A function that returns the true value for an input, for the report.
         range: (low, high) between which every estimate lies, or a function of the input
             that returns it; not needed if the mechanism has a method
             ``output_range(data)``.
-        kurtosis: The largest E[(X − μ)⁴]/σ⁴ of any input (3 for normal noise, 6 for
-            Laplace noise). It replaces the range in the proof that the bound holds, and
-            is better if the range is many standard deviations wide. Without either,
-            that test is asymptotic.
-        source: The paper, theorem and version that states the promise.
+        kurtosis: The largest E[(X − μ)⁴]/σ⁴ of the estimate on any input (3 for normal
+            noise, 6 for Laplace noise). The proof that the bound holds uses it instead
+            of the range, and is sharper if the range is many standard deviations wide.
+            With neither a range nor a kurtosis, that test is asymptotic.
+        source: The paper, theorem and version that states the claim.
 
     Raises:
         ClaimError: If the bound is not positive, the kurtosis is below 1, or the range
@@ -93,7 +92,10 @@ Promise = Unbiased | VarianceAtMost
 
 
 def _check(promise: Promise, **positive: float) -> None:
-    """Raise unless a parameter is finite and > 0 and the range is one."""
+    """Raise ``ClaimError`` unless parameters are finite and > 0, and a range is valid.
+
+    A range that is a function is not checked here.
+    """
     for name, value in positive.items():
         if not (value > 0 and math.isfinite(value)):
             raise ClaimError(
@@ -106,8 +108,13 @@ def _check(promise: Promise, **positive: float) -> None:
 def checked_range(given: Any, owner: str, error: type[Exception]) -> Limits:
     """Return a declared range as two numbers.
 
+    Args:
+        given: The declared range.
+        owner: The beginning of the error's message.
+        error: The class of the error.
+
     Raises:
-        error: If it is no range.
+        error: If the range is not two finite numbers low < high.
     """
     try:
         low, high = (float(end) for end in given)

@@ -41,9 +41,9 @@ class PureDP(PointClaim):
         check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the curve of randomised response, (e^eps0 - e^epsilon)₊/(1 + e^eps0).
+        """Return the delta of randomised response, (e^eps0 - e^epsilon)₊/(1 + e^eps0).
 
-        No eps0-DP pair exceeds it.
+        Here eps0 is the claimed epsilon. No eps0-DP pair has a larger delta.
 
         Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for
         Differential Privacy", proof of Theorem 3.3: every eps0-DP pair is a
@@ -99,15 +99,19 @@ class ApproxDP(PointClaim):
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
 
-        The extreme pair reveals the input with probability delta0 and is randomised
-        response with eps0 otherwise (Kairouz, Oh & Viswanath 2015, proof of Theorem
-        3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
+        Here eps0 and delta0 are the claimed epsilon and delta. The extreme pair reveals
+        the input with probability delta0 and is randomised response with eps0 otherwise
+        (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3). So its curve is delta0 +
+        (1 - delta0) times the curve of ``PureDP``.
         """
         pure = PureDP(self.epsilon).delta_at(epsilon)
         return float(self.delta + (1 - self.delta) * pure)
 
     def posterior_cap(self) -> float:
-        """Return the cap on the posterior: 1 if delta > 0, for revealed inputs."""
+        """Return the largest posterior of a fair coin.
+
+        It is 1 if delta > 0, because an output may then reveal the input.
+        """
         return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
 
     def __str__(self) -> str:
@@ -119,7 +123,8 @@ class GaussianDP(Claim):
     """mu-Gaussian differential privacy.
 
     Neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1). A refutation
-    refutes the whole curve, not any single (epsilon, delta) statement derived from it.
+    refutes the whole curve, but not necessarily any single (epsilon, delta) statement
+    that is derived from it.
 
     Args:
         mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian
@@ -150,11 +155,13 @@ class GaussianDP(Claim):
         return float(self._delta(np.array(epsilon)))
 
     def statements(self) -> Floats:
-        """Return dense statements (epsilon, delta) of the curve.
+        """Return statements (epsilon, delta) at many points of the curve.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The statements are a twentieth
-        of a standard deviation apart, and a fifth beyond three of them above the mean,
-        up to six: that costs less than .1 % of mu.
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). From epsilon = 0 to three
+        standard deviations above the mean loss, the distance of two statements is 0.05
+        standard deviations; from there to six it is 0.2. Between its statements the
+        claim allows the delta of a larger mu: by less than 0.1 % up to three standard
+        deviations, and by about 0.5 % beyond.
         """
         # In standard deviations; little is left to distinguish beyond three of them.
         sparse_from = self.mu / 2 + 3
@@ -175,9 +182,9 @@ class GaussianDP(Claim):
     def tangents(self) -> tuple[tuple[float, float], ...]:
         """Return six statements, for evidence that tests one at a time.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements are at the
-        likely losses, from their mean up to three standard deviations, and at epsilon =
-        0 (total variation).
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). One statement is at epsilon =
+        0 (total variation). The others are at the mean loss and up to three standard
+        deviations above it.
         """
         deviations = (0.0, 0.5, 1.0, 2.0, 3.0)
         epsilons = [0.0, *(self.mu**2 / 2 + k * self.mu for k in deviations)]
@@ -189,4 +196,4 @@ class GaussianDP(Claim):
 
 KINDS = (PureDP, ApproxDP, GaussianDP, AccountedDP, ZeroConcentratedDP, RenyiDP)
 CLAIMS: dict[str, type[Claim]] = {kind.__name__: kind for kind in KINDS}
-"""Every claim of privacy by its kind, as records name it."""
+"""The classes of all claims of privacy, by the names that records give them."""

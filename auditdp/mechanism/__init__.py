@@ -1,1 +1,1 @@
-"""The protocol of a mechanism, its optional methods, its calls, and its laws."""
+"""The audited code: protocol of a mechanism, optional methods, calls and laws."""

@@ -1,9 +1,9 @@
 """The optional methods and numbers of a mechanism, found and checked in one place.
 
 `auditdp.mechanism.protocol` defines each of them. An attribute that is missing, or is
-None, is not offered. An offered attribute is refused here, with its name and the
-expected form, if it is no method of these arguments, or if its result has another type
-or shape.
+None, is not offered. An offered attribute raises an error here if it is no method of
+the defined arguments, or if its result has another type or shape. The error names the
+attribute and the expected form.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ ARGUMENTS = {
     "output_range": ("data",),
     "query": ("data", "rng"),
 }
-"""The optional methods, with their arguments."""
+"""The names of the arguments of every optional method."""
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
 @dataclass(frozen=True)
 class Norm:
-    """The norm of a sensitivity: its order, and its name in reports."""
+    """Norm of a sensitivity: the order p of an ℓp norm, and the name in reports."""
 
     order: float
     name: str
@@ -53,13 +53,17 @@ class Norm:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The optional methods of a mechanism, each found once; None if not offered."""
+    """The optional methods of a mechanism, checked; None for a method it lacks.
+
+    An attribute that has not the form that its name promises raises a
+    ``MechanismError``, and so does a result of another type or shape.
+    """
 
     mechanism: Any
     form: Representation | None = None
-    """The representation of outputs, if methods are called with rows.
+    """The representation of outputs, if the methods here are called with rows.
 
-    The mechanism's own methods get numbers.
+    Rows are then converted to numbers before a method of the mechanism is called.
     """
 
     @cached_property
@@ -69,28 +73,28 @@ class Capabilities:
 
     @cached_property
     def law_of_output(self) -> LawOf | None:
-        """The law of the output, by the input."""
+        """The method ``distribution``: the law of the output on an input."""
         return self._law("distribution")
 
     @cached_property
     def law(self) -> LawOf | None:
-        """The law of the output if stated, else the law before post-processing."""
+        """The method for the law of the output, else of the value before processing."""
         law = self.law_of_output or self._law("before_processing")
         return law or self._law("laplace")
 
     @cached_property
     def envelope(self) -> Callable[[], Envelope] | None:
-        """The smallest and largest probability of each output over all inputs."""
+        """The method for the extreme probabilities of outputs over all inputs."""
         return self._checked("envelope", Envelope)
 
     @cached_property
     def log_prob(self) -> NumberEach | None:
-        """The log density, or probability, of outputs on an input, shape (outputs,)."""
+        """The method for the log density or probability of outputs on an input."""
         return self._number_each("log_prob")
 
     @property
     def knows_odds(self) -> bool:
-        """True if the mechanism states the probabilities of outputs."""
+        """True if the mechanism has ``log_prob`` or ``distribution``."""
         # The other process states this before the first call.
         if isinstance(self.mechanism, MechanismElsewhere):
             return self.mechanism.held.knows_odds
@@ -98,27 +102,27 @@ class Capabilities:
 
     @cached_property
     def score(self) -> NumberEach | None:
-        """One number per output that separates a pair's inputs, shape (outputs,)."""
+        """The method for a number per output that separates the inputs of a pair."""
         return self._number_each("score")
 
     @cached_property
     def possible(self) -> NumberEach | None:
-        """True if an input can give exactly these outputs, shape (outputs,)."""
+        """The method for bools, one per output: whether an input can give it."""
         return self._number_each("possible")
 
     @cached_property
     def output_range(self) -> Callable[[Any], Any] | None:
-        """An interval (low, high) that holds every output on an input, or None."""
+        """The method for an interval that contains every output on an input."""
         return self._method("output_range")
 
     @cached_property
     def query(self) -> Callable[[Any, np.random.Generator], Any] | None:
-        """The value before the noise."""
+        """The method for the value before the noise."""
         return self._method("query")
 
     @property
     def is_calibrated(self) -> bool:
-        """True if the mechanism states its query and the sensitivity of its noise."""
+        """True if the mechanism has a query and states the sensitivity of its noise."""
         return self.query is not None and self._declared_sensitivity is not None
 
     @property
@@ -127,7 +131,7 @@ class Capabilities:
 
     @cached_property
     def finite_sensitivity(self) -> float | None:
-        """The number that the noise is calibrated to, or None if no finite one > 0."""
+        """The stated sensitivity, or None if it is no finite number > 0."""
         value = self._declared_sensitivity
         if not isinstance(value, Number) or not 0 < value < math.inf:
             return None
@@ -135,7 +139,7 @@ class Capabilities:
 
     @property
     def sensitivity(self) -> float:
-        """The number that the noise is calibrated to.
+        """The stated sensitivity, to which the noise is calibrated.
 
         Raises:
             AuditError: If it is no finite number > 0.
@@ -148,7 +152,7 @@ class Capabilities:
 
     @cached_property
     def declared_norm(self) -> Any:
-        """The declared norm, 'l1', 'l2', 'linf' or an order, if any."""
+        """The declared norm: 'l1', 'l2', 'linf' or an order, None without one."""
         return getattr(self.mechanism, "norm", None)
 
     @property
@@ -156,7 +160,7 @@ class Capabilities:
         """The norm in which the sensitivity bounds the change of the query.
 
         Raises:
-            AuditError: If it is no norm.
+            AuditError: If the declared norm is missing or no norm.
         """
         norm = self.declared_norm
         if isinstance(norm, str) and norm in NORMS:
@@ -170,7 +174,15 @@ class Capabilities:
         )
 
     def log_prob_by(self, law: Law, outputs: Array) -> Array:
-        """Return the log density or probability of outputs, shape (outputs,)."""
+        """Return the log density or probability of outputs under a law.
+
+        Args:
+            law: A law that the mechanism stated.
+            outputs: The outputs, or rows of them if there is a ``form``.
+
+        Returns:
+            One number per output, shape (outputs,).
+        """
         # A finite law compares rows by value, and others take numbers.
         if isinstance(law, FiniteLaw):
             return law.log_prob(outputs, self.form)
@@ -180,7 +192,9 @@ class Capabilities:
         return outputs if self.form is None else self.form.numbers(outputs)
 
     def offered(self) -> list[str]:
-        """Return the offered methods with their arguments, and the sensitivity.
+        """Return texts of the offered methods with their arguments.
+
+        A query with a sensitivity adds a text of the sensitivity and its norm.
 
         Raises:
             AuditError: If an attribute has not the form that its name promises.
@@ -224,7 +238,7 @@ class Capabilities:
         return self._checked(name, Law)
 
     def _checked(self, name: str, kind: Any) -> Callable[..., Any] | None:
-        """Return a method whose result is checked to be of a type, or of a union."""
+        """Return a method that also checks that its result has a given type."""
         method = self._method(name)
         if method is None:
             return None
@@ -242,7 +256,7 @@ class Capabilities:
         return of
 
     def _number_each(self, name: str) -> NumberEach | None:
-        """Return a method of rows whose result is checked to be a number for each."""
+        """Return a method of rows that also checks that each row gets one number."""
         method = self._method(name)
         if method is None:
             return None

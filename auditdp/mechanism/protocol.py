@@ -1,25 +1,28 @@
 """The Mechanism protocol, and adapters for functions of users.
 
 A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size``
-*independent* outputs for one input, stacked along the first axis. Independence is what
-makes a batch of calls as good as that number of single calls: a mechanism that shares
+*independent* outputs for one input, stacked along the first axis. Independence makes
+one call of ``size`` outputs as good as ``size`` single calls. A mechanism that shares
 noise between the outputs of one call is a different mechanism, and
 `mechanism/calls/independence.py` tests for it. A mechanism draws all its randomness
-from ``rng`` and does not change its input; one that draws from elsewhere is declared
+from ``rng`` and does not change its input. If it draws from elsewhere, it is declared
 with ``unseeded``. NaN in an output means "no number here" (an unanswered query, the
-padding of a short trace) and is an output like any other. A function ``f(data, rng)``,
-with one output a call, may also return text, None, lists of different lengths,
-dictionaries, tables and more (`mechanism/calls/leaves.py`), and raise: an exception is
-an output too, unless every call raises. `auditdp.mechanism.calls` makes the calls.
+padding of a short list) and is an output like any other.
+
+A function ``f(data, rng)`` has one output a call. It may also return text, None, lists
+of different lengths, dictionaries, tables and more (`mechanism/calls/leaves.py`). It
+may raise: an exception is an output too, unless every call raises.
+`auditdp.mechanism.calls` makes the calls.
 
 Optional methods make audits stronger; the harness uses those that a mechanism has
-(`auditdp.mechanism.capabilities`):
+(`auditdp.mechanism.capabilities`). In brackets stands the use of each:
 
 - ``distribution(data) -> FiniteLaw``, ``StepLaw``, ``LaplaceLaw`` or ``GaussianLaw``:
   the exact law of the output itself (exact evidence, and the best forecaster);
 - ``before_processing(data)``: the law of the value before post-processing, of any of
-  these families. The output loses at most as much as that law, so exact evidence can
-  certify a claim by it and never refute one. ``laplace(data)`` is an older name of it;
+  these families. The privacy loss of the output is at most that of this law, so exact
+  evidence can certify a claim by it, but never refute one. ``laplace(data)`` is an
+  older name of this method;
 - ``envelope() -> Envelope``: the smallest and the largest probability of every output
   over all records of a ``Box`` (exact evidence about all pairs of them);
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best
@@ -57,9 +60,9 @@ from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
 LITERALS = (bool, int, float, complex, str, bytes, type(None), np.generic)
-"""Types of plain values whose representation is a literal of Python or numpy."""
+"""Types of plain values whose ``repr`` is a literal of Python or numpy."""
 PLAIN = (*LITERALS, date, time, timedelta, Decimal, Fraction)
-"""Types whose representation determines the value."""
+"""Types of plain values whose ``repr`` determines the value."""
 
 
 @runtime_checkable
@@ -71,11 +74,13 @@ class Mechanism(Protocol):
 
 
 class PerCall:
-    """Adapter of a function with one output a call; a batch is a list of its outputs.
+    """Adapter that makes a mechanism of a function with one output a call.
+
+    Several outputs are a list. Attributes of the function, such as ``distribution``,
+    are attributes of the adapter.
 
     Args:
-        function: ``function(data, rng)``, or ``function(data)`` if it draws from
-            elsewhere.
+        function: ``function(data, rng)``.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -84,13 +89,14 @@ class PerCall:
 
     def __getattr__(self, attribute: str) -> Any:
         """Return an attribute of the function, such as its ``distribution``."""
-        # A copy that is being made has no function yet, and must not look for it here.
+        # While the adapter is copied, it has no attribute ``function`` yet. This method
+        # would then call itself without end.
         if attribute == "function":
             raise AttributeError(attribute)
         return getattr(self.function, attribute)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> list[Any]:
-        """Call the function ``size`` times."""
+        """Return a list of the outputs of ``size`` calls of the function."""
         return [self._call(data, rng) for _ in range(size)]
 
     def _call(self, data: Any, rng: np.random.Generator) -> Any:
@@ -100,11 +106,14 @@ class PerCall:
 OWN_RANDOMNESS = (
     "repeats the test and not its numbers: the mechanism draws its own randomness"
 )
-"""The sentence of reports on a re-run of a mechanism declared with ``unseeded``."""
+"""Text of reports about a re-run of a mechanism that is declared with ``unseeded``."""
 
 
 class Unseeded(PerCall):
-    """A mechanism that draws its randomness from elsewhere; see ``unseeded``."""
+    """Adapter of a function that does not draw from the audit's generator.
+
+    ``unseeded`` makes it.
+    """
 
     seeded = False
 
@@ -114,7 +123,7 @@ class Unseeded(PerCall):
         self._takes_rng = "rng" in (_parameters(function) or {})
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
-        """Call the function once if it takes a size, else once for each output."""
+        """Return ``size`` outputs, by one call of the function if it takes a size."""
         if not self.takes_size:
             return super().__call__(data, size, rng=rng)
         given = {"rng": rng} if self._takes_rng else {}
@@ -127,18 +136,18 @@ class Unseeded(PerCall):
 def unseeded(function: Callable[..., Any]) -> Unseeded:
     """Declare that a mechanism does not draw from the generator that an audit passes.
 
-    Libraries draw from the operating system, or from the global state of numpy or
-    torch. Their calls are independent all the same, so the guarantee of a game is the
-    usual one; but a re-run repeats the test and not its numbers. Reports state this,
-    and the log keeps the outputs that a finding rests on, so that ``auditdp replay``
-    can check it again.
+    Libraries often draw from the operating system, or from the global state of numpy or
+    torch. If their calls are independent, the guarantee of a game is the usual one. But
+    a re-run repeats the test with other random numbers. Reports state this, and the log
+    contains the outputs that a finding rests on, so that ``auditdp replay`` can check
+    the finding again.
 
     Args:
         function: ``function(data)``, with one output a call, or ``function(data,
             size)``, with ``size`` independent outputs.
 
     Raises:
-        MechanismError: If it is not callable.
+        MechanismError: If ``function`` is not callable.
 
     >>> import random
     >>> unseeded(lambda x: x + random.gauss(0, 1)).seeded
@@ -152,19 +161,25 @@ def unseeded(function: Callable[..., Any]) -> Unseeded:
 
 
 def is_seeded(mechanism: Any) -> bool:
-    """Return True if a mechanism draws from the generator of the audit."""
+    """Return True if a mechanism draws from the generator that the audit passes.
+
+    It does unless it is declared with ``unseeded``.
+    """
     return getattr(mechanism, "seeded", True) is not False
 
 
 def as_mechanism(function: Any) -> Mechanism:
-    """Return ``function`` as a Mechanism: itself if it takes a size, or a ``PerCall``.
+    """Return a function as a mechanism.
 
     Args:
-        function: ``f(data, size, *, rng)`` (vectorised) or ``f(data, rng)`` (one output
-            a call).
+        function: ``f(data, size, *, rng)`` (vectorised), ``f(data, rng)`` (one output a
+            call), or the result of ``unseeded``.
+
+    Returns:
+        The function itself, or a ``PerCall`` of it if it takes no size.
 
     Raises:
-        MechanismError: If it is not callable or takes neither form of arguments.
+        MechanismError: If it is not callable, or has no argument ``rng``.
     """
     if not callable(function):
         raise MechanismError(
@@ -187,9 +202,10 @@ def as_mechanism(function: Any) -> Mechanism:
 
 
 def takes_size(function: Any) -> bool:
-    """Return True if ``size`` is the second argument or a required keyword.
+    """Return True if a function takes the number of outputs as an argument ``size``.
 
-    Any other ``size`` is an argument of its own, such as the number of rows that a
+    ``size`` is then its second positional argument, or a keyword without a default. Any
+    other ``size`` has a meaning of its own, such as the number of rows that a
     synthesizer makes.
     """
     parameters = list((_parameters(function) or {}).values())
@@ -213,7 +229,7 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
 
 
 def is_vectorised(mechanism: Any) -> bool:
-    """Return True if one call of the user's code returns many outputs."""
+    """Return True if one call of the user's code can return many outputs."""
     if isinstance(mechanism, Unseeded):
         return mechanism.takes_size
     return not isinstance(mechanism, PerCall)
@@ -222,10 +238,10 @@ def is_vectorised(mechanism: Any) -> bool:
 def name_of(mechanism: Any) -> str:
     """Return the name of a mechanism in reports.
 
-    It is the mechanism's ``name``, the name of its function or class, or its repr. A
-    ``functools.partial`` is named with its arguments: ``noisy_count(epsilon=1.0)``. A
-    default repr is never used: it holds a memory address, on which no record may
-    depend.
+    It is the mechanism's ``name``, or else its ``__name__``, or else its ``repr``. A
+    ``functools.partial`` is named with its arguments: ``noisy_count(epsilon=1.0)``. If
+    the ``repr`` contains a memory address, the name of the class is used instead,
+    because no record may depend on an address.
     """
     name = getattr(mechanism, "name", None)
     if isinstance(name, str):
@@ -244,7 +260,7 @@ def name_of(mechanism: Any) -> str:
 
 
 def identity_key(data: Any) -> Any:
-    """Return a hashable key that two inputs share only if they are certainly the same.
+    """Return a hashable key that two inputs share only if they are certainly equal.
 
     Arrays are compared by type, shape and content, tables by their columns, containers
     and dataclasses by their items (of dicts in any order), plain values by type and
@@ -278,19 +294,19 @@ def identity_key(data: Any) -> Any:
 
 
 def is_table(data: Any) -> bool:
-    """Return True for a table of pandas or polars; neither is imported here."""
+    """Return True for a DataFrame of pandas or polars; neither is imported here."""
     return type(data).__name__ == "DataFrame" and hasattr(data, "columns")
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a table."""
+    """Return the columns of a table, by their names."""
     of_pandas = hasattr(table, "iloc")
     columns = table.to_dict("list") if of_pandas else table.to_dict(as_series=False)
     return dict(columns)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a table."""
+    """Return the rows of a table, each as a dict by the names of columns."""
     columns = columns_of(table)
     rows = zip(*columns.values(), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -336,7 +352,7 @@ ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 
 def _without_address(data: Any) -> str:
-    """Return the repr, or the class and attributes if the repr is only an address."""
+    """Return the repr of data, or class and attributes if the repr is an address."""
     text = repr(data)
     is_address = text.startswith("<") and ADDRESS.search(text) and not callable(data)
     if not is_address or not getattr(data, "__dict__", None):
@@ -346,11 +362,15 @@ def _without_address(data: Any) -> str:
 
 
 def brief(data: Any, limit: int = 60) -> str:
-    """Return a short, one-line rendering of an input.
+    """Return a short text of an input, on one line.
 
-    The adjacency matrix of a graph is rendered by its edges, such as 01 12, or by their
-    number if there are too many to list. The text holds no address of an object, since
-    no record may depend on where objects lie.
+    The adjacency matrix of a graph is written as a list of its edges, such as 01 12, or
+    as their number if there are too many to list. The text contains no memory address,
+    since no record may depend on an address.
+
+    Args:
+        data: The input.
+        limit: Largest number of characters; 160 for a graph.
     """
     if isinstance(data, np.generic):
         data = data.item()

@@ -1,10 +1,10 @@
-"""The remaining runs and time of an audit, which every phase of it draws on.
+"""The allowance of an audit: the runs of the mechanism and the time that are left.
 
 The number of calls that a user gives bounds all runs, whatever phase makes them:
 checks, traces, searches, games, confirmations and the search for a smaller pair. Each
 phase has an allowance of its own inside that of the phase around it. Each run is
-counted where it is made (``spend``), and a request to the process of a mechanism
-carries its allowance along.
+counted in the process that makes it (``spend``), and a request to the process of a
+mechanism contains the allowance of the requesting phase.
 
 A game may stop at any time, so the end of an allowance ends a phase and discards
 nothing.
@@ -23,7 +23,10 @@ from auditdp.errors import ExhaustedError
 ASIDE = 1 / 4
 """Share of the remaining time that a phase before or after a game may use."""
 MAIN = 3 / 4
-"""Share of the remaining time that a game, or a confirmation, may use."""
+"""Share of the remaining time that a game or its confirmation may use.
+
+The search for a smaller pair in the process of the mechanism has this share, too.
+"""
 
 LATE = "the time for it has ended"
 
@@ -34,10 +37,11 @@ class Allowance:
     Args:
         most: Largest number of runs; infinite without a bound.
         until: End on the clock of ``time.monotonic``; infinite without a time limit.
-        around: The allowance that this one is a part of.
+        around: The allowance of the phase around this one, or None. Runs count there
+            too.
 
     Attributes:
-        made: Number of runs that were made.
+        made: Number of runs so far.
     """
 
     def __init__(
@@ -54,13 +58,13 @@ class Allowance:
 
     @property
     def left(self) -> float:
-        """Number of runs that may still be made."""
+        """Number of runs that this phase and those around it still allow."""
         own = max(self.most - self.made, 0)
         return own if self.around is None else min(own, self.around.left)
 
     @property
     def seconds(self) -> float:
-        """Seconds that are left."""
+        """Seconds that are left; infinite without a time limit."""
         return self.until - time.monotonic()
 
     @property
@@ -71,7 +75,7 @@ class Allowance:
     def affordable(self, share: float) -> float:
         """Return the number of runs that fit into a share of the remaining seconds.
 
-        The pace is assumed to stay what it was so far.
+        It assumes the average pace of this phase so far.
         """
         if math.isinf(self.until):
             return math.inf
@@ -93,7 +97,9 @@ class Allowance:
         self.count(runs)
 
     def each(self, runs: int) -> Iterator[None]:
-        """Count runs, and yield once for each of them, until the time ends.
+        """Count runs, and yield once for each of them.
+
+        Runs that the end of the time prevents are not counted.
 
         Raises:
             ExhaustedError: If fewer than ``runs`` runs are left, or the time ends
@@ -107,7 +113,7 @@ class Allowance:
             yield
 
     def count(self, runs: int) -> None:
-        """Count runs that were made."""
+        """Count runs, in this allowance and those around it."""
         self.made += runs
         if self.around is not None:
             self.around.count(runs)
@@ -126,7 +132,7 @@ def allowance() -> Allowance:
 def allowing(
     runs: float = math.inf, *, share: float = 1.0, seconds: float = math.inf
 ) -> Iterator[Allowance]:
-    """Give the block an allowance of its own within the current one.
+    """Give the block an allowance of its own within the current allowance.
 
     Args:
         runs: Largest number of runs; the current allowance may have fewer left.

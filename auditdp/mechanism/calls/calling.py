@@ -34,18 +34,18 @@ from auditdp.mechanism.protocol import (
 from auditdp.numerics.streams import position
 
 PROBES = 8
-"""Number of calls on each of two inputs that decide how outputs are represented.
+"""Number of outputs on each of the first two inputs that decide the representation.
 
-Each further input is called once.
+The representation is the form of rows of outputs. Further inputs have one output each.
 """
 MOST_PROBED = 32
-"""Largest number of inputs that are called to decide the representation."""
+"""Largest number of inputs whose outputs decide the representation."""
 Result = TypeVar("Result")
 Decided = tuple[Representation | None, bool, Counter[str]]
 
 
 class Run(NamedTuple):
-    """A repeatable call: its input, its number of outputs, and its generator's seed."""
+    """A repeatable call: input, number of outputs, and seed of the generator."""
 
     data: Any
     size: int
@@ -53,28 +53,32 @@ class Run(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Side outputs of calls on one stream: prints, log messages or files."""
+    """Summary of the side outputs of calls on one stream: prints, logs or files."""
 
     stream: str
     """One of ``STREAMS``."""
     many: int
     """Largest number of lines, messages or files of a call."""
     depends: bool | None
-    """True if they depend on the input, with the same randomness.
+    """True if the side outputs depend on the input, with the same randomness.
 
-    None if they differ on one input, too.
+    None if two calls on one input, with the same randomness, had different ones.
     """
 
 
 class Calls:
-    """Runs one mechanism.
+    """Calls of one mechanism, which return outputs as rows of one form.
+
+    The first calls decide the form of the rows (``look``).
 
     Attributes:
-        seeded: Whether it draws from the generator of the audit.
-        like: Rows of the calls that decided how outputs are represented, if decided.
-        labels: A label of each number of a row; none before the decision.
-        raising: Whether exceptions are outputs; then every output has a call of its
-            own.
+        mechanism: The mechanism.
+        name: Its name in reports.
+        seeded: Whether the mechanism draws from the generator of the audit.
+        inputs: The copies of inputs that the mechanism gets.
+        like: Rows of the calls that decided the form, or None before the decision.
+        labels: A label of each number of a row; empty before the decision.
+        raising: Whether exceptions are outputs. Each output is then made by one call.
         raised: Number of calls that raised, by the type of the exception.
         drew: Whether the deciding calls drew from the generator.
         shown: Side outputs of the deciding calls.
@@ -95,10 +99,11 @@ class Calls:
         self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Decide from calls on some inputs how outputs are represented, unless decided.
+        """Decide the form of rows from outputs on some inputs, unless it is decided.
 
         Raises:
-            RaisedError: If all calls raise. If only some raise, that is an output.
+            RaisedError: If all calls raise. If only some calls raise, an exception is
+                an output.
         """
         if self._representation is not None:
             return
@@ -106,7 +111,7 @@ class Calls:
         before = copy.deepcopy(rng)
 
         def probe() -> list[Outputs]:
-            # The first two inputs show what outputs look like.
+            # The form depends mostly on the outputs of the first two inputs.
             return [
                 self.outputs(data, 1 if place > 1 else PROBES, rng)
                 for place, data in enumerate(probed)
@@ -121,7 +126,7 @@ class Calls:
     def _side_outputs(
         self, inputs: Sequence[Any], rng: np.random.Generator
     ) -> list[Shown]:
-        """Return the side outputs of single calls that all use the same randomness."""
+        """Return the side outputs of a call on each input, with the same randomness."""
         calls = []
         # The first input is called twice: side outputs may differ by themselves.
         for data in [*inputs[:1], *inputs]:
@@ -141,11 +146,12 @@ class Calls:
         return found
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
-        """Return the result of calls, repeated with exceptions as outputs if needed.
+        """Return the result of ``make``; after an exception, exceptions become outputs.
 
-        That has to be settled before any bet. If a call of many outputs that raised
-        were made again one by one, outputs would not have the law of single runs: those
-        of the calls that did not raise would be kept.
+        If ``make`` raises a ``RaisedError``, ``raising`` becomes True and ``make`` is
+        called once more. This is only valid before any bet. Later, a repeated call
+        would be chosen by its outputs: only calls that raise would be made again, so
+        outputs would not have the law of single runs.
         """
         try:
             return make()
@@ -156,7 +162,12 @@ class Calls:
             return make()
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
-        """Return (equal outputs, equal numbers of draws) of two calls with one seed."""
+        """Call the mechanism twice with one seed.
+
+        Returns:
+            Whether the outputs are equal, and whether the generators end in the same
+            state.
+        """
         generators = [np.random.default_rng(seed) for _ in range(2)]
         once, again = (self.outputs(data, size, rng) for rng in generators)
         first, second = map(position, generators)
@@ -164,13 +175,16 @@ class Calls:
 
     @property
     def form(self) -> Representation:
-        """The representation of outputs, which has been decided."""
+        """The form of the rows; it must be decided before."""
         assert self._representation is not None
         return self._representation
 
     @property
     def offering(self) -> Any:
-        """The mechanism for forecasters, whose optional methods get rows."""
+        """The mechanism for forecasters, which call its optional methods with rows.
+
+        Before the decision it is the mechanism itself.
+        """
         if self._representation is None:
             return self.mechanism
         return SeenAs(self.mechanism, self._representation)
@@ -178,11 +192,12 @@ class Calls:
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs as rows, shape (size, ...).
 
-        The first call decides the representation, if ``look`` did not.
+        The first call decides the form of the rows, if ``look`` did not.
 
         Raises:
-            MechanismError: If the mechanism raises, does not return ``size`` readable
-                outputs, or changes its input.
+            MechanismError: If the mechanism does not return ``size`` readable outputs,
+                changes its input, or raises although exceptions are no outputs.
+            ExhaustedError: If the allowance has fewer runs or no time left.
         """
         # A call of no outputs still has rows of the decided shape and type.
         if size == 0 and self.like is not None:
@@ -195,7 +210,7 @@ class Calls:
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return rows of ``ones`` outputs on an input, ``zeros`` on its neighbour."""
+        """Return ``ones`` rows on an input and ``zeros`` on its neighbour."""
         first = self(data, ones, rng)
         return first, self(neighbour, zeros, rng)
 
@@ -219,7 +234,7 @@ class Calls:
             raise MechanismError(f"{self.name}: {error}") from None
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """Return ``size`` outputs as the mechanism returns them, after a check."""
+        """Return ``size`` outputs in the mechanism's own form, after a check."""
         with self.inputs.lent(self.name, data) as (lent,):
             if not self._singly:
                 return self._run(lent, size, rng)
@@ -249,7 +264,7 @@ class Calls:
                 os._exit(0)
 
     def _outcome(self, data: Any, rng: np.random.Generator) -> Outputs:
-        """Return the output of one call, which may be an exception."""
+        """Return the outputs of a call of one output, which may be an exception."""
         try:
             raw: Any = self.mechanism(data, 1, rng=rng)
         except AuditError:
@@ -259,8 +274,7 @@ class Calls:
                 raise
             self.raised[type(error).__name__] += 1
             return [Raised.of(error)]
-        # A function of one output may return anything, so that there is nothing to
-        # check.
+        # A function of one output may return anything, so nothing is checked.
         if isinstance(self.mechanism, PerCall) and isinstance(raw, list):
             return raw
         return checked_outputs(raw, 1, self.name)
@@ -278,7 +292,7 @@ class Calls:
         return found
 
     def runs(self, wanted: Sequence[Run]) -> Array:
-        """Return the rows of some calls."""
+        """Return the rows of repeatable calls, one after the other in one array."""
         rows = [
             self(data, size, np.random.default_rng(seed)) for data, size, seed in wanted
         ]
@@ -286,7 +300,7 @@ class Calls:
 
     @property
     def decided(self) -> Decided:
-        """Representation, ``raising`` and ``raised``, for other calls to take over."""
+        """The form of rows, ``raising`` and ``raised``, for other ``Calls``."""
         return self._representation, self.raising, self.raised
 
     @decided.setter
@@ -294,16 +308,16 @@ class Calls:
         self._representation, self.raising, self.raised = decided
 
     def anew(self) -> Self:
-        """Return the same calls, without a representation of outputs."""
+        """Return calls of the same mechanism whose form of rows is not decided yet."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None
         fresh.labels = []
         return fresh
 
     def singly(self) -> Self:
-        """Return the same calls made one by one.
+        """Return calls of the same mechanism with one output each.
 
-        Their outputs cannot share the draws of one call.
+        Outputs then cannot share the draws of one call.
         """
         single = copy.copy(self)
         single._singly = True
@@ -311,10 +325,15 @@ class Calls:
 
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
-    """Return the value of a call of many outputs as an array or a list of one row each.
+    """Return the result of a call as an array or list with one item for each output.
+
+    Args:
+        raw: The result of the mechanism.
+        size: The number of outputs that were requested.
+        name: The name of the mechanism, for errors.
 
     Raises:
-        MechanismError: If it is not ``size`` outputs.
+        MechanismError: If the result does not have ``size`` outputs.
     """
     # Columns of outputs become one mapping for each run.
     if isinstance(raw, Mapping):

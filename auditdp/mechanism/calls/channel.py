@@ -1,15 +1,16 @@
-"""Requests to the process of a mechanism, and answers that hold data only.
+"""Requests to the process of a mechanism, and its answers, which are only data.
 
-A request has a ticket that cannot be guessed, and its answer repeats the ticket: an
+A request has a ticket that cannot be guessed, and its answer repeats the ticket. An
 answer that was not requested, comes twice, or belongs to another request ends the
 conversation. The judging process is trusted, so requests are pickled. Answers are not
-trusted: an answer is a line of JSON and the bytes of arrays of numbers, and one that
-announces more bytes than are allowed is not read (``files`` has the bounds).
-``ANSWERS`` has the type of the answer of each method that may be called, and an answer
-of another type is refused.
+trusted. An answer is a line of JSON, followed by the bytes of arrays of numbers. If it
+announces more bytes than are allowed, it is not read (``files`` has the bounds).
+``ANSWERS`` has the types of the answers of the methods in ``remote_mechanism``; an
+answer of another type is an error. Callers of other methods check the type (``shaped``).
 
-``ForkedProcess`` is a process forked from this one. It writes nowhere, and answers
-through a pipe until the process that forked it has ended.
+``Channel`` is the end of the judging process, and ``answer`` the loop at the other end.
+``ForkedProcess`` is a process that this process forks. It answers through a pipe, ends
+with this process, and its standard streams lead nowhere.
 """
 
 from __future__ import annotations
@@ -50,28 +51,31 @@ from auditdp.mechanism.protocol import Array
 MAX_NAME_LENGTH = 200
 """Largest number of characters of the name of a type or of an exception."""
 ANSWERS: dict[str, TypeAdapter[Any]] = {}
-"""The type of the answer of each method of the other process, by the method's name."""
+"""Types of the answers of the other process, by the name of the requested method."""
 _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f2|f4|f8|f16)")
 _SHARED_ERRORS: dict[str, type[BaseException]] = {
     name: kind
     for name, kind in vars(of_the_harness).items()
     if isinstance(kind, type) and (issubclass(kind, AuditError) or kind is Timeout)
 }
-"""Errors that both sides raise as the same class.
+"""Classes of errors that are raised again here if the other process raised them.
 
-``Skip`` is not among them: a mechanism cannot have its audit skipped.
+``Skip`` is not among them, because a mechanism must not skip its own audit.
 """
 
 
 class LostError(AuditError):
-    """The process of a mechanism has ended, or its answer fits no request."""
+    """The process of a mechanism has ended, or its answer is not valid."""
 
 
 class ForeignError(Exception):
-    """An exception of an audit's code; its class has the original name."""
+    """An exception that an audit's code raised in the other process.
+
+    It is raised here as an instance of a subclass with the original name.
+    """
 
     place: str = ""
-    """The file and line, in words; empty if unknown."""
+    """The file and line that raised it, as text; empty if unknown."""
 
 
 Value = TypeVar("Value")
@@ -80,29 +84,32 @@ Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 @dataclass(frozen=True)
 class _Line:
-    """The first line of an answer."""
+    """The first line of an answer, in JSON."""
 
     ticket: str
+    """The ticket of the request."""
     cpu: Annotated[float, Field(ge=0)]
+    """Processor seconds of the other process since its start."""
     runs: Annotated[int, Field(ge=0, lt=1 << 48)] = 0
     """Number of runs of the mechanism that the answer took."""
     value: Any = None
+    """The plain data of the answer."""
     arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(
         default_factory=list
     )
     """The type and shape of each array."""
     error: tuple[Name, str, str] | None = None
-    """The exception that was raised instead: its name, its message, and its place."""
+    """The exception that was raised, if any: its name, its message, and its place."""
 
 
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 class Channel:
-    """The end of the judging process.
+    """The judging process's end of the pipe to the process of a mechanism.
 
     Attributes:
-        cpu: Processor seconds of the other process, as it reports them.
+        cpu: Processor seconds of the other process, from its last answer.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -116,18 +123,20 @@ class Channel:
     def ask(
         self, what: str, *arguments: Any, max_bytes: int = FileLimits.array_bytes
     ) -> tuple[Any, list[Array]]:
-        """Call a method of the other process; return plain data and arrays of numbers.
+        """Call a method of the other process.
 
         Args:
             what: The name of the method.
             arguments: The arguments, which are pickled.
             max_bytes: Largest number of bytes of the arrays.
 
+        Returns:
+            The plain data and the arrays of numbers of the answer.
+
         Raises:
-            LostError: If there is no answer, or one of another type than ``ANSWERS``
-                has.
-            AuditError: The error of the harness that was raised there.
-            ForeignError: The exception of the audit's code that was raised there.
+            LostError: If there is no answer, or its type is not that of ``ANSWERS``.
+            AuditError: If the other process raised this error of the harness.
+            ForeignError: If the audit's code raised an exception there.
         """
         # A conversation that was once out of step is never trusted again.
         if self._lost:
@@ -158,7 +167,8 @@ class Channel:
             try:
                 self._ready.poll()
             except BaseException:
-                # A time limit. The late answer is no answer to the next request.
+                # A time limit ended the wait. The late answer must not be taken for
+                # that to the next request.
                 self._given_up.add(ticket)
                 raise
             try:
@@ -182,10 +192,10 @@ class Channel:
 
 
 def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
-    """Return the value of an answer, validated.
+    """Return the value of an answer after a check of its type.
 
     Raises:
-        LostError: If it has another type.
+        LostError: If the value has another type than ``kind``.
     """
     try:
         return kind.validate_python(value)
@@ -211,7 +221,7 @@ def _read(content: bytes) -> tuple[_Line, list[Array]]:
         size = prod(shape) * dtype.itemsize
         if len(shape) > 32 or size > len(rest):
             raise ValueError(f"an array of shape {shape} that is not there")
-        # A truth is any byte here, and 0 or 1 after the conversion, which copies.
+        # A bool is any byte here. The conversion, which copies, makes it 0 or 1.
         stored = np.uint8 if dtype.kind == "b" else dtype
         flat = np.frombuffer(rest[:size], stored)
         arrays.append(flat.astype(dtype).reshape(shape))
@@ -238,11 +248,12 @@ def answer(
     """Answer requests until the other end is closed.
 
     Args:
-        connection: The end of this process.
-        path: The audit's file, whose lines errors name.
-        answers: Returns plain data and arrays of numbers for a method and its
-            arguments.
-        explained: Adds to an error message what this process has to do with it.
+        connection: This process's end of the pipe.
+        path: The audit's file; an error names a line of it.
+        answers: Function that returns plain data and arrays of numbers for the name of
+            a method and its arguments.
+        explained: Function that adds to an error message the effect of this process's
+            sandbox, if there is one.
     """
     # The judging process may end at any time.
     with suppress(EOFError, OSError):
@@ -256,7 +267,7 @@ def answer(
                     kinds = [(array.dtype.str, array.shape) for array in arrays]
                     line = _line(ticket, allowed, value=value, arrays=kinds)
                 except BaseException as error:
-                    # Also an exit, or an interrupt that a mechanism raises.
+                    # A mechanism may also raise an exit or an interrupt.
                     arrays = []
                     raised = _described(error, path, explained)
                     line = _line(ticket, allowed, error=raised)
@@ -265,7 +276,7 @@ def answer(
 
 
 def _line(ticket: str, allowed: Allowance, **content: Any) -> bytes:
-    """Return the first line of an answer, with the time and the runs that were used."""
+    """Return the first line of an answer, with the processor time and the runs."""
     spent = {"cpu": time.process_time(), "runs": allowed.made}
     return json.dumps({"ticket": ticket} | content | spent).encode()
 
@@ -285,15 +296,16 @@ def _described(
 
 
 class ForkedProcess:
-    """The end of the process that forks.
+    """A process that this process forks, and the pipe to it.
 
     Args:
-        serve: Answers in the forked process, until the pipe is closed.
+        serve: Function of a connection. It runs in the forked process and answers until
+            the pipe is closed.
 
     Attributes:
-        pipe: To the process; None if the platform cannot fork or has no room, and after
-            the end.
-        process: The number of the process.
+        pipe: This process's end of the pipe. It is None if the platform cannot fork, if
+            the system refuses a further process, and after ``close``.
+        process: The process id of the forked process.
     """
 
     def __init__(self, serve: Callable[[Connection], object]) -> None:
@@ -327,7 +339,7 @@ class ForkedProcess:
         theirs.close()
 
     def close(self) -> None:
-        """End the process."""
+        """End the forked process."""
         if self.pipe is None:
             return
         self.pipe.close()

@@ -4,24 +4,23 @@ Before any bet, calls with generators of equal states have to give equal outputs
 (``check_calls``). Before a refutation, a bound or a proof of equivalence is reported,
 ``look`` tests whether calls depend on each other:
 
-- A mechanism that draws from the given generator alone is a function of it and of the
-  input. So runs that are repeated in another order, in a process in which the mechanism
-  was never called, have the same outputs; otherwise they depend on the calls before (a
-  cache, a counter, noise that is kept). There is no false alarm.
-- For a mechanism that draws from elsewhere, two outputs of one process in which it was
-  never called are compared with those of other such processes: independent calls are
-  equally alike in both cases.
-- For both, outputs of one call, and of consecutive calls, are compared with those of
-  distant calls.
-- A finding on inputs that have one output each is about a mechanism without noise, or
-  about one that stores its answers. Calls in processes of their own distinguish the two
-  (``_keeps_its_answers``).
+1. A seeded mechanism draws only from the given generator, so its output is a function
+   of the generator and the input. Calls that are repeated in another order, in a
+   process in which the mechanism was never called, must have the same outputs.
+   Otherwise they depend on earlier calls (by a cache, a counter, stored noise).
+2. For a mechanism that draws from elsewhere, two outputs of one process in which it was
+   never called are compared with outputs of other such processes. Independent outputs
+   are equally similar in both cases.
+3. For both, outputs of one call, and of consecutive calls, are compared with outputs of
+   distant calls.
+4. If each input has only one output, the mechanism has no noise, or it stores its
+   answers. Calls in separate processes distinguish the two (``_keeps_its_answers``).
 
-Tests of the last two kinds have a false alarm rate of at most ``FALSE_ALARM`` if calls
-are independent. Independence that passes the tests is still an assumption, which
-evidence names. No test can distinguish a mechanism that drew its noise before all calls
-(when it was imported, or from the data by a seed) from one without noise: both give an
-input one output.
+The first test has no false alarm. Each other test has a false alarm with probability at
+most ``FALSE_ALARM`` if calls are independent. Independence that passes the tests is
+still an assumption, which evidence names. A mechanism may draw its noise before all
+calls: when it is imported, or from a seed that it computes from the data. No test can
+distinguish it from a mechanism without noise, since both have one output for an input.
 """
 
 from __future__ import annotations
@@ -44,31 +43,42 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.streams import Streams
 
 FALSE_ALARM = 1e-6
-"""Largest probability that a test here takes independent calls for dependent ones."""
+"""Largest probability that a test of ``look`` takes independent calls for dependent."""
 
 
 class CheckLimits:
-    """Limits of the check of independence."""
+    """Limits of the tests of independence."""
 
     unseeded_share = 8
-    """One call in this number tests independence if a finding is only statistical."""
+    """Divisor of the budget that gives the number of tested calls.
+
+    It is for a finding about a mechanism that draws from elsewhere.
+    """
     min_budget = 40
-    """Smallest budget of calls with which a game without a finding tests
-    independence."""
+    """Smallest budget of calls for which a game without a finding is tested."""
     processes = 40
-    """Number of first outputs of untouched processes, on all inputs. 40 kept bits
-    with P(1) = .27 have e-values around 10^8."""
+    """Number of first outputs of untouched processes, on all inputs together.
+
+    If a second output always repeats the first one, a bit with P(1) = .27, then the
+    e-value of 40 processes is above 10^7 in most cases.
+    """
     seconds = 10.0
-    """Seconds that an untouched process has beside 20 times the time of the calls
-    here."""
+    """Time limit for an answer of an untouched process, in seconds.
+
+    It is in addition to 20 times the time of the same calls here.
+    """
     extra_processes = 5
     """Factor of the number of processes for a mechanism that draws from elsewhere.
-    5 ln(10^4) are expected to differ there, and fewer than the 20 that chance
-    explains once in 10^6 times differ with probability 10^-4."""
+
+    For a seeded mechanism one differing call proves that answers are stored. For this
+    one it takes 20, which chance explains once in 10^6 times. If all calls of n
+    processes are equal with probability 10^-4, fewer than 20 calls of 5 n processes
+    differ with a smaller probability.
+    """
 
 
 SAME = 1e-9
-"""Relative difference between two outputs of one run that rounding explains."""
+"""Largest relative difference between outputs of equal calls that is rounding."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +86,22 @@ class IndependenceTest:
     """The result of the tests of independence."""
 
     dependent: str
-    """The dependence of calls and its remedy; empty if no test found any."""
+    """Text of the dependence of calls and its remedy; empty if no test found any."""
     constant: bool
-    """True if every input had one output."""
+    """True if all outputs on each input were equal."""
     untouched: bool
-    """True if calls were made in processes of their own, too.
-
-    They are then enough to find answers that are kept.
-    """
+    """True if calls were also made in an untouched process."""
 
 
 def check_calls(
     calls: Calls, inputs: Sequence[Any], streams: Streams, *, probes: int = PROBES
 ) -> None:
-    """Check that calls on the first two inputs draw from the given generator.
+    """Check that a mechanism draws from the given generator, and decide its rows.
 
-    The representation of outputs is decided here, from calls on all inputs. ``probes``
-    outputs are made twice on each of two inputs.
+    An untouched process is forked before the first call. Then ``probes`` outputs on
+    each of the first two inputs are made twice with one seed. The form of rows is
+    decided from calls on all inputs. If one call returns many outputs, its outputs are
+    compared with those of single calls.
 
     Raises:
         MechanismError: If calls draw from elsewhere, or share their randomness.
@@ -102,24 +111,32 @@ def check_calls(
         seed = int(streams("same generator", number).integers(2**63))
         calls.outcomes(partial(check_seeded, calls, data, seed, probes=probes))
     calls.look(inputs, streams("shape", 0))
-    # Otherwise one call of many outputs is many calls.
+    # Otherwise each output is made by a call of its own.
     if is_vectorised(calls.mechanism):
         check_batch(calls, inputs[0], streams("independence", 0))
 
 
 def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
-    """Return the largest number of runs of the tests, without those of ``alone``."""
+    """Return the largest number of runs of ``look``.
+
+    The test of stored answers is not included; see ``runs_in_processes``.
+    """
     outputs = _test_size(budget, seeded=seeded, finding=finding)
     return 2 * outputs + 1 if seeded else outputs + 2 * CheckLimits.processes
 
 
 def runs_in_processes(processes: int, *, seeded: bool) -> int:
-    """Return the number of runs that test in ``processes`` whether answers are kept."""
+    """Return the number of runs of the test of stored answers.
+
+    Half of them are made in this process, and half in separate processes. Their number
+    is ``processes``, or ``extra_processes`` times that if the mechanism draws from
+    elsewhere.
+    """
     return 2 * (processes if seeded else CheckLimits.extra_processes * processes)
 
 
 def _test_size(budget: int, *, seeded: bool, finding: bool) -> int:
-    """Return the number of outputs that are compared: an even share of the budget."""
+    """Return the number of outputs for comparisons, an even part of the budget."""
     max_runs = min(budget // 50, 1_024)
     if finding and not seeded:
         max_runs = min(budget // CheckLimits.unseeded_share, 2_048)
@@ -135,16 +152,16 @@ def look(
     finding: bool = True,
     alone: int = CheckLimits.processes,
 ) -> IndependenceTest:
-    """Test whether calls on these one or two inputs are independent.
+    """Test whether calls on one or two inputs are independent.
 
     Args:
         calls: Calls of the mechanism.
         inputs: The inputs that evidence is about.
-        streams: Randomness.
-        budget: Number of calls that the evidence has.
-        finding: Whether there is a finding, so that more depends on the calls.
-        alone: Number of processes, with one call each, that test a finding on inputs
-            with one output each.
+        streams: Random streams by purpose and batch.
+        budget: Number of calls of the evidence; the tests use a part of this number.
+        finding: Whether the evidence is a finding. The tests are then more thorough.
+        alone: Number of processes, with one call each, for the test of stored answers
+            (``runs_in_processes``).
 
     Raises:
         ExhaustedError: If too few runs, or too little time, are left for the tests.
@@ -185,13 +202,17 @@ def look(
 def _keeps_its_answers(
     calls: Calls, process: Untouched, inputs: Sequence[Any], seeds: Any
 ) -> str:
-    """Return the dependence of calls on inputs with one output each, if there is any.
+    """Test whether a mechanism stores its answers, if each input had one output so far.
 
-    The same calls are made here, and each in a process of its own, in which the
-    mechanism had never been called. With equal generators they have equal outputs. If a
-    mechanism draws from elsewhere, and gave one output here all the time, the calls
-    that differ could as well have been made here: that all m of them were made there,
-    of equal numbers of calls here and there, has probability at most 2^-m.
+    The same calls are made here, and each in a separate process in which the mechanism
+    was never called. With the same generator, the outputs of a seeded mechanism must be
+    equal. For a mechanism that draws from elsewhere, let all calls here have the same
+    output, and m of the separate calls another one. If calls are independent, each of
+    these m calls could as well have been made here. As the numbers of calls here and
+    there are equal, the probability that all m were made there is at most 2^-m.
+
+    Returns:
+        Text of the dependence, or '' if none was found.
     """
     parts = np.array_split(seeds, len(inputs))
     runs = []
@@ -216,7 +237,11 @@ def _keeps_its_answers(
 
 
 def _patience(took: float) -> float:
-    """Return the seconds that an untouched process has, given the time here."""
+    """Return the time limit of an untouched process, in seconds.
+
+    Args:
+        took: Seconds that the same calls took here.
+    """
     return CheckLimits.seconds + 20.0 * took
 
 
@@ -228,10 +253,19 @@ def _made_again(
     pairs: Array,
     took: float,
 ) -> tuple[str, bool]:
-    """Repeat the runs in another order, in an untouched process if possible.
+    """Repeat calls in another order, in an untouched process if possible.
+
+    Args:
+        calls: The calls of the mechanism.
+        process: The untouched process.
+        runs: The calls, of two outputs each.
+        order: The indices of the calls in their new order.
+        pairs: The outputs of the first calls, shape (calls, 2, ...).
+        took: Seconds that they took.
 
     Returns:
-        The dependence that differing outputs show, and whether a process was used.
+        Text of the dependence if outputs differ, else ''; and whether the calls were
+        repeated in the untouched process.
     """
     half = len(runs) // 2
     again = [runs[place] for place in order]
@@ -273,8 +307,15 @@ def _of_processes(
 ) -> tuple[str, bool]:
     """Compare two outputs of one untouched process with those of other processes.
 
+    Args:
+        calls: The calls of the mechanism.
+        process: The untouched process, which forks the other ones.
+        inputs: The inputs.
+        each: Seconds that a call took here.
+        max_runs: Largest number of runs; the test is left out if it needs more.
+
     Returns:
-        The dependence that they show, and whether any calls were made.
+        Text of the dependence, or ''; and whether the test was made.
     """
     processes = CheckLimits.processes // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
@@ -295,20 +336,21 @@ def _of_processes(
 
 
 def alike(sides: Sequence[Floats]) -> float:
-    """Return the log e-value that outputs of one process are more alike than others.
+    """Return the log e-value that outputs of one process are more similar than others.
 
-    Null hypothesis: the second outputs of all processes are independent of the first
-    and alike, given the state that all processes share (a generator that draws the same
-    in all). Then they could be in any order. Let them be dealt out to the first outputs
-    one after the other: given those dealt out before, each of the others comes next
-    with the same probability. So f(a, b) of the pair that came, divided by the mean of
-    f over those that could have come, has mean 1, for any f ≥ 0; so has the product
-    over all processes and inputs, and the average of such products over two f: of equal
-    outputs, and of near ranks. An e-value is 10^6 or more with probability at most
-    10^-6 (Markov).
+    Null hypothesis: given the state that all processes share, such as a generator that
+    draws the same in all, the second outputs of all processes are independent of the
+    first outputs, and have one law. Then every assignment of second outputs to
+    processes has the same probability. Assign them one after the other: given the
+    earlier assignments, each remaining second output comes next with the same
+    probability. Let f(a, b) >= 0 score a first and a second output. The score of the
+    assigned pair, divided by the mean score over the remaining second outputs, has
+    expectation 1. So has the product over all processes and inputs, and the average of
+    two such products. Their scores are for equal outputs and for near ranks. An e-value
+    is 10^6 or more with probability at most 10^-6 (Markov).
 
     Args:
-        sides: The ranks of the outputs on every input, each shape (processes, 2,
+        sides: The ranks of the outputs on every input, each of shape (processes, 2,
             numbers).
     """
     logs = np.zeros(2)
@@ -317,8 +359,8 @@ def alike(sides: Sequence[Floats]) -> float:
         near = np.zeros(apart.shape[:2])
         if side.shape[2]:
             near = apart.mean(axis=2) / (2 * len(side))
-        # The bet on outputs that differ is a hundredth of that on equal ones, or falls
-        # with the distance of their ranks.
+        # The first score is 1 for equal outputs and 0.01 for others. The second score
+        # falls with the distance of the ranks.
         equal = np.where((apart == 0).all(axis=2), 0.0, math.log(0.01))
         log_f = np.stack([equal, -20.0 * near])
         for k in range(len(side)):
@@ -328,15 +370,15 @@ def alike(sides: Sequence[Floats]) -> float:
 
 
 def check_seeded(calls: Calls, data: Any, seed: int, *, probes: int = PROBES) -> None:
-    """Check that calls with generators of equal states give equal outputs and draws.
+    """Check that two calls with generators of equal states are equal.
 
-    Without that no finding could be reproduced, and equal seeds would pass or fail at
-    random. A mechanism that draws on its first call on an input and not on later ones
-    stores its answers: any number of calls is then one call.
+    Otherwise no finding could be reproduced, and equal seeds would pass or fail at
+    random. The numbers of draws must be equal, too. A mechanism that draws only on its
+    first call on an input stores its answers, so all later calls repeat the first one.
 
     Raises:
-        MechanismError: If they do not, and the mechanism was not declared with
-            ``unseeded``.
+        MechanismError: If outputs or draws differ, and the mechanism is not declared
+            with ``unseeded``.
     """
     if not calls.seeded:
         return
@@ -357,16 +399,17 @@ def check_seeded(calls: Calls, data: Any, seed: int, *, probes: int = PROBES) ->
 def check_batch(
     calls: Calls, data: Any, rng: np.random.Generator, *, few: int = 12, size: int = 64
 ) -> None:
-    """Check that outputs of one call differ, if those of single calls do.
+    """Check that outputs of one call differ, if outputs of single calls do.
 
     One call of ``size`` outputs is compared with ``size`` calls of one output. If the
     calls are independent and the most frequent output has probability p, a false alarm
-    has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85). The check
-    ends early if ``few`` outputs of one call differ, or ``few`` single calls agree.
+    has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85). A smaller
+    check with ``few`` outputs comes first. It ends the check if the outputs of one call
+    are not all equal, or if those of single calls are.
 
     Raises:
-        MechanismError: If all rows of the batch agree while at most three quarters of
-            the single calls do.
+        MechanismError: If all outputs of one call are equal, but at most three quarters
+            of those of single calls are.
     """
     # A small batch nearly always settles the question at little cost.
     for each in (few, size):
@@ -386,17 +429,20 @@ def check_batch(
 
 
 def independence(rows: Sequence[Array]) -> str:
-    """Return the dependence of outputs of one call, or of consecutive calls, if any.
+    """Test whether outputs of one call, or of consecutive calls, are independent.
 
-    Null hypothesis: all outputs on one input are independent and alike.
+    Null hypothesis: all outputs on one input are independent and have one law.
 
     Args:
         rows: The outputs on every input, from calls of two outputs each, in the order
-            of the calls; each shape (calls, 2, ...).
+            of the calls; each of shape (calls, 2, ...).
+
+    Returns:
+        Text of the dependence, or '' if none was found.
     """
     for side in rows:
-        # No chance explains eleven calls with the same two outputs, which differ: each
-        # has probability at most 1/4, all of them 4^-10.
+        # Eleven calls have the same two outputs, and the two differ. Each call after
+        # the first has this pair with probability at most 1/4, all together 4^-10.
         same = len(side) >= 11 and (side == side[0]).all()
         if same and (side[0, 0] != side[0, 1]).any():
             return (
@@ -420,9 +466,9 @@ def independence(rows: Sequence[Array]) -> str:
 
 
 def _ranked(rows: Sequence[Array]) -> list[Floats]:
-    """Return the rank of every number among those of its column, for each input alone.
+    """Return the rank of every number in its column, separately for each input.
 
-    NaN ranks last, with infinity.
+    NaN has the rank of infinity, the last one.
     """
     ranked = []
     for side in rows:
@@ -434,10 +480,10 @@ def _ranked(rows: Sequence[Array]) -> list[Floats]:
 
 
 def _ranks(rows: Floats) -> Floats:
-    """Return the rank of every number in its column, from 1; equal ones share the mean.
+    """Return the rank of every number in its column, from 1.
 
-    ``scipy.stats.rankdata`` returns the same, but its import takes longer than a small
-    audit.
+    Equal numbers have the mean of their ranks. ``scipy.stats.rankdata`` returns the
+    same, but its import takes longer than a small audit.
     """
     order = np.argsort(rows, axis=0)
     ordered = np.take_along_axis(rows, order, axis=0)
@@ -454,20 +500,23 @@ def _ranks(rows: Floats) -> Floats:
 
 
 def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
-    """Return the outputs that are more or less alike than those of distant calls.
+    """Test whether near outputs are more or less similar than distant ones.
 
-    Let (a, b) be two outputs that are near each other and (a', b') two others, half of
-    the list later. If outputs are independent and alike, exchanging b and b' changes
-    nothing, so Z = d(a, b') + d(a', b) − d(a, b) − d(a', b') has the same probability
-    as −Z, given |Z|, for any distance d that does not depend on the order of the
-    outputs. Hence P(|Σ Z| ≥ x √ΣZ²) ≤ 2 exp(−x²/2) (Hoeffding 1963, Theorem 2, for Σ ±
-    |Z|), for any number of outputs and of inputs. Distances are those of the ranks of
-    each of the first numbers of an output, their sum over all numbers, and whether two
-    outputs differ.
+    Let (a, b) be two outputs that are near each other, and (a', b') two others, half of
+    the list later. If outputs are independent and have one law, exchanging b and b'
+    changes nothing. So Z = d(a, b') + d(a', b) − d(a, b) − d(a', b') has the same
+    probability as −Z, given |Z|, for any distance d that does not depend on the order
+    of the outputs. Hence P(|Σ Z| ≥ x √ΣZ²) ≤ 2 exp(−x²/2) (Hoeffding 1963, Theorem 2,
+    for Σ ± |Z|), for any number of outputs and of inputs. The distances are: between
+    the ranks of each of the first eight numbers of an output, the sum of these over all
+    numbers, and 1 if two outputs differ, else 0.
 
     Args:
-        neighbours: Ranks of the first and of the second outputs on each input, by the
-            name of their relation.
+        neighbours: For each relation, by its name, the ranks of the first and of the
+            second outputs on each input.
+
+    Returns:
+        Text of the first relation that is not as for independent outputs, or ''.
     """
     standard, tests = {}, 0
     for name, sides in neighbours.items():
@@ -497,7 +546,7 @@ def _excess(first: Floats, second: Floats) -> Floats:
 
 
 def _distances(a: Floats, b: Floats) -> Floats:
-    """Return the distances between rows of ranks, shape (n, distances)."""
+    """Return the distances of ``_unlike`` of rows of ranks, shape (n, distances)."""
     apart = np.abs(a - b)
     by_number = apart[:, :8]
     return np.column_stack([by_number, apart.sum(axis=1), (apart > 0).any(axis=1)])

@@ -1,8 +1,8 @@
 """Copies of inputs for user code, and the comparison that finds a changed input.
 
-Every call of a mechanism is a run on the declared input. Code that changes its input in
-place (``x += noise``) makes the next call run on another input: the audit would then be
-about inputs that were never declared.
+Every call of a mechanism has to be a run on the declared input. Code that changes its
+input in place (``x += noise``) makes the next call run on another input. The audit
+would then be about inputs that were never declared.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from auditdp.mechanism.protocol import LITERALS
 
 PLAIN = LITERALS
 Different: TypeAlias = tuple[str, Any, Any]
-"""A place in two values, such as '.edges[3]', and the two parts at that place."""
+"""A place at which two values differ, such as '.edges[3]', and their parts there."""
 
 
 class Inputs:
-    """Lends a copy of every input to user code, and finds later changes of the copy.
+    """Copies of inputs that are lent to user code and checked for changes.
+
+    All calls on one input get the same copy.
 
     Attributes:
-        kept: Types of inputs that cannot be copied. The inputs themselves are lent, so
-            that a change of them is not noticed.
+        kept: Names of the types of inputs that cannot be copied. Such inputs are lent
+            themselves, and a change of them is not noticed.
     """
 
     def __init__(self) -> None:
@@ -37,10 +39,14 @@ class Inputs:
 
     @contextmanager
     def lent(self, name: str, *inputs: Any) -> Iterator[tuple[Any, ...]]:
-        """Lend the copies of some inputs.
+        """Lend copies of inputs to the block, and check them at its end.
+
+        Args:
+            name: The name of the mechanism, for the error.
+            inputs: The inputs.
 
         Raises:
-            MechanismError: If a copy was changed; the next call gets a fresh one.
+            MechanismError: If a copy was changed. The next call gets a new copy.
         """
         copies = tuple(self._copy(data) for data in inputs)
         changes = []
@@ -76,14 +82,15 @@ def difference(before: Any, after: Any, *, opaque: str | None = None) -> str | N
     """Return the first place at which two values differ, such as '.edges[3]', if any.
 
     Arrays, tables, sparse matrices, tensors, containers and plain values are compared
-    by content. Other objects are compared by the attributes that ``before`` has, so
-    that a value that an object computes and stores later, such as an index, is no
+    by content. Other objects are compared by the attributes that ``before`` has. So an
+    attribute that an object computes and stores later, such as an index, is no
     difference.
 
     Args:
         before: A value.
         after: Another value.
-        opaque: The result for two different objects without readable content.
+        opaque: The place to return for two objects whose content cannot be read, or
+            None to take them for equal.
 
     Returns:
         The place, '' for the whole value, or None if the values are equal.
@@ -93,12 +100,15 @@ def difference(before: Any, after: Any, *, opaque: str | None = None) -> str | N
 
 
 def first_difference(before: Any, after: Any) -> Different | None:
-    """Return the first place at which two values differ and the two parts, if any."""
+    """Return the first place at which two values differ, with both parts, or None."""
     return _Comparison(None).of(before, after, "")
 
 
 class _Comparison:
-    """One comparison. It records enclosing objects, since an object may hold itself."""
+    """One comparison of two values; see ``difference``.
+
+    It records the enclosing objects, since an object may contain itself.
+    """
 
     def __init__(self, opaque: str | None) -> None:
         self.opaque = opaque
@@ -166,7 +176,7 @@ class _Comparison:
 
 
 def _plain_and_equal(before: Any, after: Any) -> bool:
-    """Return True for equal lists of plain values, which may be long."""
+    """Return True for equal sequences of plain values, by a fast comparison."""
     if isinstance(before, np.ndarray):
         return False
     return all(type(item) in PLAIN for item in before) and bool(before == after)
@@ -204,7 +214,7 @@ def _equal_arrays(before: Any, after: Any) -> bool:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, in its dictionary and in its slots."""
+    """Return the attributes of an object by name, from its dictionary and its slots."""
     found = {}
     for kind in type(value).__mro__:
         for name in np.atleast_1d(getattr(kind, "__slots__", [])):

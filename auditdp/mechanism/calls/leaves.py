@@ -1,15 +1,16 @@
-"""The leaves of an output: numbers in order, without loss, for any structure.
+"""The leaves of an output of any structure: a sequence of doubles without loss.
 
-A number stands for itself and ``None`` for "no number here" (NaN). A text stands for a
-number of its own, followed by its length, its number of lines and the numbers in it;
-bytes for a number of their own, their length and the first of them. A value that a
-double does not hold (a large integer, a ``Decimal``) is followed by the remainder.
-Containers are read in order: mappings and sets by their sorted keys, tables by columns,
-objects of a dataclass by fields, with the name of their class.
+The leaf of a number is the number, and that of ``None`` is NaN ("no number here"). A
+text has a digest, its length, its number of lines and the first numbers in it. Bytes
+have a digest, their length and the first of them. If a double does not hold a number
+exactly, another leaf follows: the remainder of a large integer, or a digest of a
+``Decimal``. Containers are read in order: mappings by sorted keys, sets by sorted
+elements, tables by columns, objects of a dataclass by fields, with the name of their
+class.
 
-Leaves are the *value* of an output: 0 and 0.0, a list and a tuple, a mapping in any
-order have the same value. The ``kind`` of an output is the rest that its receiver sees:
-types, and the order of keys.
+The leaves are the *value* of an output: 0 and 0.0, a list and a tuple, or a mapping in
+any order have the same value. The *kind* of an output is everything else that its
+receiver can distinguish: types, and the order of keys.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from auditdp.numerics.arrays import Floats
 
 NUMERIC = "biuf"
 EXACT = 2**53
-"""A double holds every integer up to this one."""
+"""Integer up to which a double holds every integer."""
 NAMES = {
     bool: "truth",
     np.bool_: "truth",
@@ -45,17 +46,17 @@ NAMES = {
     float: "double",
     np.float64: "double",
 }
-"""Kinds of numbers by type; types that hold the same numbers share one kind."""
+"""The kind of a number by its type; types that hold the same numbers share a kind."""
 _NUMBER_IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _LAST_DIGITS = "the last digits of"
 
 
 class _Name(str):
-    """A text that is only compared as a whole; nothing is read of it."""
+    """A text that has only one leaf, its digest."""
 
 
 class Raised(_Name):
-    """The output of a call that raised: a caller sees the type of the exception."""
+    """The output of a call that raised: a text with the type of the exception."""
 
     error: Any
     """The exception, or its type."""
@@ -70,7 +71,7 @@ class Raised(_Name):
 
 
 def leaves(output: Any) -> Iterator[float]:
-    """Yield the leaves of an output as numbers.
+    """Yield the leaves of an output.
 
     Raises:
         MechanismError: If a leaf has an unsupported type.
@@ -93,14 +94,14 @@ def leaves(output: Any) -> Iterator[float]:
 
 
 def is_plain_array(output: Any) -> bool:
-    """Return True if an output is an array of truths or floats that doubles hold."""
+    """Return True if an output is an array of bools, or of floats of up to 64 bits."""
     if not isinstance(output, np.ndarray):
         return False
     return output.dtype.kind in "bf" and output.dtype.itemsize <= 8
 
 
 def paths(output: Any, start: str = "output") -> Iterator[str]:
-    """Yield the path of every leaf, as Python writes it.
+    """Yield the path of every leaf, as Python source or as a phrase.
 
     >>> list(paths({"age": [3, 4]}, "report"))
     ['a key of report', "report['age'][0]", "report['age'][1]"]
@@ -119,7 +120,7 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
 
 
 def kind(output: Any) -> str:
-    """Return the types of containers and leaves of an output, and the order of keys.
+    """Return a text of the types of containers and leaves, and of the order of keys.
 
     >>> kind(5) == kind(5.0), kind([1, 2]) == kind([3])
     (False, True)
@@ -152,7 +153,7 @@ def kind(output: Any) -> str:
 
 
 def _kinds(parts: Iterable[Any]) -> str:
-    """Return the kinds of some parts; their number counts only if they differ."""
+    """Return a text of the kinds of parts, without their number if all are alike."""
     runs = [(name, len(list(same))) for name, same in groupby(map(kind, parts))]
     if len(runs) == 1:
         return runs[0][0]
@@ -160,7 +161,9 @@ def _kinds(parts: Iterable[Any]) -> str:
 
 
 def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:
-    """Yield a name and the place of every key of mappings, by sorted keys.
+    """Yield a name and the place of every key of every mapping, by sorted keys.
+
+    The place of a key is its index in the mapping's own order.
 
     >>> list(places({"b": 5, "a": 7}))
     [("the place of output['a']", 1.0), ("the place of output['b']", 0.0)]
@@ -187,10 +190,10 @@ def _label(key: Any) -> str:
 
 
 def row_keys(outputs: Sequence[Any] | NDArray[Any]) -> list[bytes]:
-    """Return the value of each output as bytes; equal leaves give equal bytes.
+    """Return the value of each output as bytes, which are equal for equal leaves.
 
-    1, 1.0 and True agree, 0.0 and -0.0, NaN and None, and an array, a list and a tuple
-    of the same numbers.
+    So 1, 1.0 and True have the same bytes, and so have 0.0 and -0.0, NaN and None, and
+    an array, a list and a tuple of the same numbers.
     """
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in NUMERIC:
         shape = len(outputs), math.prod(outputs.shape[1:])
@@ -207,14 +210,14 @@ def _array(output: Any) -> Floats:
 
 
 def as_values(numbers: Floats) -> Floats:
-    """Return numbers with equal bits for equal values: NaN and zeros of one sign."""
+    """Return numbers with equal bits for equal values: no -0.0, NaN without a sign."""
     return np.asarray(np.where(np.isnan(numbers), np.abs(numbers), numbers) + 0.0)
 
 
 def form_key(output: Any) -> bytes:
-    """Return bytes of the kind of an output and of the signs of its zeros.
+    """Return a hash of the kind of an output and of the signs of its zeros.
 
-    Outputs of one value that differ in either have different bytes.
+    It distinguishes outputs of the same value that differ in either.
     """
     numbers = _array(output)
     # The leaves of 0.0 and -0.0 are equal numbers, and the receiver sees the sign.
@@ -223,7 +226,7 @@ def form_key(output: Any) -> bytes:
 
 
 def digest(text: str | bytes) -> float:
-    """Return a number of six bytes, which a double holds, as a hash of a text."""
+    """Return a hash of a text as a whole number of six bytes, which a double holds."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     return float(int.from_bytes(_hash(data), "big"))
 
@@ -235,8 +238,8 @@ def _hash(data: bytes) -> bytes:
 def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
     """Return the parts of a container with their paths, or None for a leaf.
 
-    Tensors, sparse matrices, tables and columns belong to other libraries, none of
-    which is imported here.
+    Tensors, sparse matrices, tables and columns are recognised without importing their
+    libraries.
     """
     if isinstance(output, Mapping):
         return _items(output)
@@ -278,7 +281,7 @@ def _bracketed(index: tuple[int, ...]) -> str:
 
 
 def _index(output: Any) -> list[tuple[str, Any]]:
-    """Return the index of a table or a column, unless it only numbers the rows."""
+    """Return the index of a table or column as a part, or [] if it numbers the rows."""
     index = list(getattr(output, "index", ())) if hasattr(output, "iloc") else []
     if index == list(range(len(index))):
         return []
@@ -293,7 +296,7 @@ def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _numbers(output: Any) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a leaf, at least one, each with a prefix for its path."""
+    """Yield the numbers of an output without parts, each with a prefix of its path."""
     if output is None:
         yield "", math.nan
     elif isinstance(output, str):
@@ -301,7 +304,7 @@ def _numbers(output: Any) -> Iterator[tuple[str, float]]:
         if not isinstance(output, _Name):
             yield "the length of", float(len(output))
             yield "the number of lines of", float(len(output.splitlines()))
-            # Sixteen numbers are enough to see a number that a message contains.
+            # Sixteen numbers are enough for the numbers that a message contains.
             numbers = islice(_NUMBER_IN_TEXT.finditer(output), 16)
             for place, number in enumerate(numbers, 1):
                 yield f"number {place} in", float(number[0])
@@ -356,7 +359,11 @@ def _is_exception(output: Any) -> bool:
 
 
 def hidden_number(output: Any) -> float | None:
-    """Return the number that a float computes with, if its class converts it."""
+    """Return the stored number of a float whose class converts it to another number.
+
+    Returns:
+        The number that arithmetic uses, or None if ``float(output)`` is the same.
+    """
     if type(output) is float or isinstance(output, np.floating):
         return None
     if not isinstance(output, float):

@@ -18,15 +18,15 @@ from auditdp.mechanism.protocol import PerCall, as_mechanism, is_seeded, name_of
 
 
 class Observed(PerCall):
-    r"""A mechanism whose output is the returned value and some side outputs.
+    r"""A mechanism whose output is the returned value together with side outputs.
 
-    It offers no law, since the law of a mechanism is about the returned value. If files
-    are observed, a call runs in an empty folder of its own. The output of a call that
-    raises is the exception alone.
+    It has no optional methods such as a law, since they are about the returned value.
+    If files are observed, each call runs in an empty folder of its own. The output of a
+    call that raises is only the exception.
 
     Args:
         mechanism: Any mechanism; it is called for one output at a time.
-        observe: Names of ``STREAMS``.
+        observe: The observed streams, names of ``STREAMS``.
 
     >>> import numpy as np
     >>> def chatty(x, rng):
@@ -60,7 +60,7 @@ class Observed(PerCall):
 
 @contextmanager
 def _empty_folder(files: dict[str, Any]) -> Iterator[None]:
-    """Run the block in an empty folder, and add the remaining files to ``files``."""
+    """Run the block in a new folder, and add its files at the end to ``files``."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="auditdp-") as name:
         os.chdir(name)

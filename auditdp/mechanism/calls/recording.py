@@ -1,8 +1,8 @@
 """Recorded outputs of a finding, to check it again without the same random numbers.
 
-A game whose forecasters start without knowledge depends on its streams, which the seed
-determines, and on the outputs of its calls. With the outputs recorded, the game can be
-replayed exactly, although the mechanism draws its randomness from elsewhere.
+A game whose forecasters have no data at the start depends only on its random streams,
+which the seed determines, and on the outputs of its calls. If the outputs are recorded,
+the game can be replayed exactly, although the mechanism draws from elsewhere.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
 
 MOST_BYTES = 1 << 26
-"""Largest number of bytes of outputs that are kept."""
+"""Largest number of bytes of rows that are recorded."""
 
 
 class Recorder(Calls):
-    """Makes the calls of another object, and keeps their outputs in order."""
+    """Calls that another ``Calls`` object makes, with a record of their rows."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))
@@ -35,18 +35,20 @@ class Recorder(Calls):
         self._bytes = 0
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return the rows of the other object's calls."""
+        """Return the rows of a call of the other object, and record them."""
         rows = self._calls(data, size, rng)
-        # Rows beyond the limit are counted and not kept.
+        # Rows beyond the limit are counted, but not recorded.
         self._bytes += rows.nbytes
         if self._bytes <= MOST_BYTES:
             self._kept.append(rows)
         return rows
 
     def recorded(self) -> dict[str, Any]:
-        """Return the outputs as plain data: their number, and the compressed array.
+        """Return the recorded rows as plain data.
 
-        If they were too large to keep, the data is the reason.
+        Returns:
+            The number of rows, the compressed arrays, and the form of the rows; or the
+            number 0 and the reason, if the rows are too large to record.
         """
         size, most = self._bytes, MOST_BYTES
         if size <= most:
@@ -64,10 +66,14 @@ class Recorder(Calls):
 
 
 class Playback(Calls):
-    """Returns recorded outputs instead of making calls.
+    """Calls that return recorded rows instead of running the mechanism.
+
+    Args:
+        calls: The calls whose other properties are taken over.
+        recorded: The result of ``Recorder.recorded``.
 
     Raises:
-        ConfigurationError: If no outputs were kept.
+        ConfigurationError: If no rows were recorded, or if they cannot be read.
     """
 
     def __init__(self, calls: Calls, recorded: dict[str, Any]) -> None:
@@ -88,10 +94,10 @@ class Playback(Calls):
         self._next = 0
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Do nothing: the representation was decided when outputs were recorded."""
+        """Do nothing, because the record contains the form of the rows."""
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return the next ``size`` recorded rows; fewer at the end of the record."""
+        """Return the next ``size`` recorded rows, or all rows that are left."""
         self._next += size
         return np.asarray(self._recorded[self._next - size : self._next])
 
@@ -103,7 +109,7 @@ def _packed(rows: Array) -> str:
 
 
 def _unpacked(text: Any) -> Array:
-    """Return the array of a record, which may come from anywhere."""
+    """Return the array of a record, which is checked because it is not trusted."""
     # The header of a file of numpy has the shape and type of the array.
     largest_header = 1 << 16
     try:

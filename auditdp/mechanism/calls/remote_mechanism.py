@@ -1,8 +1,8 @@
-"""A mechanism in a process of its own, for the judging process.
+"""Stand-ins, in the judging process, for a mechanism, its inputs and its calls.
 
-The judging process holds numbers in place of the mechanism and its inputs, and calls
-methods of the other process (``channel``). ``ANSWERS`` has the type of the answer of
-each method.
+The objects themselves are in the process of the mechanism. The judging process has a
+number for each of them, and sends requests over the channel (``channel``). Each method
+here that sends a request has its other end in ``auditing.serving``.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Count = Annotated[int, Field(ge=0, lt=1 << 48)]
 
 
 class Seed(NamedTuple):
-    """A generator in a request: a pickle holds its state and its seed sequence."""
+    """A generator in a request; it is pickled with its state and its seed sequence."""
 
     rng: np.random.Generator
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> Seed:
-        """Return the seed that restores a generator."""
+        """Return a generator for a request."""
         return cls(rng)
 
     def generator(self) -> np.random.Generator:
-        """Return the generator."""
+        """Return the generator of a request."""
         return self.rng
 
 
 @dataclass(frozen=True)
 class After:
-    """The effects of calls beside their outputs."""
+    """Effects of a request for calls, beside outputs, for the judging process."""
 
     state: (
         tuple[
@@ -55,18 +55,31 @@ class After:
         ]
         | None
     )
-    """State of the generator: hexadecimal digits, and an unused half number, if any."""
+    """State of the generator after the calls, or None if the request has no generator.
+
+    It is the state in hexadecimal digits, and numpy's buffered half of a draw: whether
+    there is one, and its value.
+    """
     spawned: Count
+    """Number of generators that were ever spawned from the generator."""
     raising: bool
+    """True if exceptions are outputs from now on."""
     raised: dict[Text, Count]
-    """Number of calls that raised, by the type of the exception."""
+    """Number of calls of this request that raised, by the type of the exception."""
     kept: list[Text]
+    """Types of inputs that cannot be copied (``Inputs.kept``)."""
 
     @classmethod
     def of(
         cls, calls: Calls, rng: np.random.Generator | None, raised: Counter[str]
     ) -> dict[str, Any]:
-        """Return the effects as plain data; ``raised`` are the earlier counts."""
+        """Return the effects of a request as plain data.
+
+        Args:
+            calls: The calls.
+            rng: The generator of the request, if there is one.
+            raised: The counts of exceptions before the request.
+        """
         state, spawned = None, 0
         if rng is not None:
             there: Any = rng.bit_generator.state
@@ -82,7 +95,11 @@ class After:
         }
 
     def left(self, rng: np.random.Generator) -> None:
-        """Bring a generator into the state in which the calls left theirs."""
+        """Bring the generator of the request into its state after the calls.
+
+        Raises:
+            LostError: If the state is missing or not possible.
+        """
         key: Any = rng.bit_generator.seed_seq
         more = self.spawned - key.n_children_spawned
         # A million spawned generators are more than calls of one request need.
@@ -105,7 +122,10 @@ class After:
 
 @dataclass(frozen=True)
 class FormHeld:
-    """The representation of outputs, the labels of their numbers, and side outputs."""
+    """Reply to ``look``: the form of rows, labels of numbers, and side outputs.
+
+    The fields are those of ``Representation`` and ``Calls``.
+    """
 
     flat: bool
     typed: bool
@@ -119,12 +139,19 @@ class FormHeld:
 
 @dataclass(frozen=True)
 class MechanismHeld:
-    """The properties of a mechanism that are sent before the first call."""
+    """The properties of a mechanism that are sent before the first call.
+
+    All except ``per_call`` are False if no requested kind of evidence uses them.
+    """
 
     per_call: bool
+    """True if the mechanism makes one output a call."""
     knows_odds: bool
+    """True if it states probabilities of outputs (``Capabilities.knows_odds``)."""
     scores: bool
+    """True if it has a method ``score``."""
     tells_possible: bool
+    """True if it has a method ``possible``."""
 
 
 _ANSWERS: dict[str, Any] = {
@@ -141,10 +168,10 @@ ANSWERS |= {method: TypeAdapter(kind) for method, kind in _ANSWERS.items()}
 
 
 class HeldInput:
-    """An input in the process of its mechanism: side 0 or 1 of a pair.
+    """Stand-in for an input, which is in the process of the mechanism.
 
-    Side 0 is the ``data`` of the pair and side 1 its ``neighbour``. An input that is
-    made of numbers converts to the array of them.
+    It is side 0 or 1 of a pair: ``data`` or ``neighbour``. numpy converts it to a flat
+    array of its numbers, if the input has only numbers.
     """
 
     def __init__(self, channel: Channel, pair: int, side: int) -> None:
@@ -159,11 +186,11 @@ class HeldInput:
         return self.pair, self.side
 
     def ask(self, what: str) -> Any:
-        """Return the answer of a method about the pair."""
+        """Request a method of the pair, and return the answer."""
         return self._channel.ask(what, self.pair)[0]
 
     def __deepcopy__(self, memo: Any) -> HeldInput:
-        # Nothing here can change it.
+        # A copy is not needed, because nothing in this process can change the input.
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -176,12 +203,15 @@ class HeldInput:
 
 
 class MechanismElsewhere:
-    """A mechanism in another process.
+    """Stand-in for a mechanism, which is in a process of its own.
 
     Attributes:
-        number: 0 for the mechanism that is audited, then those of its controls.
-        plays: The kinds of evidence that are gathered here; all others are gathered
-            there.
+        channel: The channel to that process.
+        number: 0 for the audited mechanism, and 1, 2, ... for its controls.
+        name: The name in reports.
+        seeded: Whether the mechanism draws from the generator of the audit.
+        plays: The kinds of evidence that are gathered in this process. All others are
+            gathered in the process of the mechanism.
         held: The properties of the mechanism.
     """
 
@@ -204,7 +234,7 @@ class MechanismElsewhere:
         self.possible: Any = None
 
     def begin(self, *request: Any) -> None:
-        """Have evidence prepared in the other process, before any is gathered."""
+        """Request that the other process prepares evidence, before any is gathered."""
         self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None
         self.possible = self._possible if self.held.tells_possible else None
@@ -218,19 +248,20 @@ class MechanismElsewhere:
         return calls(data, size, rng)
 
     def calls(self) -> CallsElsewhere:
-        """Return calls whose outputs have no representation yet."""
+        """Return calls whose form of rows is not decided yet."""
         return CallsElsewhere(self, self.channel.ask("calls", self.number)[0])
 
     def law(
         self, form: Representation, pair: Any
     ) -> tuple[Callable[[Array], list[Array]], float, list[Floats]]:
-        """Return the stated probabilities of outputs on a pair.
+        """Return the law of outputs on a pair that the mechanism states.
 
         Returns:
-            A function of the log probabilities, or densities, of outputs on both
-            inputs, each shape (outputs,); the largest log probability of an output that
-            the law does not list; and the finite log-odds of the law with their
-            weights, two arrays or none.
+            A function that takes outputs and returns their log probabilities or
+            densities on both inputs, each of shape (outputs,). Then the largest log
+            probability of an output that the law does not list. Then the finite
+            log-odds of the law and their weights: two arrays, or no array if they are
+            unknown.
         """
         request = "law", self.number, form, pair.data.pair
         (number, unlisted), arrays = self.channel.ask(*request)
@@ -245,7 +276,7 @@ class MechanismElsewhere:
         return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Floats]:
-        """Return log-odds and their weights, two arrays or none, after a check."""
+        """Return the log-odds of a law and their weights, if given, after a check."""
         stated = [np.asarray(array, np.float64) for array in arrays]
         if stated and not _is_law(*stated):
             raise MechanismError(
@@ -256,12 +287,12 @@ class MechanismElsewhere:
     def replayed(
         self, form: Representation, pair: Any
     ) -> tuple[Callable[[Array], Array], list[Floats]] | None:
-        """Return the log-odds of outputs that a trace of the code derives on a pair.
+        """Return the log-odds of outputs on a pair, as fitted to a trace of the code.
 
         Returns:
-            A function of the log-odds of outputs, and the log-odds with their weights,
-            two arrays or none if they are unknown beforehand. None if the trace derives
-            none.
+            A function that takes outputs and returns their log-odds; and the log-odds
+            of the law and their weights, two arrays, or no array if they are unknown.
+            None if no law was fitted for the pair.
         """
         request = "read", self.number, form, pair.data.pair
         number, arrays = self.channel.ask(*request)
@@ -298,10 +329,10 @@ def _is_law(log_odds: Array, weights: Array, *more: Array) -> bool:
 
 
 class CallsElsewhere(Calls):
-    """Calls that another process makes; outputs come as rows.
+    """Calls that the process of the mechanism makes; it returns the rows.
 
     Attributes:
-        number: The number of these calls in the other process.
+        number: The number of these calls in that process.
     """
 
     mechanism: Any
@@ -312,13 +343,13 @@ class CallsElsewhere(Calls):
         self.raising = mechanism.held.per_call
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Have the representation of outputs decided there, unless it is decided."""
+        """Request a decision on the form of rows, unless it is decided."""
         if self._representation is not None:
             return
         places = [each.place for each in islice(inputs, MOST_PROBED)]
         value, arrays = self._ask("look", places, rng=rng)
         form = dict(vars(shaped(ANSWERS["look"], value)))
-        # The first rows decide shape and type of all later answers.
+        # The first rows fix the shape and the type of all later answers.
         (like,) = arrays or [np.zeros(0)]
         if like.ndim < 1 or len(like) < 1:
             raise LostError("the process of the mechanism shows no outputs")
@@ -329,20 +360,25 @@ class CallsElsewhere(Calls):
         self._representation = Representation(like.shape[1:], like.dtype, **form)
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
-        """Return (equal outputs, equal numbers of draws) of two calls with one seed."""
+        """Call the mechanism twice with one seed.
+
+        Returns:
+            Whether the outputs are equal, and whether the generators end in the same
+            state.
+        """
         # The seed makes both generators there, so that none is sent.
         value, _ = self._ask("repeated", data.place, seed, size)
         same: tuple[bool, bool] = shaped(ANSWERS["repeated"], value)
         return same
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return ``size`` outputs as rows; the representation has been decided."""
+        """Return ``size`` outputs as rows, whose form must be decided before."""
         return self._rows_of([(data, size)], rng)[0]
 
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return rows of outputs on an input and on its neighbour, by one request."""
+        """Return ``ones`` rows on an input and ``zeros`` on its neighbour, at once."""
         first, second = self._rows_of([(data, ones), (neighbour, zeros)], rng)
         return first, second
 
@@ -353,7 +389,7 @@ class CallsElsewhere(Calls):
         return self._rows_by("rows", request, [size for _, size in wanted], rng)
 
     def runs(self, wanted: Sequence[Run]) -> Array:
-        """Return the rows of some calls."""
+        """Return the rows of repeatable calls, one after the other in one array."""
         size = sum(run.size for run in wanted)
         return self._rows_by("runs", sent(wanted), [size])[0]
 
@@ -364,24 +400,24 @@ class CallsElsewhere(Calls):
         sizes: Sequence[int],
         rng: np.random.Generator | None = None,
     ) -> list[Array]:
-        # The representation of outputs was fixed before.
+        # The form of rows was decided before.
         assert self.like is not None
-        # The size of the answer is known, and a longer one is not read.
+        # The size of the answer is known, so a longer answer is not read.
         max_bytes = sum(sizes) * self.like[:1].nbytes
         _, arrays = self._ask(what, request, self._singly, rng=rng, max_bytes=max_bytes)
         return self.checked(arrays, sizes)
 
     def anew(self) -> Self:
-        """Return the same calls, without a representation of outputs."""
+        """Return calls of the same mechanism whose form of rows is not decided yet."""
         fresh = super().anew()
         fresh.number, _ = self.mechanism.channel.ask("anew", self.number)
         return fresh
 
     def checked(self, arrays: list[Array], sizes: Sequence[int]) -> list[Array]:
-        """Return an answer if it is one array of rows for each of ``sizes``.
+        """Return the arrays of an answer after a check.
 
         Raises:
-            LostError: If it is anything else.
+            LostError: If the answer is not one array of rows for each of ``sizes``.
         """
         # The representation of outputs was fixed before.
         assert self.like is not None
@@ -425,5 +461,5 @@ def calls_of(mechanism: Any) -> Calls:
 
 
 def sent(runs: Sequence[Run]) -> list[tuple[tuple[int, int], int, int]]:
-    """Return runs as requests name them."""
+    """Return repeatable calls in the form of a request: place, size and seed."""
     return [(run.data.place, run.size, run.seed) for run in runs]

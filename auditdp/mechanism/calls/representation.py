@@ -1,19 +1,19 @@
-"""Rows of numbers for the outputs of a mechanism, as its first outputs decide.
+"""The representation of outputs: the form of their rows, which first outputs decide.
 
 Forecasters work on arrays, in which every output is a row of the same shape and type.
-If all first outputs are numbers, or arrays of numbers, of one shape, a row is that
-output. Otherwise (lists of different lengths, text, answers mixed with flags) an output
-is flattened to its *leaves* in order (``leaves.py``). Such a row begins with the number
-of leaves, is padded with NaN, and ends with a number that distinguishes outputs that do
-not fit. If first outputs are of several kinds, the kind is a number too, and if the
-order of keys varies, so is the place of every key.
+If all first outputs are numbers, or arrays of numbers, of one shape, a row is the
+output itself. Otherwise (lists of different lengths, text, answers mixed with flags) a
+row has the *leaves* of the output in order (``leaves.py``). Such a *flat* row begins
+with the number of leaves, is padded with NaN, and ends with a number that distinguishes
+outputs that do not fit. If first outputs are of several kinds, the kind is one of the
+numbers. If the order of keys varies, the place of every key is one, too.
 
-Later outputs always fit. An output of another kind among rows of doubles begins with
-NaN that carries a *name* of that output, so that it differs from numbers, and from
-outputs of other names.
+A later output of another kind or shape has a row as well, unless rows are integers or
+bools; then it is an error. Among rows of doubles it begins with a NaN whose bits are a
+*name* of the output: a hash that distinguishes it from numbers and from other outputs.
 
-The outcomes of a law are compared with rows by ``keys``: the value of an output, as its
-row holds it, whatever its kind.
+The outcomes of a law are compared with rows by ``keys``: by the value of an output as
+far as its row contains it, whatever its kind.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from auditdp.mechanism.calls.leaves import (
 from auditdp.mechanism.protocol import Array
 
 Outputs = Array | list[Any]
-"""Outputs of one call: an array with one row each, or a list of the returned values."""
+"""Outputs of one call: an array of them, or a list of the returned values."""
 _NOT_A_NUMBER = 0x7FF8 << 48
-"""The bits of a quiet NaN of IEEE 754, whose lower 51 bits may hold anything."""
+"""The bits of a quiet NaN of IEEE 754, whose lower 51 bits are free."""
 _IS_NUMBER = 1 << 50
 """Flag of a name that ends with the first bits of a number instead of a digest."""
 _VALUE_BITS = 35
-"""Number of last bits of a name that depend on the value alone.
+"""Number of bits at the end of a name that depend only on the value of the output.
 
 They are the sign, the exponent and 23 bits of a double, or a digest of the leaves.
 """
@@ -65,11 +65,15 @@ class Representation:
     """The form of the rows of one mechanism's outputs."""
 
     shape: tuple[int, ...]
+    """Shape of a row."""
     dtype: np.dtype[Any]
     flat: bool
-    """True if rows hold leaves, between their number and the name of the remainder."""
+    """True if a row is: number of leaves, leaves, places of keys, name.
+
+    The name is of an output that does not fit. If False, a row is the output itself.
+    """
     typed: bool = False
-    """True if the first leaf is the kind of an output."""
+    """True if the first leaf of a row is a digest of the output's kind."""
     kind: str = ""
     """The kind of all first outputs.
 
@@ -78,25 +82,29 @@ class Representation:
     longest: int = 0
     """Largest number of leaves of a first output."""
     ordered: int = 0
-    """Number of keys whose places follow the leaves.
+    """Number of keys whose places follow the leaves in a row.
 
     It is 0 unless the order of keys varies.
     """
     _texts: dict[Any, Array] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-    """Rows of outputs that are a text or a number, which are often repeated."""
+    """Cache of the rows of texts, bytes, integers, bools and None."""
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
         """Return the representation for outputs like those of some calls.
 
-        Numbers of one shape keep it, and their type if they come in arrays of many
-        outputs. Numbers that come one by one are doubles: a function may return 0 now
-        and 0.5 later. Otherwise rows have room for twice as many leaves as the longest
-        sample has, or for exactly that number if all samples are arrays of many
-        outputs. If samples are of several kinds, the kind is a leaf of its own, since
-        the receiver of an output sees it.
+        If outputs are numbers of one shape, rows have this shape. They also have the
+        type of the numbers, if these come in arrays of many outputs. Numbers that come
+        one by one become doubles: a function may return 0 now and 0.5 later. Otherwise
+        rows are flat, with room for twice the largest number of leaves of a sample, or
+        for this number if all samples are arrays of many outputs. If samples are of
+        several kinds, the kind is a leaf of its own, since the receiver of an output
+        can distinguish kinds.
+
+        Args:
+            samples: The outputs of each call.
         """
         sampled = [_Sample.of(outputs) for outputs in samples]
         shapes = set(chain.from_iterable(one.shapes for one in sampled))
@@ -120,16 +128,16 @@ class Representation:
 
     @property
     def _width(self) -> int:
-        """Number of leaves that a row has room for, the kind included."""
+        """Number of leaves that a flat row has room for, with the kind."""
         return math.prod(self.shape) - self.ordered - 2
 
     def recorded(self) -> dict[str, Any]:
-        """Return as plain data the fields that rows do not show."""
+        """Return the fields other than shape and type, as plain data."""
         names = "flat", "typed", "kind", "longest", "ordered"
         return {name: getattr(self, name) for name in names}
 
     def names(self, sample: Any) -> list[str]:
-        """Return a label of each number of a row: its path in an output like this."""
+        """Return a label of each number of a row, by its path in a sample output."""
         if not self.flat:
             return [str(list(index)) for index in np.ndindex(self.shape)]
         width = self._width
@@ -142,12 +150,11 @@ class Representation:
         return ["number of parts", *shown, "what does not fit"]
 
     def rows(self, outputs: Outputs) -> Array:
-        """Return one row per output, of this shape and type.
+        """Return one row per output, an array of shape (outputs, *shape).
 
         Raises:
-            MechanismError: If a leaf has an unsupported type; or if numbers of another
-                shape or type come among rows of integers or truths, which cannot hold
-                them.
+            MechanismError: If a leaf has an unsupported type, or if rows are integers
+                or bools and an output has another shape or type.
         """
         array = _array(outputs)
         # All outputs are converted at once if rows hold them without loss.
@@ -185,7 +192,7 @@ class Representation:
         return rows.reshape(len(outputs), *self.shape)
 
     def _holds(self, array: Array, outputs: Outputs) -> bool:
-        """Return True if rows hold the array of some outputs without loss."""
+        """Return True if rows can contain the array of some outputs without loss."""
         if array.dtype.kind not in NUMERIC:
             return False
         with np.errstate(invalid="ignore"):
@@ -199,7 +206,10 @@ class Representation:
         return not self.kind or _kinds(outputs) <= {self.kind}
 
     def _fill_plain(self, row: Array, output: Any) -> None:
-        """Fill the row of one output; one that does not fit begins with its name."""
+        """Fill the row of one output that is no flat row.
+
+        If the output does not fit, its row begins with its name.
+        """
         given = _array(output)
         fits = False
         if given is not None and given.shape == self.shape:
@@ -216,9 +226,10 @@ class Representation:
             row[:1] = np.array([name], np.uint64).view(np.float64)
 
     def _fill_flat(self, row: Array, output: Any) -> None:
-        """Fill the row of one output with its number of leaves and the leaves.
+        """Fill the flat row of one output.
 
-        The last number is a name of the output if it has more leaves than the width.
+        Its last number is a name of the output if the output has too many leaves or
+        another kind than the first outputs.
         """
         of, found, width = kind(output), list(leaves(output)), self._width
         numbers = [digest(of), *found] if self.typed else found
@@ -232,9 +243,10 @@ class Representation:
             row[-1] = _name_of(output, found)
 
     def keys(self, rows: Array) -> list[Any]:
-        """Return the value of each output as ``row_keys`` has it.
+        """Return a key of each output, by which laws find it.
 
-        If a row does not hold the value, its key is one of ``short_keys``.
+        The key is the value of the output, the bytes of ``row_keys``. If the row does
+        not contain the whole value, the key is one of ``short_keys``.
         """
         found: list[Any]
         if not self.flat:
@@ -244,7 +256,7 @@ class Representation:
             return found
         found = []
         for row in rows:
-            # A row with more leaves than its width has a digest of the value.
+            # If the output has too many leaves, its row ends with a digest of them.
             if row[0] > self._width:
                 found.append(_short(int(row[-1]), b""))
             else:
@@ -253,9 +265,10 @@ class Representation:
         return found
 
     def numbers(self, rows: Array) -> Array:
-        """Return the numbers of outputs, for methods of the mechanism.
+        """Return the numbers of outputs, for the optional methods of the mechanism.
 
-        A number is NaN if the output has another structure, or fewer numbers.
+        A number is NaN if the output has another structure than the first outputs, or
+        fewer numbers.
         """
         if self.flat:
             numbers = rows[:, 1 + self.typed :][:, : self.longest]
@@ -272,9 +285,13 @@ class Representation:
 
 
 def short_keys(key: bytes) -> tuple[Any, Any]:
-    """Return the two keys of a value in rows that do not hold it.
+    """Return the two keys that a value may have in rows that do not contain all of it.
 
-    One has the first bits of the first number, the other a digest.
+    The first has the first bits of the first number, and the other numbers. The second
+    has a digest of the value.
+
+    Args:
+        key: The value, as bytes of ``row_keys``.
     """
     truncated = _short(_IS_NUMBER | _first_bits(key), key[8:])
     return truncated, _short(int(digest(key)), b"")
@@ -289,10 +306,16 @@ def _short(name: int, rest: bytes) -> tuple[int, bytes | None]:
 
 
 def _name_of(output: Any, numbers: list[float], width: int = -1) -> int:
-    """Return a name of 51 bits for the value of an output and for its form.
+    """Return a name of 51 bits for an output that does not fit.
 
-    ``numbers`` are the leaves. If there are ``width`` of them, which make a row, the
-    name holds the first bits of the first number, and otherwise a digest of all.
+    It has a hash of the output's kind and value, and then bits of the value alone:
+    the first bits of the first leaf if the output has ``width`` leaves, so that the
+    others are in the row, or else a digest of all leaves.
+
+    Args:
+        output: The output.
+        numbers: The leaves of the output.
+        width: Number of leaves of a row that is not flat.
     """
     key = as_values(np.array(numbers, dtype=np.float64)).tobytes()
     form = int(digest(form_key(output) + key)) & (_IS_NUMBER >> _VALUE_BITS) - 1
@@ -318,11 +341,13 @@ class _Sample:
     dtype: np.dtype[Any]
     """The type of an array of many outputs; object if outputs come one by one."""
     shapes: set[tuple[int, ...] | None]
-    """The shape of each output, None for one that is not numbers alone."""
+    """The shapes of outputs; None stands for an output that is not only numbers."""
     longest: int
+    """Largest number of leaves of an output."""
     kinds: set[str]
+    """The kinds of outputs."""
     orders: list[list[str]]
-    """The keys of each output in their order, by their paths."""
+    """The paths of the keys of each output, in their order."""
 
     @classmethod
     def of(cls, outputs: Outputs) -> _Sample:
@@ -345,7 +370,7 @@ def _leaf_count(output: Any) -> int:
 
 def _one_order(orders: Iterable[list[str]]) -> bool:
     """Return True if one order of all keys agrees with the order of every output."""
-    # Each output orders some of the keys. The orders agree if no cycle arises.
+    # Each output orders some of the keys. The orders agree if they have no cycle.
     after = TopologicalSorter[str]()
     for order in orders:
         for key, following in pairwise(order):
@@ -358,7 +383,7 @@ def _one_order(orders: Iterable[list[str]]) -> bool:
 
 
 def _kinds(outputs: Outputs) -> set[str]:
-    """Return the kinds of some outputs; those of one array are alike."""
+    """Return the set of kinds of outputs; an array of outputs has only one kind."""
     if isinstance(outputs, np.ndarray):
         return set(map(kind, outputs[:1]))
     # Numbers have a kind by type, and a batch may have many of them.
@@ -377,7 +402,14 @@ def _shape(output: Any) -> tuple[int, ...] | None:
 
 
 def _doubles(array: Array, outputs: Any) -> bool:
-    """Return True if doubles hold the outputs of an array; from 2^53 they may not."""
+    """Return True if doubles hold the outputs of an array without loss.
+
+    Integers from 2^53 on and long doubles may lose digits.
+
+    Args:
+        array: The outputs as an array.
+        outputs: The outputs as the mechanism returned them.
+    """
     if array is outputs and is_plain_array(outputs):
         return True
     if any(hidden_number(part) is not None for part in _flattened(outputs)):
@@ -391,7 +423,7 @@ def _doubles(array: Array, outputs: Any) -> bool:
 
 
 def _flattened(outputs: Any) -> Iterable[Any]:
-    """Return the items of lists of at most two levels, without Python's own floats."""
+    """Yield the items of lists of up to two levels that are not of type ``float``."""
     whole = outputs if isinstance(outputs, list | tuple) else (outputs,)
     for each in whole:
         for part in each if isinstance(each, list | tuple) else (each,):
@@ -408,7 +440,7 @@ def _array(output: Any) -> Array | None:
 
 
 def stacked(outputs: Sequence[Outputs]) -> Outputs:
-    """Return the outputs of several calls as those of one call."""
+    """Return the outputs of several calls in the form of outputs of one call."""
     arrays = [part for part in outputs if isinstance(part, np.ndarray)]
     forms = {(part.shape[1:], part.dtype) for part in arrays}
     if len(arrays) == len(outputs) and len(forms) == 1:
@@ -417,9 +449,9 @@ def stacked(outputs: Sequence[Outputs]) -> Outputs:
 
 
 class SeenAs:
-    """A mechanism whose optional methods forecasters call with rows.
+    """A mechanism together with the form of its rows.
 
-    See ``auditdp.mechanism.capabilities``.
+    ``auditdp.mechanism.capabilities`` returns optional methods that take such rows.
     """
 
     def __init__(self, mechanism: Any, form: Representation) -> None:
@@ -427,11 +459,12 @@ class SeenAs:
         self.form = form
 
     def __getattr__(self, name: str) -> Any:
-        # A copy that is being made has no mechanism yet, and must not look for it here.
+        # While the object is copied, it has no attribute ``mechanism`` yet. This method
+        # would then call itself without end.
         if name == "mechanism":
             raise AttributeError(name)
         return getattr(self.mechanism, name)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
-        """Call the mechanism."""
+        """Call the mechanism, and return its outputs as they are."""
         return self.mechanism(data, size, rng=rng)

@@ -1,10 +1,11 @@
 """Side outputs of calls: prints, log messages and warnings, and files.
 
-The receiver of a release may see all of them. They are no part of an output unless an
-audit declares so (``observed.py``).
+The receiver of an output may also have access to all of them. They are no part of an
+output unless an audit declares so (``observed.py``).
 
-Prints are recorded if they pass ``sys.stdout`` or ``sys.stderr``; log messages from
-level INFO on, whatever level is set; warnings if the filters of Python let them pass.
+Prints are recorded if they go through ``sys.stdout`` or ``sys.stderr``. Log messages
+are recorded from level INFO on, and below it if the logger's own level allows them.
+Warnings are recorded if Python's filters do not suppress them.
 """
 
 from __future__ import annotations
@@ -22,18 +23,21 @@ from pathlib import Path
 from typing import Any
 
 STREAMS = ("stdout", "logging", "files")
-"""The streams of side outputs that an audit may observe."""
+"""Names of the streams of side outputs that an audit may observe.
+
+'stdout' includes stderr, and 'logging' includes warnings.
+"""
 
 
 @dataclass
 class Showing:
-    """The side outputs of a block of code."""
+    """The side outputs of a block of code; true if there are any."""
 
     printed: _Printed
     logged: list[str] = field(default_factory=list)
-    """Its log messages and warnings, one text each."""
+    """The log messages and warnings of the block, one text each."""
     written: set[Path] = field(default_factory=set)
-    """The files that it opened for writing, below its working directory."""
+    """The files below the working directory that the block opened for writing."""
 
     def __bool__(self) -> bool:
         return bool(self.printed.text or self.logged or self.written)
@@ -42,7 +46,8 @@ class Showing:
     def parts(self) -> dict[str, Any]:
         """The side outputs by stream.
 
-        They are a text, a list of texts, and the contents of files by their names.
+        They are a text of the prints, a list of texts of logs and warnings, and the
+        contents of files by their names.
         """
         files = {}
         for path in sorted(self.written):
@@ -53,7 +58,7 @@ class Showing:
 
 
 class _Printed(io.TextIOWrapper):
-    """A stream that records prints, and passes them on to another stream, if any."""
+    """A stream that records prints, and also writes them to another stream, if any."""
 
     def __init__(self, through: Any) -> None:
         super().__init__(
@@ -81,12 +86,15 @@ class _Printed(io.TextIOWrapper):
 
 
 _opened: list[Callable[[str], None]] = []
-"""Observers of files that are opened for writing; the last one is informed."""
+"""Functions to call when a file is opened for writing; only the last one is called."""
 
 
 @cache
 def _add_hook() -> None:
-    """Observe every opened file of this process; an audit hook cannot be removed."""
+    """Observe all files that this process opens.
+
+    It is done once, because Python's audit hooks cannot be removed.
+    """
 
     def observe(event: str, arguments: tuple[Any, ...]) -> None:
         if not _opened or event != "open":
@@ -106,7 +114,12 @@ def _add_hook() -> None:
 def showing(
     streams: Sequence[str] = STREAMS, *, quiet: bool = False
 ) -> Iterator[Showing]:
-    """Record the side outputs of the block; if ``quiet``, they go nowhere else."""
+    """Record the side outputs of the block.
+
+    Args:
+        streams: The recorded streams, names of ``STREAMS``.
+        quiet: Whether prints, logs and warnings are only recorded, and not passed on.
+    """
     _add_hook()
     showed = Showing(_Printed(None if quiet else sys.stdout))
     with ExitStack() as watched:
@@ -123,8 +136,8 @@ def showing(
 @contextmanager
 def _logging(showed: Showing, *, quiet: bool) -> Iterator[None]:
     """Record log messages before any handler, and warnings before they are printed."""
-    # Methods of the class are replaced, since loggers with levels of their own may
-    # exist already.
+    # Methods of the class ``Logger`` are replaced, because loggers with levels of their
+    # own may exist already.
     logger: Any = logging.Logger
     enabled, handled = logger.isEnabledFor, logger.callHandlers
 
@@ -162,7 +175,7 @@ def _writing(showed: Showing) -> Iterator[None]:
         if path.is_relative_to(folder) and "__pycache__" not in path.parts:
             showed.written.add(path)
 
-    # Calls may be nested, and the innermost block is informed.
+    # Blocks may be nested. The innermost one records the file.
     _opened.append(opened)
     try:
         yield
@@ -171,7 +184,7 @@ def _writing(showed: Showing) -> Iterator[None]:
 
 
 def content(path: Path) -> str | bytes:
-    """Return the first mebibyte of a file, as text if it is one."""
+    """Return the first mebibyte of a file, as text if it is UTF-8, else as bytes."""
     with path.open("rb") as file:
         data = file.read(1 << 20)
     try:

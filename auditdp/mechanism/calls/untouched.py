@@ -1,4 +1,8 @@
-"""A process in which the mechanism has never been called."""
+"""The untouched process: a process in which the mechanism was never called.
+
+It is forked before the first call. A call in a fork of this process cannot depend on
+the calls before, which shows whether a mechanism stores its answers.
+"""
 
 from __future__ import annotations
 
@@ -32,32 +36,40 @@ GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Untouched:
-    """A process forked before the first call; it forks again for each part of calls."""
+    """A process that is forked before the first call of a mechanism.
+
+    It never calls the mechanism itself. For each part of the requested calls, it forks
+    a further process that makes them.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self._forked: ForkedProcess | None = None
 
     def start(self) -> None:
-        """Fork, unless that was done. Without a fork, no calls will be made."""
+        """Fork the process, unless it exists. Without it, ``rows`` returns None."""
         self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
     def rows(
         self, calls: Calls, parts: Parts, seconds: float, *, afresh: bool = False
     ) -> list[Array] | None:
-        """Return the rows of some calls, each part made in a process of its own.
+        """Return the rows of repeatable calls, each part made in a process of its own.
 
-        An exception that ``calls`` has not recorded is attributed to the process.
+        If a call raises an exception of a type that ``calls`` has not recorded, the
+        reason may be the process. So the result is None.
 
         Args:
-            calls: Decide how outputs are represented.
+            calls: Calls of the mechanism, which have decided the form of rows.
             parts: The calls of each process.
-            seconds: Time after which the process is given up.
-            afresh: Give generators states of their own in each process, as is always
-                done for a mechanism that draws from elsewhere.
+            seconds: Time limit of each part; after it, the untouched process is ended.
+            afresh: Whether all generators of a process get new random states. They
+                always do if the mechanism draws from elsewhere.
 
         Returns:
             The rows of each part, or None if the calls could not be made.
+
+        Raises:
+            ExhaustedError: If the allowance has fewer runs or no time left.
         """
         pipe = None if self._forked is None else self._forked.pipe
         if pipe is None:
@@ -76,24 +88,24 @@ class Untouched:
         return found
 
     def close(self) -> None:
-        """End the process."""
+        """End the untouched process."""
         if self._forked is not None:
             self._forked.close()
 
 
 class UntouchedElsewhere(Untouched):
-    """The untouched process of a mechanism in another process, which forks it."""
+    """Stand-in for an untouched process, which the process of the mechanism forks."""
 
     mechanism: MechanismElsewhere
 
     def start(self) -> None:
-        """Have it forked there."""
+        """Request that the process of the mechanism forks the untouched process."""
         self.mechanism.channel.ask("untouched", self.mechanism.number)
 
     def rows(
         self, calls: Calls, parts: Parts, seconds: float, *, afresh: bool = False
     ) -> list[Array] | None:
-        """Return the rows of some calls, or None if they could not be made."""
+        """Return the rows of repeatable calls, or None if they could not be made."""
         assert isinstance(calls, CallsElsewhere)
         number, request = self.mechanism.number, [sent(part) for part in parts]
         given = number, calls.number, calls.raising, request, seconds, afresh
@@ -107,14 +119,14 @@ def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array:
     if not content:
         # Without an answer, the part raised an exception.
         raise TimeoutError
-    # Outputs have a representation.
+    # The form of rows was decided before.
     assert calls.like is not None
     flat = np.frombuffer(content[1:], calls.like.dtype)
     return flat.reshape(size, *calls.like.shape[1:])
 
 
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
-    """Make the requested calls, each part in a fork of this process."""
+    """Answer requests for calls, each part in a fork of this process."""
     generators: list[Any] | None = None
     while True:
         decided, parts, afresh = pickle.loads(pipe.recv_bytes())
@@ -127,7 +139,7 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
             generators = [
                 each for each in gc.get_objects() if issubclass(type(each), GENERATORS)
             ]
-        # Each part has a fork of its own: its calls leave no traces for the next.
+        # Each part has a fork of its own, so its calls have no effect on the next part.
         for part in parts:
             child = os.fork()
             if child == 0:
@@ -158,7 +170,7 @@ def _make(
 
 
 def _start_afresh(generators: Sequence[Any]) -> None:
-    """Give every generator a new state: a fork would draw the numbers of its parent."""
+    """Give every generator a new state, because all forks inherit the same state."""
     np.random.seed()  # noqa: NPY002
     random.seed()
     for each in generators:
@@ -175,7 +187,11 @@ _current: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
 
 
 def untouched(mechanism: Mechanism) -> Untouched:
-    """Return the process of the audited mechanism; for others, one without calls."""
+    """Return the untouched process of a mechanism.
+
+    In a block of ``starting_untouched`` for this mechanism, it is the process of the
+    block. Otherwise it is a new one, which is not started yet.
+    """
     current = _current.get()
     if current is not None and current.mechanism is mechanism:
         return current
@@ -190,7 +206,10 @@ def _of(mechanism: Any) -> Untouched:
 
 @contextmanager
 def starting_untouched(mechanism: Mechanism) -> Iterator[None]:
-    """Give the block one untouched process, which the first evidence starts."""
+    """Give the block one untouched process of a mechanism, and end it afterwards.
+
+    The first evidence of the block starts it.
+    """
     process = _of(mechanism)
     token = _current.set(process)
     try:

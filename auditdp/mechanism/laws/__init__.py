@@ -1,9 +1,9 @@
-"""Laws of outputs that mechanisms state and exact evidence compares; ball arithmetic.
+"""Laws of outputs, which mechanisms state and exact evidence compares.
 
-``FiniteLaw`` (finitely many outputs), ``StepLaw`` (a number with a piecewise constant
-density, and atoms), ``LaplaceLaw`` and ``GaussianLaw`` (independent noise on a vector),
-and ``Envelope`` (the least and the most that any input of a whole domain gives an
-output).
+``FiniteLaw`` has finitely many outputs. ``StepLaw`` is for a number with a piecewise
+constant density and atoms. ``LaplaceLaw`` and ``GaussianLaw`` add independent noise to
+a vector. ``Envelope`` has the smallest and the largest probability of each output over
+all inputs of a domain. The names of ball arithmetic are exported here as well.
 """
 
 from auditdp.mechanism.calls.leaves import row_keys

@@ -1,6 +1,6 @@
 """Laws of numbers: Gaussian and Laplace noise, and piecewise constant densities.
 
-Parameters are read as the exact rationals that the floats are.
+A float as a parameter stands for the exact rational number that it stores.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def exact_gaps(first: Any, second: Any) -> list[Fraction]:
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
-    """N(location, σ² I). Location and σ are read as the exact rationals of the floats.
+    """Law of independent Gaussian coordinates, N(location, σ² I).
 
     Args:
         location: Centre of each coordinate, shape (k,).
-        sigma: Standard deviation of each coordinate, > 0.
+        sigma: Standard deviation of every coordinate, > 0.
     """
 
     location: Array
@@ -49,14 +49,14 @@ class GaussianLaw:
             )
 
     def mu_against(self, other: GaussianLaw) -> arb:
-        """Return μ = ‖location − location′‖₂/σ.
+        """Return an enclosure of μ = ‖location − location′‖₂/σ.
 
-        Distinguishing the two laws is exactly as hard as N(μ, 1) from N(0, 1): project
+        The two laws are exactly as hard to distinguish as N(μ, 1) and N(0, 1): project
         on the line through both centres; the other directions have the same law under
-        either.
+        both.
 
         Raises:
-            MechanismError: If σ or the number of coordinates depends on the data.
+            MechanismError: If the two laws differ in σ or in the number of coordinates.
         """
         same_shape = np.shape(self.location) == np.shape(other.location)
         if self.sigma != other.sigma or not same_shape:
@@ -82,7 +82,7 @@ def _vectors(outputs: Array) -> Floats:
 def gaussian_delta(mu: arb, epsilon: arb) -> arb:
     """Return an enclosure of the exact δ(ε) between N(μ, 1) and N(0, 1).
 
-    That is Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ). With a, b = (ε/μ ∓ μ/2)/√2 it equals
+    δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ). With a, b = (ε/μ ∓ μ/2)/√2 it equals
     (erfc(a) − e^ε erfc(b))/2, and ε = b² − a². If e^ε is too large to be enclosed well
     beside erfc(b), e^(b²) erfc(b) = U(1/2, 1/2, b²)/√π takes its place.
 
@@ -103,9 +103,7 @@ def gaussian_delta(mu: arb, epsilon: arb) -> arb:
 
 @dataclass(frozen=True, eq=False)
 class LaplaceLaw:
-    """Independent Laplace coordinates.
-
-    Location and scale are read as the exact rationals that the floats are.
+    """Law of independent Laplace coordinates.
 
     Args:
         location: Centre of each coordinate, shape (k,).
@@ -129,14 +127,15 @@ class LaplaceLaw:
             )
 
     def epsilon_against(self, other: LaplaceLaw) -> Fraction:
-        """Return the exact pure epsilon, Σ |location − location'| / scale.
+        """Return the exact pure epsilon of two laws, Σ |location − location'|/scale.
 
-        Each coordinate's log ratio is bounded by |difference| / scale and attains it
-        beyond both centres; the coordinates are independent, so all attain it at once.
+        The log ratio of the densities of a coordinate is at most |difference|/scale,
+        and equal to it beyond both centres. The coordinates are independent, so all
+        attain their largest ratio at once.
 
         Raises:
-            MechanismError: If the scales differ (then the ratio is unbounded or not of
-                this form).
+            MechanismError: If the scales differ. The ratio is then unbounded, or has
+                another form.
         """
         if not np.array_equal(self.scale, other.scale):
             raise MechanismError(
@@ -154,17 +153,17 @@ class LaplaceLaw:
 
 @dataclass(frozen=True, eq=False)
 class StepLaw:
-    """The law of a number with constant density between breaks, and with atoms.
+    """Law of a number with a piecewise constant density, and with atoms.
 
-    Breaks and atoms are read as the exact rationals that they are; masses are density
-    times exact width.
+    A step is an interval between consecutive breaks. Its probability is its density
+    times its exact width.
 
     Args:
         breaks: Increasing numbers (int, float or Fraction), m + 1 of them, or none.
-        densities: Probability per unit of length between consecutive breaks, m of them:
-            Fractions, arb balls, or floats.
-        atoms: Distinct outputs of positive probability of their own.
-        probabilities: Those probabilities.
+        densities: Probability per unit of length on each of the m steps: Fractions, arb
+            balls, or floats.
+        atoms: Distinct outputs that have a positive probability.
+        probabilities: The probability of each atom.
 
     Raises:
         MechanismError: If the lengths do not fit, the breaks do not increase, an atom
@@ -205,7 +204,7 @@ class StepLaw:
 
     @cached_property
     def points(self) -> dict[Fraction, Any]:
-        """The probability of each atom."""
+        """The probability of each atom, by its exact value."""
         return dict(zip(map(_exact, self.atoms), self.probabilities, strict=True))
 
     @cached_property
@@ -236,7 +235,7 @@ class StepLaw:
 
     @property
     def left_out(self) -> LeftOut:
-        """The probability of outputs outside the steps and atoms."""
+        """Bound on the probability of outputs outside the steps and atoms."""
         # Checked when the law was made.
         assert self._left_out is not None
         return self._left_out
@@ -244,8 +243,8 @@ class StepLaw:
     def density_between(self, start: Fraction, end: Fraction) -> arb:
         """Return the density on an interval that no break divides; 0 outside the steps.
 
-        The error of a float is relative to probability 1, so it is that of its step,
-        over the width.
+        The assumed error of floats is stated for probabilities. So the error of a float
+        density is that of the probability of its step, divided by the width.
         """
         steps = zip(pairwise(self.ends), self.densities, self.masses, strict=True)
         for (a, b), density, mass in steps:
@@ -254,7 +253,7 @@ class StepLaw:
         return arb(0)
 
     def log_prob(self, outputs: Array) -> Floats:
-        """Return the log probability of outputs that are atoms, else the log density.
+        """Return log probabilities of outputs that are atoms, else log densities.
 
         The shape is (size,).
         """

@@ -1,4 +1,4 @@
-"""Laws of outputs with finitely many values, and envelopes of all laws of a domain."""
+"""Laws of finitely many outputs, and envelopes of all laws of a domain of inputs."""
 
 from __future__ import annotations
 
@@ -25,23 +25,25 @@ Values = Array | Sequence[Any]
 
 @dataclass(frozen=True, eq=False)
 class FiniteLaw:
-    """The law of an output with finitely many values.
+    """Law of an output with finitely many values.
 
-    An outcome stands for every output of its value: 0 for 0.0 and -0.0, a list for a
-    tuple, a mapping for one of any order (``auditdp.mechanism.calls.leaves``). Outcomes
-    of one value that differ in kind stand each for itself.
+    An outcome stands for every output of the same value: 0 for 0.0 and -0.0, a list for
+    a tuple, a mapping for the same mapping in another order. If several outcomes have
+    one value but different kinds, such as 1 and 1.0, each stands only for outputs of
+    its own kind. (``auditdp.mechanism.calls.leaves`` defines value and kind.)
 
     Args:
-        outcomes: All outputs of positive probability, each once, also those that
-            underflow to 0.0: an array of shape (m, ...), or a list of the returned
-            values; for a call that raises, the type of the exception.
-        probabilities: Their m probabilities, as Fractions, arb balls, or floats, whose
-            error ``balls`` includes. Exact evidence attributes the mass that floats
-            lack to outputs that are not listed.
+        outcomes: All outputs of positive probability, each once, also those whose
+            probability underflows to 0.0. They are an array of shape (m, ...), or a
+            list of the returned values. For a call that raises, the outcome is the type
+            of the exception.
+        probabilities: The m probabilities, as Fractions, arb balls, or floats. If
+            floats sum to less than one, exact evidence attributes the rest to outputs
+            that are not listed.
 
     Raises:
-        MechanismError: If the lengths differ, a probability is negative, or they cannot
-            sum to one.
+        MechanismError: If the lengths differ, an outcome is listed twice, a probability
+            is negative, or the probabilities cannot sum to one.
     """
 
     outcomes: Values
@@ -72,13 +74,13 @@ class FiniteLaw:
 
     @cached_property
     def balls(self) -> list[arb]:
-        """The probabilities as balls."""
+        """The probabilities as balls, which contain the assumed error of floats."""
         with precision():
             return [ball(p) for p in self.probabilities]
 
     @property
     def left_out(self) -> LeftOut:
-        """The probability of outputs that are not listed."""
+        """Bound on the probability of outputs that are not listed."""
         # Checked when the law was made.
         assert self._left_out is not None
         return self._left_out
@@ -89,9 +91,9 @@ class FiniteLaw:
 
     @cached_property
     def largest(self) -> Floats:
-        """Upper bounds on the probabilities, and last on that of an unlisted output.
+        """Upper bounds on the probability of each outcome, shape (m + 1,).
 
-        The shape is (m + 1,).
+        The last bound is for an output that is not listed.
         """
         unlisted = above(self.left_out.most) if self.left_out.floats else 0.0
         return np.array([*map(above, self.balls), unlisted])
@@ -103,24 +105,25 @@ class FiniteLaw:
 
     @cached_property
     def values(self) -> list[bytes]:
-        """The value of each outcome."""
+        """The value of each outcome, as bytes of ``row_keys``."""
         return row_keys(self.outcomes)
 
     @cached_property
     def split(self) -> frozenset[bytes]:
-        """Values of which several outcomes are listed."""
+        """The values that several outcomes share."""
         counts = Counter(self.values)
         return frozenset(value for value, times in counts.items() if times > 1)
 
     @cached_property
     def index(self) -> dict[bytes, int]:
-        """Position of each outcome by its key."""
+        """The position of each outcome, by its key (see ``by_key``)."""
         return self.by_key(self.split)
 
     def by_key(self, split: frozenset[bytes]) -> dict[bytes, int]:
-        """Return the position of each outcome by its value.
+        """Return the position of each outcome, by its key.
 
-        The key of a value among ``split`` includes the kind of the outcome.
+        The key is the value of the outcome. If the value is in ``split``, the key also
+        includes the kind of the outcome.
         """
         keys = _keys(self.outcomes, self.values, split)
         return {key: i for i, key in enumerate(keys)}
@@ -136,7 +139,8 @@ class FiniteLaw:
         Args:
             outputs: The outputs, or their rows if there is a ``form``.
             form: The representation of outputs by rows.
-            split: Values whose outcomes stand for their own kind alone.
+            split: Values whose outcomes stand only for outputs of their own kind,
+                beside those of ``self.split``.
 
         Returns:
             Positions, -1 for an output that is not listed.
@@ -169,8 +173,9 @@ class FiniteLaw:
     def log_prob(self, outputs: Values, form: Representation | None = None) -> Floats:
         """Return the log probability of each output, -inf for one that is not listed.
 
-        If probabilities are floats, the upper bounds on them count: a bet on a float of
-        0.0 would be a bet on a certainty. Arguments are those of ``places``.
+        If probabilities are floats, their upper bounds are used: with a float of 0.0, a
+        bet would take an output for impossible that may only be rare. The arguments are
+        those of ``places``.
         """
         floats = np.append(self.floats, 0.0)
         with np.errstate(divide="ignore"):
@@ -195,26 +200,27 @@ class Envelope:
 
         max over outputs of ln(most / least),
 
-    with no pair left out: for any two inputs and any output, P(y) <= most and Q(y) >=
-    least, and both are attained. ``uses`` independent uses on different coordinates of
-    a product of domains multiply it: every coordinate reaches its own worst case at
-    once. If the coordinates are tied to each other it is a bound only: exact evidence
-    compares an envelope with the law, if the mechanism states one, and takes the
-    attained loss from the law. A density is with respect to any measure that does not
-    depend on the input; outputs on which the law is constant may be listed as one.
+    and this covers all pairs: for any two inputs and any output, P(y) <= most and Q(y)
+    >= least, and both are attained. If a mechanism treats ``uses`` coordinates
+    independently in this way, its epsilon is ``uses`` times this one, because every
+    coordinate can have its worst case at once. If the coordinates depend on each other,
+    the product is only a bound. So exact evidence compares an envelope with the law, if
+    the mechanism states one, and takes the attained loss from the law. A density is
+    with respect to any measure that does not depend on the input. Outputs with equal
+    probabilities on every input may be listed as one.
 
     Args:
-        outputs: The outputs, or words for classes of them, n of them.
-        least: The smallest probability of each over the domain: Fractions, arb balls,
-            or floats.
-        most: The largest.
-        inputs: For each, (an input where it is largest, an input where it is smallest),
-            whole inputs of the mechanism.
+        outputs: The n outputs, or names of classes of outputs.
+        least: The smallest probability of each output over the domain: Fractions, arb
+            balls, or floats.
+        most: The largest probability of each output over the domain.
+        inputs: For each output, an input where it has the largest probability, and one
+            where it has the smallest. They are whole inputs of the mechanism.
         uses: Number of coordinates that each lose this much.
 
     Raises:
-        MechanismError: If there is nothing, the lengths differ, or a smallest exceeds
-            its largest or is negative.
+        MechanismError: If the envelope is empty, the lengths differ, ``uses`` is not
+            positive, or a smallest probability is negative or exceeds the largest.
     """
 
     outputs: Sequence[Any]
@@ -238,9 +244,9 @@ class Envelope:
 
     @cached_property
     def bounds(self) -> list[tuple[arb, arb]]:
-        """(least, most) of each output as balls.
+        """The pair (least, most) of each output, as balls.
 
-        Densities may exceed 1, and so may the errors of their floats.
+        The assumed error of floats is relative to the largest density, or to 1.
         """
         # The error of floats is relative to the largest density.
         unit = max([1.0, *map(middle, self.most)])
