@@ -1,4 +1,4 @@
-"""The input that every kind of evidence has in common, and the check of evidence from calls.
+"""The input of every kind of evidence, and the check that calls are independent.
 
 Evidence from calls of a mechanism assumes that the calls are independent runs.
 ``believed`` checks this before such evidence counts.
@@ -39,15 +39,17 @@ class GameOptions:
             the confirmation and of the search for a smaller pair.
         forecasters: Forecasters whose wealth is averaged; by default
             ``default_forecasters(mechanism)``.
-        play: Pairs of inputs that are played; by default ``adjacency.pairs()``.
+        play: Pairs of inputs to be played; by default ``adjacency.pairs()``.
         search: Whether to search for further pairs, and for the smallest pair that shows
             a violation. This needs an adjacency that generates pairs, and no ``play``.
         trace: Whether to trace the code before the game.
-        recorded: The recorded log wealth before the last continuation, if it is known.
+        recorded: The recorded log wealth with which the last continuation must begin;
+            None unless a recorded audit is continued.
         control: Whether the mechanism is a broken twin, which the game has to refute.
             The game then ends at its verdict, without confirmation and lower bound.
-        best_pairs: Unlisted pairs with most calls in the game of the audit's mechanism.
-            That game adds them, and those of its controls play them from the beginning.
+        best_pairs: Unlisted pairs that had most calls in the game of the audit's
+            mechanism. That game appends them to this list, and the games of the
+            controls play them from the beginning.
     """
 
     alpha: float
@@ -74,9 +76,9 @@ class EvidenceRequest:
         mechanism: The mechanism as the audit has it; None for a formula.
         claim: The claim about privacy, or the promise about an estimate.
         neighbours: The adjacency; None for a promise, or for a formula without pairs.
-        inputs: Lists of inputs by the name of their class, for promises.
-        accountants: Accountants whose formulas are compared.
-        about: Description of the mechanism that the accountants are about.
+        inputs: Lists of inputs by the name of their class, for a promise.
+        accountants: Accountants whose bounds are compared with the claim.
+        about: Description of the mechanism for the accountants, or None.
         kinds: Kinds of evidence to gather.
         streams: Random streams by purpose and batch.
         game: Options of games, with the budget of all kinds of evidence.
@@ -102,7 +104,7 @@ class EvidenceRequest:
 
     @property
     def calls(self) -> int:
-        """Calls of a kind of evidence that plays no game."""
+        """Number of calls of a kind of evidence that plays no game."""
         return self.budget.calls
 
     @property
@@ -143,10 +145,10 @@ class EvidenceRequest:
         return self.claim
 
     def generated(self, examples: int) -> int:
-        """Return the number of pairs that a search generates.
+        """Return the largest number of pairs that a search generates.
 
-        A search that generates ``examples`` pairs by default generates a quarter of them
-        if the budget is a limit (``quick``).
+        It is ``examples``, or a quarter of that if the budget limits the calls
+        (``quick``).
         """
         return examples if self.budget.max_calls is None else examples // 4
 
@@ -170,7 +172,10 @@ MEMORY_ERROR = 1e-4
 """Largest probability of mistaking a private mechanism that repeats its first output for
 a mechanism without noise."""
 MAX_PROCESSES = 1_024
-"""Limit of the number of processes for that check. ``MEMORY_ERROR`` holds up to 4.7-DP."""
+"""Limit of the number of processes for that check.
+
+With this number, ``MEMORY_ERROR`` holds for claims of up to 4.7-DP.
+"""
 
 
 def processes_to_check_memory(claim: Claim) -> int:
