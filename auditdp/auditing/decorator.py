@@ -67,7 +67,8 @@ class Declared:
         """Return the parameters of the factory, with their overrides.
 
         The text of an override is converted to the type of the parameter's default. An
-        override without such a parameter is ignored.
+        override without such a parameter is ignored. If the declaration is faulty, the
+        result is empty.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.

@@ -40,7 +40,7 @@ SCALED = (
 )
 """Methods of draws with a scale only."""
 HALVED = (*LOCATED, *SCALED, "random", "uniform", "geometric", "binomial")
-"""Methods of draws whose noise can be halved."""
+"""Methods of draws whose noise can be halved; so can a 'choice' with probabilities."""
 LEFT_OUT = (
     *HALVED,
     "choice",

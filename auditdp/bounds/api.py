@@ -48,7 +48,7 @@ KINDS = ("counts", "guesses", *DESIGNS, "outputs")
 
 
 class LevelOptions(TypedDict, total=False):
-    """Options of all functions that bound a level, except ``from_observed``.
+    """Options of the ``from_...`` functions, except ``from_observed``.
 
     Attributes:
         delta: The delta that goes with epsilon; 0 if it is left out.
@@ -232,8 +232,8 @@ def from_scores(
         scores: Shape (n,), finite; larger is more like 'in'.
         labels: Shape (n,): 1 for in, 0 for out.
         design: The design of the labels: 'coin', 'arms' or 'one-run', see ``DESIGNS``.
-            If this statement is false, so may be the bound. It is hardly checked: only
-            labels of coins that are extremely uneven are refused (``data.check_fair``).
+            If this statement is false, so may be the bound. It is checked only in part:
+            labels of coins are refused if they are too uneven (``data.check_fair``).
         guess: For the scan and the one-run methods. 'both' guesses that the highest
             scores are in and the lowest are out; 'in' and 'out' make one of the two.
         guesses: For the one-run methods: numbers of guesses, fixed before the scores

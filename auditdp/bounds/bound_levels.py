@@ -21,7 +21,7 @@ SMALLEST_ALPHA = 1e-300
 
 
 def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = 32) -> float:
-    """Return the largest level that a test rejects, if it is monotone in the level.
+    """Return the largest level rejected by a test that is monotone in the level.
 
     A monotone test that rejects a level rejects all lower levels. If the result is at
     least the true level t, then t is rejected, which has probability at most alpha. The

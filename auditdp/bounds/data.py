@@ -1,6 +1,6 @@
 """Validation of recorded data, and columns of CSV, TSV, NPZ and Parquet files.
 
-Every refusal contains the value and states the remedy.
+Every error message contains the value and states the remedy.
 """
 
 from __future__ import annotations

@@ -308,7 +308,7 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
 def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
     """Return a mask of the random rows on which the event is chosen.
 
-    It has the same share of the rows of each label, and at least one row of each.
+    It has the given share of the rows of each label, and at least one row of each.
     """
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):

@@ -15,7 +15,7 @@ a guess of it is right with probability at most
 
     c = expit(epsilon + logit π) if it is 'in', expit(epsilon − logit π) if it is 'out',
 
-from whatever the guess was made, except the labels. Couple each with a uniform
+for a guess that is made from anything except the labels. Couple each with a uniform
 variable: the number of right guesses is stochastically at most the sum of independent
 Bernoulli(c), whose law is computed exactly, and never falls with epsilon. With π = ½ it
 is ``binomial``. Pure epsilon only.
@@ -282,7 +282,7 @@ def from_given_propensities(
     alpha: float,
     claim: float | None,
 ) -> Answer:
-    """Return the largest epsilon refuted by ``right`` guesses, and the claim's p-value.
+    """Return the bound from right guesses about members that no coin chose.
 
     Args:
         guessed_in: Whether each guessed row was guessed 'in', shape (guesses,).
@@ -290,6 +290,9 @@ def from_given_propensities(
         propensities: π of each guessed row, shape (guesses,), in (0, 1).
         alpha: The error probability.
         claim: The claimed epsilon, or None.
+
+    Returns:
+        The largest epsilon that is refuted, and the p-value of the claim.
     """
     towards = np.where(guessed_in, 1, -1) * logit(propensities)
 

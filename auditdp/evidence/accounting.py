@@ -33,7 +33,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Return the evidence of the accountants of an audit.
 
     The accountants are about a class of mechanisms. Unless the audit describes its
-    mechanism, that may lose less than the worst member of the class.
+    mechanism, the mechanism may lose less than the worst member of the class.
 
     Returns:
         The evidence, or None if there are no accountants or the mechanism is a broken

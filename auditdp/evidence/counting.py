@@ -17,9 +17,9 @@ upper bound on its neighbour. It is no part of the statement. Only a baseline us
 for the comparison with other runs, and it has an error of its own, again alpha.
 
 Null hypothesis: some bound is exceeded, or (for the test of the law) the outputs of
-every input follow its stated law. Guarantee: all statements hold with probability
-1 - alpha. Assumption: runs are independent. Scope: the played inputs, no others. The
-bound is no certificate, even if the played pairs are all pairs of neighbours.
+every input follow its stated law. Guarantee: all statements hold with probability at
+least 1 - alpha. Assumption: runs are independent. Scope: the played inputs, no others.
+The bound is no certificate, even if the played pairs are all pairs of neighbours.
 """
 
 from __future__ import annotations

@@ -503,9 +503,9 @@ def variance_below(
         bound: The smallest variance of the hypothesis.
         alpha: The level for which the stakes are sized.
         limits: The declared limits of all values; used if no kurtosis is stated.
-        kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither is given, three times
-            that of the sample is assumed: the test is asymptotic, and not valid if the
-            sample has less than a third of it.
+        kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither this nor ``limits`` is
+            given, three times the kurtosis of the sample is assumed: the test is
+            asymptotic, and invalid if the true kurtosis is larger than that.
     """
     if kurtosis is not None:
         return _wealth(kurtosis_bets(values, bound, alpha, kurtosis), True)

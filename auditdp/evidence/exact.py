@@ -1,13 +1,13 @@
 """Exact evidence: epsilon and the curve δ(ε) of stated laws, in ball arithmetic.
 
-Balls are rounded outwards. The claim is about a *model*: the law that the mechanism
-states. Whether the code draws from it is tested by the game and by goodness-of-fit
-tests. The verdict is CERTIFIED only if every neighbouring pair of the stated scope is
-covered (``exact_coverage.py`` has the ways, and their assumptions) and each inequality
-is certain at the working precision. It is VIOLATED if one pair certainly breaks the
-claim by more than a relative 1e-12 of the claimed level: two budgets that agree to
-twelve digits are the same claim written in doubles. Anything between the two is
-NOT_REFUTED, with the reason.
+A ball is a number with an error bound; balls are rounded outwards. The claim is about a
+*model*: the law that the mechanism states. Whether the code draws from it is tested by
+the game and by goodness-of-fit tests. The verdict is CERTIFIED only if every
+neighbouring pair of the stated scope is covered (``exact_coverage.py`` has the ways,
+and their assumptions) and each inequality is certain at the working precision. It is
+VIOLATED if one pair certainly breaks the claim by more than a relative 1e-12 of the
+claimed level: two budgets that agree to twelve digits are the same claim written in
+doubles. Anything between the two is NOT_REFUTED, with the reason.
 
 Only an attained loss refutes: the loss of a pair under the law of the output itself. A
 bound that covers more pairs than were compared, and the law before post-processing,
@@ -345,7 +345,10 @@ class _LawComparison:
 def _first_that_breaks(
     stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
 ) -> list[Pair] | None:
-    """Return the first given or listed pair that certainly breaks the claim, if any."""
+    """Return a list of the first pair that certainly breaks the claim, or None.
+
+    The given pairs are tried, or else those that the adjacency lists or enumerates.
+    """
     sources = adjacency.pairs, adjacency.exhaustive
     listed = chain.from_iterable(source() or () for source in sources)
     for pair in given or listed:

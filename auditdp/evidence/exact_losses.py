@@ -54,7 +54,7 @@ class PairLoss:
     high: arb
     """Upper bound on the exact pure epsilon.
 
-    It is infinite if one probability may be zero and the other may not.
+    It is infinite if an output may be impossible under one of the two laws only.
     """
     source: str
     """The quantities from which the bounds are computed, in words.
@@ -221,8 +221,8 @@ def rows_loss(
     and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever laws inside the balls
     are the true ones, their loss lies between the bounds.
 
-    Outputs that are not listed. Let P give them at most m and Q at most n. For a set S
-    of outputs, P(S) is at most the listed mass plus m, and Q(S) at least the listed
+    *Outputs that are not listed.* Let P give them at most m and Q at most n. For a set
+    S of outputs, P(S) is at most the listed mass plus m, and Q(S) at least the listed
     mass. So unlisted outputs add at most m to δ(ε). This m is always added; it is 0 for
     Fractions, and the width of the balls for balls. The lists of Fractions and of
     rigorous balls are taken to be complete. Lists of floats are not, if that would show
@@ -235,7 +235,7 @@ def rows_loss(
     Args:
         laws: The two laws.
         epsilon: The ε at which δ is computed, if any.
-        delta: The δ for which the needed ε is computed, if any.
+        delta: The δ at which the smallest ε is computed (``PairLoss.needed``), if any.
     """
     with precision():
         missing = any(side.lacks for side in laws.left_out)

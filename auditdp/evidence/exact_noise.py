@@ -4,10 +4,9 @@ Let the law be independent Laplace noise of scales b_i >= b around answers that 
 most S apart in ℓ₁. Then two neighbours lose Σ|a_i - a'_i|/b_i <= S/b. Let the law be
 Gaussian noise of deviation σ around answers that are at most S apart in ℓ₂. Then two
 neighbours satisfy μ-Gaussian DP with μ = ‖a - a'‖₂/σ <= S/σ, and δ(ε) grows with μ. So
-S bounds the loss of all neighbours if scale
-and shape are the same on all inputs, and S is the sensitivity. Comparing pairs proves
-neither. Both are checked on every compared pair, and one pair that contradicts them
-leaves no bound.
+S bounds the loss of all neighbours if scale and shape are the same on all inputs, and S
+is the sensitivity. Comparing pairs proves neither. Both are checked on every compared
+pair, and after a contradiction there is no bound.
 """
 
 from __future__ import annotations

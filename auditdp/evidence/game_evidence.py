@@ -216,7 +216,7 @@ def _judged(played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence
 
 
 def _confirms_itself(opened: PreparedGame) -> bool:
-    """Return True if a scarce game had only single, seeded calls on its last pair."""
+    """Return True if a scarce game made single, seeded calls on its last pair alone."""
     game = opened.game
     has_single_calls = game.calls.seeded and not is_vectorised(game.calls.mechanism)
     has_one_pair = game.tables[-1].calls == game.wealth.calls

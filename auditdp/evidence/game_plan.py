@@ -96,8 +96,10 @@ class ScarcePolicy:
     min_runs_for_laws: int = 200
     """Smallest number of runs with which laws are fitted to the trace."""
     runs_to_contradict_trace: int = 60
-    """Runs in which a fitted law must predict a refutation before it overrides a trace
-    that is complete and found nothing."""
+    """Number of runs in which a fitted law has to predict a refutation.
+
+    Otherwise it does not override a complete trace that found nothing.
+    """
 
 
 PLAIN = PlainPolicy()
@@ -113,7 +115,7 @@ class PreparedGame:
     Attributes:
         game: The game, with its pairs.
         allowed: The allowance of all runs before, in and after the game.
-        calls: Number of runs until the end of the game.
+        calls: Planned number of runs until the end of the game, in all phases.
         options: The options of the game.
         look: The result of the trace, if the code was traced.
         searched: Number of calls of the search for pairs.
@@ -184,7 +186,7 @@ class PreparedGame:
 
     @property
     def to_play(self) -> int:
-        """Number of runs until the end of the game, including those before it."""
+        """Number of runs until the end of the game, with runs kept for later checks."""
         return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
@@ -285,7 +287,10 @@ class _Opening:
 
     @property
     def trace_searches(self) -> bool:
-        """True if a trace may search for further pairs; a control has those of its audit."""
+        """True if a trace may search for further pairs.
+
+        The game of a control has the pairs that the audit's own game found.
+        """
         return self.options.search and not self.options.control
 
     def traced_adjacency(self) -> Adjacency | None:

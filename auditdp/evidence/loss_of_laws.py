@@ -56,7 +56,7 @@ def pair_loss(
         p: A law.
         q: Another law.
         epsilon: The ε at which δ is computed, if any.
-        delta: The δ for which the needed ε is computed, if any.
+        delta: The δ at which the smallest ε is computed (``PairLoss.needed``), if any.
 
     Raises:
         MechanismError: If the two laws are not of one family.

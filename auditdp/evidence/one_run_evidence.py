@@ -1,11 +1,10 @@
-"""One-run evidence: guesses which canaries were in the data of one training.
+"""One-run evidence: guesses about the canaries in the data of one training.
 
 Each of many canaries is in the data by its own coin. Null hypothesis: adding or
-removing any one canary changes the law of the release as the claim allows. Guarantee:
-under the null hypothesis, the verdict is VIOLATED, or the lower bound exceeds the true
-level, with probability at most alpha. Assumptions: adding a canary is a step between
-neighbours, whatever the other canaries are, and scores are computed from the release
-and not from the coins.
+removing any one canary changes the law of the release as the claim allows. Guarantee: a
+false verdict VIOLATED, or a lower bound above the true level, has probability at most
+alpha. Assumptions: adding a canary is a step between neighbours, whatever the other
+canaries are, and scores are computed from the release and not from the coins.
 
 For pure ε every number of guesses is tried at once, and the law of the maximum is known
 (``auditdp.bounds.thresholds``). For any other claim, guesses are made about all
@@ -59,7 +58,10 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Return the evidence from one training, or from the number the audit names."""
+    """Return the evidence from guesses about canaries.
+
+    It is from one training, or from the number of trainings that the audit names.
+    """
     return one_run_evidence(
         request.adapted,
         request.privacy,

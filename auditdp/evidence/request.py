@@ -82,8 +82,8 @@ class EvidenceRequest:
         kinds: Kinds of evidence to gather.
         streams: Random streams by purpose and batch.
         game: Options of games, with the budget of all kinds of evidence.
-        exhaustive: Whether to enumerate all pairs where that is possible. Otherwise the
-            listed pairs are enumerated.
+        exhaustive: Whether to compare all pairs if they can be enumerated. Otherwise
+            only the listed pairs are compared.
     """
 
     mechanism: Any
@@ -179,13 +179,14 @@ With this number, ``MEMORY_ERROR`` holds for claims of up to 4.7-DP.
 
 
 def processes_to_check_memory(claim: Claim) -> int:
-    """Return the number of processes, with one call each, for the check of constant outputs.
+    """Return the number of processes for the check of constant outputs.
 
-    Assume that the mechanism satisfies the claim and repeats its first output in every
-    later call. An adversary who guesses the input from one first output is right with
-    probability at most (1 + δ(0)) / 2. So n guesses, from n processes, are all right with
-    probability at most ((1 + δ(0)) / 2)^n, which is below ``MEMORY_ERROR`` for the n that
-    is returned, unless n exceeds ``MAX_PROCESSES``.
+    Each process makes one call. Assume that the mechanism satisfies the claim and
+    repeats its first output in every later call. An adversary who guesses the input
+    from one first output is right with probability at most (1 + δ(0)) / 2. So n
+    guesses, from n processes, are all right with probability at most ((1 + δ(0)) /
+    2)^n, which is below ``MEMORY_ERROR`` for the n that is returned, unless n exceeds
+    ``MAX_PROCESSES``.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
     if wrong <= 0:
@@ -205,9 +206,10 @@ def believed(
 ) -> Evidence:
     """Return the evidence if the calls look independent; otherwise withdraw it.
 
-    Independent calls pass the check except with a probability of a few 1e-6
-    (``auditdp.mechanism.calls.independence``). A finding is also withdrawn if the runs and
-    the time that are left do not suffice for the check.
+    Independent calls fail the check with a probability of a few 1e-6
+    (``auditdp.mechanism.calls.independence``). If the runs or the time that are left do
+    not suffice for the check, a finding is withdrawn, and other evidence is returned
+    with the assumption ``UNLOOKED``.
 
     Args:
         evidence: Evidence from these calls.
@@ -252,7 +254,8 @@ def believed(
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
     """Return INCONCLUSIVE evidence with this reason, without bounds.
 
-    The result still records that the bets refuted the claim (``Evidence.unconfirmed``).
+    If the evidence refuted the claim, the result still records this
+    (``Evidence.unconfirmed``).
     """
     details = evidence.details
     if isinstance(details, GameDetails):

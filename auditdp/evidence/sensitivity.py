@@ -98,10 +98,10 @@ def sensitivity_evidence(
         mechanism: Has ``query(data, rng) -> number, array or sparse matrix``;
             ``sensitivity``, a positive number; and ``norm``: 'l1', 'l2', 'linf' or an
             order >= 1, over all entries.
-        adjacency: The neighbours. All pairs are compared if it lists at most 5,000;
-            then a violation is shown on the first of its list. Otherwise the played
-            pairs are compared, then a search climbs the norm, and a violation is shrunk
-            to the simplest pair that the search finds.
+        adjacency: The neighbours. If they are at most 5,000 enumerated pairs, all are
+            compared, and the first violating pair is reported. Otherwise the played
+            pairs are compared, and then a search looks for larger norms and reports the
+            simplest violating pair that it finds.
         streams: Random streams by purpose and batch, for the query and for the search.
         play: The pairs to be compared first; by default ``adjacency.pairs()``.
         examples: Largest number of pairs that the search generates. They are not

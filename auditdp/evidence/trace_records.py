@@ -90,8 +90,8 @@ Line = tuple[CodeLine, str]
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
     """Return each line that adds noise, with its largest loss on any pair.
 
-    The difference of its value and the needed scale are the largest on any pair as
-    well.
+    The row also has the largest difference of the line's value between two inputs, and
+    the largest scale that the claim would need for it.
     """
     largest: dict[Line, TracedLine] = {}
     for _, pair in found:
