@@ -43,8 +43,8 @@ def _gatherer(kind: str) -> Callable[[EvidenceRequest, float], Evidence | None]:
     return function
 
 
-# Every gatherer is imported with this module, so that processes which are forked from one
-# that has imported it need not import them again.
+# Every gatherer is imported with this module. So a process that imports this module and
+# then forks spares its children these imports.
 for _kind in KINDS:
     _gatherer(_kind)
 

@@ -149,7 +149,7 @@ def _control(
 def described(built: Audit) -> Description:
     """Return the description of the model that the accountants of an audit are about.
 
-    It is the given one, or else the narrowest that an accountant has.
+    It is the given one, or else the narrowest description of an accountant.
     """
     described = (
         built.about.describes

@@ -55,7 +55,8 @@ class MutantLimits:
 
 
 RUNNING = ("game", "support")
-"""Kinds of evidence that run the mechanism, cheapest first."""
+"""Kinds of evidence that test a mutant of a mechanism with a privacy claim, cheapest
+first."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def mutation(
 
 
 def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
-    """Return the mutants of an audit's mechanism whose fault may break its claim."""
+    """Return the mutants with faults that may break the audit's claim."""
     inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
     found = mutants(built.mechanism, inputs[: MutantLimits.first_pairs])
     if not built.is_promise:
@@ -176,7 +177,7 @@ def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str
 
 @dataclass(frozen=True)
 class _Trial:
-    """The audit with which the mutants of its mechanism are judged."""
+    """Judge of the mutants of one audit's mechanism."""
 
     built: Audit
     settings: Settings

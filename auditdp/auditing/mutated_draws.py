@@ -247,8 +247,8 @@ FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
         "is the same for all coordinates of a run",
     ),
 }
-"""For each operator, which is the name of a fault: the function that performs the
-changed draw, and a description."""
+"""Functions that perform a changed draw, with a description of the change, by the name
+of the fault (the operator)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,7 @@ class AuditHeld:
     mechanisms: Annotated[list[MechanismNamed], Field(min_length=1)]
     """The mechanism, and then its controls."""
     kinds: list[str]
-    """The kinds of evidence that can test the claim."""
+    """The requested kinds of evidence that can test the claim."""
     claim: tuple[str, dict[str, Parameter]] | None
     """Class name and parameters of the claim; None if the claim cannot be sent as data.
     """
@@ -128,7 +128,7 @@ class AuditHeld:
     cost: str
     decides: str
     at: Place | None
-    """The place of the mechanism in the code, if it is known."""
+    """The place of the mechanism in the code; None if it has none, as for a formula."""
 
 
 AS_DECLARED = ("calls", "find", "trace", "cost", "decides")

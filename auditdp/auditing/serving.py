@@ -1,6 +1,7 @@
 """The process of a mechanism: it answers the judging process and decides nothing.
 
 Each public method of ``Served`` answers one request, and returns plain data and arrays.
+Methods about calls are requested through ``of_calls``.
 ``remote_audit`` is the other end of the channel. Objects stay in this process. The
 judging process refers to mechanisms, pairs, calls and laws by their number in a list
 here, and to an input by its *place*: the number of the pair, and side 0 or 1.
@@ -76,7 +77,7 @@ class Served:
     plain: Callable[[Any], Any]
     """Converts the value of a parameter to plain data."""
     declared: Declared = field(init=False)
-    """The declaration, from the request ``told`` on."""
+    """The declaration, which the first request finds."""
     built: Audit = field(init=False)
     """The audit, from the request ``build`` on; ``compare`` may add pairs to it."""
     as_declared: Audit = field(init=False)
@@ -406,7 +407,7 @@ class Served:
         return {"pairs": self._proposed()}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
-        """Fit laws to the trace; return whether there is one, and the proposed pairs.
+        """Fit laws to the trace; return whether a law fits, and the proposed pairs.
 
         ``calls`` is the number of the ``Calls`` whose outputs the laws are about.
         """

@@ -108,7 +108,7 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
         raise ConfigurationError(
             f"{name}: expected numbers, all rows of one shape: {error}"
         ) from error
-    # A row that is left out may depend on its label, so gaps are refused.
+    # Whether a value is missing may depend on the label, so gaps are refused.
     known = np.isfinite(array) | (gaps & np.isnan(array))
     if not known.all():
         bad = int(np.argwhere(~known)[0, 0])

@@ -158,8 +158,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
     if at >= x[right]:
         return float(y[right])
     first, height = int(np.searchsorted(x, at, side="right")), -np.inf
-    # Of the line between two points, replace either in turn by the one that lifts it
-    # most.
+    # Replace the two ends of a line in turn by the point that lifts the line most.
     while True:
         right = first + int(np.argmax((y[first:] - y[left]) / (x[first:] - x[left])))
         left = int(np.argmin((y[right] - y[:first]) / (x[right] - x[:first])))

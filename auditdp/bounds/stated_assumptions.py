@@ -237,7 +237,7 @@ class _Recorded:
 def played(
     first: Floats, second: Floats, question: Question, seed: int
 ) -> tuple[Answer, int]:
-    """Return the answer of a game on recorded outputs, and the number of its bets.
+    """Return the answer of a game on recorded outputs, and the number of used outputs.
 
     Args:
         first: Outputs of one input, shape (n,) or (n, features).

@@ -108,7 +108,7 @@ def descending(scores: Floats, rng: np.random.Generator) -> Integers:
 
 
 def guesses_in(number: int, guess: str) -> int:
-    """Return how ``number`` guesses split: the number that are guessed 'in'.
+    """Return the number of 'in' guesses among ``number`` guesses.
 
     For 'both' it is half of them, rounded up.
     """

@@ -183,14 +183,14 @@ def counting_evidence(
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
     epsilon, delta = claim.tangents()[0]
-    # Three values of δ are tried, in units of what an event may have that never came.
-    # Except for the first, a δ above 0.05 is too large to be of use.
+    # Three values of δ are tried, as multiples of the largest probability of an event
+    # that never came. Except for the first, a δ above 0.05 is too large to be of use.
     units = (1.25, 5.0, 20.0)
     error /= len(units) + (delta > 0)
     smallest, *larger = (times * unseen(tally.runs, error) for times in units)
     deltas = [smallest, *(each for each in larger if each <= 0.05)]
     if delta >= smallest:
-        # Runs may need more than the claimed δ, if that is what the mechanism needs.
+        # The mechanism may need more than the claimed δ, so twice that is tried too.
         deltas = [delta, min(2 * delta, 1.0)]
     epsilons, claimed = largest_losses(
         tally.counts,

@@ -373,11 +373,11 @@ def _assumptions(
 def _describe(
     samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float
 ) -> ClassOfInputs:
-    """Return the mean and the variance of one class, for the report.
+    """Return the bias and the variance of one class, for the report.
 
-    They are computed for all inputs of the class together, and for the input that is
-    furthest off. The intervals are Student's and only for the reader: no verdict rests
-    on them.
+    They are computed for all inputs of the class together; the largest bias and the
+    largest variance of a single input are added. The intervals are Student's and only
+    for the reader: no verdict rests on them.
     """
     parts = [s.errors for s in samples]
     values = np.concatenate(parts)

@@ -472,8 +472,8 @@ def _curves(
 ) -> dict[str, Any]:
     """Return the fields of ``ExactDetails`` with curves δ(ε), by name.
 
-    They are the curve of the claim, and that of ``pair`` if the law of the output is
-    stated and has a closed form.
+    They are the curve of the claim and, if the output has a stated finite, step or
+    Gaussian law, the curve of ``pair``.
     """
     largest = worst.lower if math.isfinite(worst.lower) else 2 * claim.level
     epsilons = np.linspace(0.0, 1.25 * max(claim.level, largest), 60)

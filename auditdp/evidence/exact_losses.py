@@ -112,7 +112,7 @@ class Aligned:
     rows: Sequence[Row]
     """(P(y), Q(y), y) for every output y that either law lists."""
     left_out: tuple[LeftOut, LeftOut]
-    """For each of the two laws, the probability of outputs that it does not list."""
+    """The probability of the outputs that each of the two laws does not list."""
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows."""
@@ -120,7 +120,7 @@ class Aligned:
 
     @property
     def filled(self) -> list[Row]:
-        """The rows of possible outputs, without certain zeros of laws of floats.
+        """The rows of possible outputs, where a law of floats has no probability of 0.
 
         If a law is stated by floats, an output that it does not list may still have a
         part of the probability that the floats leave out. So 0 is replaced by a ball

@@ -92,12 +92,12 @@ def play_game(
 ) -> Evidence:
     """Audit a claim by betting, and return the evidence.
 
-    The number of calls. If the budget names a fault, its size decides the number. The
+    *Number of calls.* If the budget names a fault, its size decides the number. The
     fault may be in any pair, and bets decide how many calls a pair gets. So the number
     is the calls that find the fault in one pair, times the number of pairs. The calls
     for the search and for the check of independence are additional.
 
-    Continuation. The wealth is a supermartingale under the claim, so one may stop,
+    *Continuation.* The wealth is a supermartingale under the claim, so one may stop,
     look, and continue any number of times (``AuditBudget.later``). A seeded game is a
     function of its streams, so a stopped game is played again in the same way before it
     continues. The recorded log wealth shows whether it is the same game. A finding is
@@ -286,7 +286,7 @@ class _Played:
 
     @property
     def most_played(self) -> str:
-        """Phrase for the pair with most calls."""
+        """Phrase for the pair with the most calls."""
         tables = self.game.tables
         name = str(max(tables, key=lambda table: table.calls).pair)
         phrase = "the only tested pair"

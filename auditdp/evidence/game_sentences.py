@@ -55,7 +55,7 @@ LOOKED_AT = {
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
-"""Phrase for the part of an output that a view or a forecaster uses, by its name."""
+"""Phrases for the used part of an output, by the name of a view or a forecaster."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
 """Entries of a row that are not a part of an output. Their difference from a part has
 no meaning."""

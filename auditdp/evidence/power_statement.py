@@ -1,7 +1,7 @@
 """The power of a played game: detectable levels, and calls that find a fault.
 
 ``betting/power.py`` has the computations. The power of a game with several pairs is
-that of the pair with most calls.
+that of the pair with the most calls.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _knows_the_law(game: Game) -> bool:
 def detectable(game: Game, alpha: float) -> tuple[float, str]:
     """Return the smallest level that the calls would have refuted nine times in ten.
 
-    The calls are those of the pair with most calls.
+    The calls are those of the pair with the most calls.
 
     Returns:
         The level, which may be infinite, and its description.
@@ -76,7 +76,7 @@ def rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return probabilities of the rarest outputs that would have refuted a pure claim.
 
     A forecaster that does not know the law would have refuted it nine times in ten, by
-    the calls of the pair with most calls.
+    the calls of the pair with the most calls.
 
     Returns:
         The probability of outputs that lose twice the claim, and that of an output that

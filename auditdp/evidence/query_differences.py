@@ -338,7 +338,7 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
 
 
 def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
-    """Yield the played pairs, then adjacent pairs of corner cases and of a search."""
+    """Yield the played pairs, then adjacent corner cases and adjacent drawn pairs."""
     adjacency, play = request.adjacency, request.game.play
     yield from adjacency.pairs() if play is None else play
     if play is not None or not request.exhaustive:

@@ -166,13 +166,13 @@ UNLOOKED = (
     "no noise is kept from the first call on, for which the mechanism was not called "
     "in a process of its own"
 )
-"""Assumption of evidence without a check in a separate process."""
+"""Assumption that evidence gets if calls were not checked in a separate process."""
 
 MEMORY_ERROR = 1e-4
 """Largest probability of mistaking a private mechanism that repeats its first output for
 a mechanism without noise."""
 MAX_PROCESSES = 1_024
-"""Limit of the number of processes for that check.
+"""Largest number of processes for the check of constant outputs.
 
 With this number, ``MEMORY_ERROR`` holds for claims of up to 4.7-DP.
 """
