@@ -26,9 +26,9 @@ from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
 
 CALLS = 50_000
-"""Default number of runs of the mechanism in ``check``."""
+"""Default limit of the runs of the mechanism in ``check``."""
 REDRAWN = 0.2
-"""Seconds between two updates of a progress bar."""
+"""Smallest number of seconds between two updates of a progress bar."""
 
 
 def check(
@@ -70,7 +70,8 @@ def check(
             number of calls that this takes, and at least ``calls``.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds
             the true privacy loss.
-        seed: Root seed; equal seeds give equal results.
+        seed: Root seed. Equal seeds give equal results, if the mechanism draws only
+            from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
         evidence: Kinds of evidence; by default all that apply.
         forecasters: Forecasters for the game; chosen automatically by default.
@@ -114,14 +115,14 @@ def check(
 def carried_out(
     built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
 ) -> AuditResult:
-    """Return the result of an audit that can be watched and interrupted."""
+    """Run an audit with a progress bar, which can be interrupted; return its result."""
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
         return replace(result, interrupted=watcher.stopped)
 
 
 def _bar() -> Callable[[int, int], None] | None:
-    """Return a function that draws a progress bar if this runs in a notebook, else None."""
+    """Return a function that draws a progress bar in a notebook, or None elsewhere."""
     import sys
 
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -143,9 +144,9 @@ def _bar() -> Callable[[int, int], None] | None:
 
 
 ASSERTION_CALLS = 20_000
-"""Default number of runs of the mechanism in ``assert_private``."""
+"""Default limit of the runs of the mechanism in ``assert_private``."""
 ALPHA = 1e-6
-"""Default probability that ``assert_private`` fails for a private mechanism."""
+"""Default probability that ``assert_private`` fails although the claim is true."""
 
 
 def assert_private(
@@ -167,10 +168,11 @@ def assert_private(
     """Raise if the claim is refuted or a control is not; for a test suite.
 
     A passed test means that this budget found no violation, never that the mechanism is
-    private. The result states how large a violation the test would have found. If a
-    declared sensitivity (``query`` and ``sensitivity``, see
-    ``auditdp.mechanism.protocol``) is too small, this refutes the argument for the
-    claim, and not the claim itself, which noise with slack may satisfy. Then there is a
+    private. The result states how large a violation the test would have found.
+
+    A declared sensitivity (``query`` and ``sensitivity``, see
+    ``auditdp.mechanism.protocol``) that is too small refutes the argument for the
+    claim, but not the claim: the noise may be larger than needed. Then there is a
     warning, and the verdict of the result is MISCALIBRATED.
 
     Args:
@@ -186,9 +188,10 @@ def assert_private(
         find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
             'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
             number of calls that this takes, and at least ``calls``.
-        alpha: Probability that the test fails for a private mechanism, with or without
-            a confirmation: its flake rate.
-        seed: Root seed; with a fixed seed the test is deterministic.
+        alpha: Probability that the test refutes a true claim, with or without a
+            confirmation: its flake rate.
+        seed: Root seed. With a fixed seed the test is deterministic, if the mechanism
+            draws only from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
         evidence: Kinds of evidence; by default all that apply.
         forecasters: Forecasters for the game; chosen automatically by default.
@@ -242,7 +245,7 @@ def assert_private(
 def asserted(built: Audit, settings: Settings) -> AuditResult:
     """Run an audit, and return or raise as ``assert_private`` does.
 
-    A warning names the line of the caller's caller.
+    A warning names the line that called ``assert_private``.
     """
     __tracebackhide__ = True
     result = run_audit(built, settings)
@@ -266,7 +269,7 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _again(built: Audit, settings: Settings) -> str:
-    """Return the call that gives the same result."""
+    """Return the line of a message with the call that reproduces the result."""
     unseeded = "" if is_seeded(built.mechanism) else f" ({OWN_RANDOMNESS})"
     calls = settings.budget.calls if built.calls is None else built.calls
     given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"

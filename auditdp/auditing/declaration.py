@@ -1,4 +1,4 @@
-"""``Audit``: a mechanism, its claim, its neighbours and its controls, with checks of them."""
+"""``Audit``: a mechanism, its claim, its neighbours and its controls, all checked."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Audit:
             ``about`` is given: it states that the worst pair of the class is a pair of
             the mechanism.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must
-            refute each control with the budget of the mechanism. A control that
-            survives makes the audit INCONCLUSIVE. Evidence of sensitivity and support
-            does not depend on the size of the noise: it need not refute a control that
-            other evidence refutes. If there is no other evidence, a refuted calibration
-            refutes the control.
+            refute each control, with the same budget as the mechanism has. A control
+            that survives makes the audit INCONCLUSIVE. Evidence of sensitivity and
+            support does not depend on the size of the noise: it need not refute a
+            control that other evidence refutes. If there is no other evidence, a
+            refuted calibration refutes the control.
         play: The pairs that are played; by default those that the adjacency lists.
         evidence: Kinds of evidence to gather (``auditdp.record.details.KINDS``); by
             default all that apply, except two: 'support' tests the last bits of
@@ -85,8 +85,8 @@ class Audit:
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
         equivalent_mutants: Reasons why mutants of the mechanism satisfy the claim, by
             name or shell pattern, for ``auditdp mutate``.
-        cost: For the ledger of claims: the cost of a repair in variance or accuracy, in
-            figures.
+        cost: For the ledger of claims: the cost of a repair in variance or accuracy,
+            with numbers.
         decides: For the ledger of claims: the evidence that would decide a claim that
             this audit can neither refute nor certify.
 
@@ -190,7 +190,10 @@ class Audit:
 
     @property
     def digest(self) -> str:
-        """The digest of adjacency and played pairs, or of the inputs; empty without them."""
+        """The digest of the adjacency and the played pairs, or of the inputs.
+
+        It is empty for an audit without pairs and inputs.
+        """
         if self.pairs is None and not self.inputs:
             return ""
         return digest_of(
@@ -268,7 +271,9 @@ def _observed(mechanism: Any, observe: Sequence[str]) -> Observed:
 def _of_one_size(
     claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None
 ) -> tuple[Claim, Adjacency]:
-    """Return the claim for the number of records of the pairs, and the pairs of that size.
+    """Return the claim for the size of the listed pairs, and the pairs of that size.
+
+    The size of a pair is the number of records of its smaller input.
 
     Raises:
         CollectionError: If the pairs have several sizes, or the claim cannot be

@@ -29,7 +29,11 @@ from auditdp.record.budget import LONGEST
 
 @dataclass(frozen=True)
 class Declared:
-    """An audit factory with the options of its decorator; ``build`` makes the audit."""
+    """An audit factory with the options of its decorator; ``build`` makes the audit.
+
+    The options are those of ``audit``. ``collect`` sets ``id`` and ``path``, the path
+    of the audit's file.
+    """
 
     factory: Callable[..., Audit]
     source: str = ""
@@ -60,9 +64,11 @@ class Declared:
         return inspect.getdoc(self.factory) or ""
 
     def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Return the parameters, after reading the overrides.
+        """Return the parameters of the factory, with their overrides.
 
-        The text of an override is read in the type of the parameter's default.
+        The text of an override is converted to the type of the parameter's default. An
+        override without such a parameter is ignored. If the declaration is faulty, the
+        result is empty.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -81,7 +87,8 @@ class Declared:
         """Return the overrides for each size to try, in ascending order.
 
         Returns:
-            The overrides alone if the audit tries no sizes.
+            One dictionary for each size. If the audit tries no sizes, or the overrides
+            contain the parameter with the sizes, the given overrides alone.
         """
         tried = [
             {name: str(size)}
@@ -248,13 +255,13 @@ def _ascending(sizes: Any) -> bool:
 
 
 def _place(factory: Any) -> str:
-    """Return the first line of a factory or of its decorator, as the start of a message."""
+    """Return "line N: " for the first line of a factory or its decorator, or ""."""
     code = getattr(factory, "__code__", None)
     return f"line {code.co_firstlineno}: " if code is not None else ""
 
 
 def line_in(error: BaseException, filename: str) -> int | None:
-    """Return the innermost line of a file that an error passed, or None if it passed none."""
+    """Return the innermost line of a file in an error's traceback, or None."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -325,14 +332,14 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
         raise CollectionError(f"{label}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    # What lies beside the file and at the root can be imported, and stays so for imports inside factories. It comes last:
-    # a file that is called like a library must not take the library's place.
+    # Modules beside the file and at the root can be imported, also later by factories.
+    # Their folders come last: a file must not replace a library with the same name.
     folders = (str(resolved.parent), str(root), *given_imports())
     sys.path += [folder for folder in folders if folder not in sys.path]
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        # An exit, or what a test framework raises to skip.
+        # This includes SystemExit, and exceptions by which test frameworks skip.
         line = line_in(error, str(resolved))
         place = label if line is None else f"{label}, line {line}"
         if isinstance(error, AuditError):

@@ -1,6 +1,6 @@
-"""Gather the evidence about one mechanism: the kinds that apply, and their shares of alpha.
+"""Gather the evidence about one mechanism: the kinds that apply, and their alphas.
 
-``Settings`` is what a run decides for one of its audits.
+``gather`` is the entry. ``Settings`` are the settings of a run for one of its audits.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from auditdp.record.results import Evidence, Verdict
 from auditdp.record.verdict import without_fallen_certificates
 
 UNCERTAIN_SHARE = 0.1
-"""Share of alpha for the kinds of evidence that may return None, such as counting, if
-other kinds may also err."""
+"""Share of alpha for kinds of evidence such as counting, if other kinds may also err.
+
+The drawn outputs decide whether these kinds apply (``EvidenceKind.by_data``).
+"""
 
 
 def _gatherer(kind: str) -> Callable[[EvidenceRequest, float], Evidence | None]:
@@ -40,8 +42,8 @@ def _gatherer(kind: str) -> Callable[[EvidenceRequest, float], Evidence | None]:
     return function
 
 
-# Every gatherer is imported with this module, so that processes which are forked from one
-# that has imported it need not import them again.
+# Every gatherer is imported with this module. So a process that imports this module and
+# then forks spares its children these imports.
 for _kind in KINDS:
     _gatherer(_kind)
 
@@ -56,7 +58,7 @@ class Settings:
         budget: The number of runs.
         root_seed: Root of all random streams.
         key: Name that keys the random streams of the audit.
-        recorded: The recorded log wealth before the last continuation, if it is known.
+        recorded: See ``GameOptions``.
         trace: Whether the code is traced before its game.
 
     Raises:
@@ -154,7 +156,7 @@ def request_for(
 
 
 def kinds_of(built: Audit) -> Sequence[str]:
-    """Return the kinds of evidence that apply to the claim of an audit."""
+    """Return the requested kinds of evidence that can test the claim of an audit."""
     if isinstance(built, AuditElsewhere):
         return [kind for kind in dict.fromkeys(built.held.kinds) if kind in KINDS]
     claim = built.claim
@@ -168,12 +170,23 @@ def kinds_of(built: Audit) -> Sequence[str]:
 
 
 def gathered_here(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Return evidence of one kind, or None if that kind does not apply."""
+    """Return evidence of one kind, gathered in this process.
+
+    Returns:
+        The evidence, or None if that kind does not apply.
+    """
     return _gatherer(kind)(request, alpha)
 
 
 def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Return evidence of one kind, from the process of the mechanism if it needs its code."""
+    """Return evidence of one kind.
+
+    If the mechanism is in another process and the kind needs its code, that process
+    gathers the evidence.
+
+    Returns:
+        The evidence, or None if that kind does not apply.
+    """
     mechanism = request.mechanism
     if isinstance(mechanism, MechanismElsewhere) and kind not in mechanism.plays:
         return evidence_elsewhere(mechanism, kind, alpha)
@@ -183,9 +196,11 @@ def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | N
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
     """Return evidence of all requested kinds, in the order of ``KINDS``.
 
-    Kinds that may return None have a share of alpha. The other kinds that may err share
-    the rest equally. The game comes last, because it takes all runs that are left. An
-    error counts in the order of ``KINDS``, whatever came first in time.
+    Kinds whose outputs decide whether they apply have ``UNCERTAIN_SHARE`` of alpha. If
+    one of them applies, the other kinds that may err share the rest equally, and
+    otherwise all of alpha. The game is gathered last, because it takes all runs that
+    are left. If several kinds raise, the first of them in the order of ``KINDS``
+    counts.
     """
     kinds = [kind for kind in KINDS if kind in request.kinds]
     sampled = [kind for kind in kinds if KINDS[kind].sampled]

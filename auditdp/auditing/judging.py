@@ -1,4 +1,4 @@
-"""Judge an audit: gather the evidence about its mechanism and its controls, and conclude."""
+"""Judge an audit: gather evidence about its mechanism and controls, and conclude."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _cpu(built: Audit) -> float:
-    """Return the CPU seconds of this process and of the mechanism's process."""
+    """Return the CPU seconds so far of this process and of the mechanism's process."""
     return time.process_time() + (
         built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0
     )
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
-    """Return the number of calls that a limited budget lacks.
+    """Return the number of calls by which a limited budget is too small.
 
-    These are calls that the audit names, or that find the fault it is to find.
+    The audit names a larger number of calls, or a fault that more calls would find.
     """
     if built.is_promise or built.is_formula or settings.budget.later:
         return 0
@@ -134,7 +134,10 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
 
 
 def described(built: Audit) -> Description:
-    """Return the description of a formula: the given one, or else the narrowest one."""
+    """Return the description of the model that the accountants of an audit are about.
+
+    It is the given one, or else the narrowest description of an accountant.
+    """
     described = (
         built.about.describes
         if built.about is not None
@@ -179,7 +182,13 @@ def claim_record(built: Audit) -> ClaimRecord:
 
 
 def claim_of_privacy(claim: Claim, adjacency: str, digest: str = "") -> ClaimRecord:
-    """Return the record of a privacy claim, with the name and the digest of its adjacency."""
+    """Return the record of a privacy claim.
+
+    Args:
+        claim: The claim.
+        adjacency: Name of its adjacency.
+        digest: Digest of the adjacency and the played pairs.
+    """
     level: dict[str, Any] = {claim.parameter: claim.level}
     return ClaimRecord(
         kind=type(claim).__name__,

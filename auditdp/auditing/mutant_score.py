@@ -1,16 +1,17 @@
-"""The mutation score of an audit: the share of its mechanism's mutants that it refutes.
+"""The mutation score of an audit: the share of its mechanism's mutants that it detects.
 
-Each mutant is audited as the mechanism was, with the same claim, pairs, forecasters,
-budget and alpha. The mutant states the law of the mechanism. A mutant is
+A mutant is a copy of the mechanism with one fault. Each mutant is audited as the
+mechanism was, with the same claim, pairs, forecasters, budget and alpha. The mutant
+states the law of the mechanism. A mutant is
 
 - killed, if evidence refutes the claim for it, or if it loses more than its stated law;
-  or rejected, if the harness refuses its outputs (they are not independent runs, or
-  have another type than before);
-- invalid, if it crashes: nobody could overlook such a fault;
+- rejected, if the harness refuses its outputs, because they are not independent runs or
+  have another type than before. It counts as killed;
+- invalid, if it crashes: nobody could overlook such a fault. It does not count;
 - equivalent, if it satisfies the claim. This is reported if on each compared pair, with
   the same randomness, it either returns the same as the mechanism or ignores the input.
   The number of compared runs is stated; this is not a proof. It is also reported if the
-  audit gives an argument and does not refute the mutant;
+  audit gives an argument and does not refute the mutant. It does not count;
 - a survivor otherwise. Then the audit cannot detect the fault, or an argument for the
   equivalence is missing.
 
@@ -46,15 +47,16 @@ class MutantLimits:
     """Limits of the comparison of a mutant with its mechanism."""
 
     runs = 64
-    """Runs with the same randomness that are compared on every input."""
+    """Number of runs with the same randomness that are compared on every input."""
     pairs = 100
-    """Pairs beside the played ones on which they are compared."""
+    """Largest number of compared pairs, in addition to the played ones."""
     first_pairs = 8
-    """Inputs on which a mechanism runs to see where it draws."""
+    """Largest number of inputs on which a mechanism runs to find where it draws."""
 
 
 RUNNING = ("game", "support")
-"""Kinds of evidence that run the mechanism, cheapest first."""
+"""Kinds of evidence that test a mutant of a mechanism with a privacy claim, cheapest
+first."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,14 @@ class Pairs:
 
     @property
     def all(self) -> list[Pair]:
-        """All of them, the played ones first."""
+        """All pairs, the played ones first."""
         return [*self.played, *self.others]
 
 
 def mutation(
     built: Audit, settings: Settings, *, exact: Evidence | None = None
 ) -> Mutation:
-    """Audit the mutants of an audit's mechanism.
+    """Audit the mutants of an audit's mechanism, and return the fate of each.
 
     Args:
         built: The audit. Its claim must not be refuted for the mechanism, since every
@@ -88,7 +90,7 @@ def mutation(
 
     Raises:
         MechanismError: If the mechanism cannot run.
-        CollectionError: If the audit argues about a mutant that does not exist.
+        CollectionError: If ``equivalent_mutants`` names a mutant that does not exist.
     """
     # Broken code may divide by zero.
     with one_thread(), np.errstate(all="ignore"):
@@ -102,7 +104,7 @@ def mutation(
 
 
 def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
-    """Return the mutants of an audit's mechanism that its claim is about."""
+    """Return the mutants with faults that may break the audit's claim."""
     inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
     found = mutants(built.mechanism, inputs[: MutantLimits.first_pairs])
     if not built.is_promise:
@@ -126,7 +128,11 @@ def _pairs(built: Audit, settings: Settings) -> Pairs:
 
 
 def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
-    """Return a sample of all pairs of the adjacency, or generated pairs."""
+    """Return a random sample of the adjacency's pairs.
+
+    If the adjacency does not enumerate its pairs, they are generated. If it does not
+    generate any either, there are none.
+    """
     rng = settings.streams("mutants")("pairs", 0)
     everything = adjacency.exhaustive()
     if everything is None:
@@ -146,7 +152,15 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
-    """Return the arguments of the audit by the names of the mutants they match."""
+    """Return the audit's argument for the equivalence of each mutant that it names.
+
+    Args:
+        declared: Arguments by the name or the shell pattern of mutants.
+        found: The mutants.
+
+    Returns:
+        Arguments by the name of the mutant.
+    """
     arguments: dict[str, str] = {}
     for pattern, argument in declared.items():
         matching = [
@@ -163,7 +177,7 @@ def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str
 
 @dataclass(frozen=True)
 class _Trial:
-    """The judgement of the mutants of one audit."""
+    """Judge of the mutants of one audit's mechanism."""
 
     built: Audit
     settings: Settings
@@ -178,7 +192,10 @@ class _Trial:
         )
 
     def _fate(self, mutant: Mutant, argued: str) -> tuple[Fate, str, int]:
-        """Return its fate, the reason, and how many calls were spent on it."""
+        """Return the fate of a mutant, the reason, and the number of its calls.
+
+        ``argued`` is the audit's argument that the mutant is equivalent, or empty.
+        """
         try:
             telling = _telling(mutant, self.pairs.all, promise=self.built.is_promise)
         except AuditError as error:
@@ -253,7 +270,7 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
     promise about an estimate may fail on any input.
 
     Returns:
-        A pair of neither kind, or None if there is none.
+        The pair, or None if there is none.
     """
     original = as_mechanism(mutant.original)
     for number, pair in enumerate(pairs, start=1):

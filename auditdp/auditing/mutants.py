@@ -13,7 +13,8 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import Array, as_mechanism, name_of
 
 BEFORE_NOISE = ("query", "sensitivity", "norm")
-"""Attributes of the computation before the noise. They are the same in every mutant."""
+"""Attributes about the computation before the noise. A mutant does not offer them,
+because its fault does not change them."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Mutant:
     """A mechanism with one fault; it still states the law of the original."""
 
     operator: str
+    """Name of the fault."""
     name: str
     """Name of the fault and of its place, unique among the mutants of a mechanism."""
     description: str
@@ -35,7 +37,11 @@ class Mutant:
         return as_mechanism(self.broken)(data, size, rng=rng)
 
     def __getattr__(self, attribute: str) -> Any:
-        """Return an attribute of the original, except one that the fault may change."""
+        """Return an attribute of the original, such as its law.
+
+        Raises:
+            AttributeError: If the attribute is in ``BEFORE_NOISE``, or is special.
+        """
         # While a copy is being made, a mutant has no fields yet.
         if attribute.startswith("__") or attribute in (
             "original",
@@ -47,12 +53,13 @@ class Mutant:
 
 
 def mutants(mechanism: Any, inputs: Sequence[Any]) -> list[Mutant]:
-    """Return the mutants of a mechanism, the same ones every time.
+    """Return the mutants of a mechanism, the same at every call.
 
-    The mechanism runs on the inputs, which shows where it draws.
+    The mechanism runs on the inputs, which shows the sites where it draws. There is one
+    mutant for each site and each fault that applies there, and one with a fixed seed.
 
     Raises:
-        MechanismError: If it cannot run on an input.
+        MechanismError: If the mechanism cannot run on an input.
     """
     try:
         return list(_mutants(mechanism, inputs))

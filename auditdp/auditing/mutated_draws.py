@@ -29,6 +29,7 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import Array, as_mechanism, is_seeded, name_of
 
 LOCATED = ("laplace", "normal", "gumbel", "logistic", "multivariate_normal")
+"""Methods of draws with a location and a scale."""
 SCALED = (
     "standard_normal",
     "standard_exponential",
@@ -37,7 +38,9 @@ SCALED = (
     "gamma",
     "rayleigh",
 )
+"""Methods of draws with a scale only."""
 HALVED = (*LOCATED, *SCALED, "random", "uniform", "geometric", "binomial")
+"""Methods of draws whose noise can be halved; so can a 'choice' with probabilities."""
 LEFT_OUT = (
     *HALVED,
     "choice",
@@ -47,13 +50,24 @@ LEFT_OUT = (
     "permuted",
     "shuffle",
 )
+"""Methods of draws whose noise can be left out."""
 SAMPLE = 64
+"""Number of outputs of the call that finds the sites on an input."""
 SEED = 0
+"""Seed of every run of a ``Seeded`` mechanism."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A place that draws, and the operators that apply to it."""
+    """A place in the code that draws, and the faults that it can have.
+
+    Attributes:
+        number: Number of the site, from 1, in the order of first use.
+        method: Method of the generator that draws.
+        place: The drawing function and its caller, in words.
+        key: The chain of calls that leads to the draw.
+        operators: Names of the faults that apply (``FAULTS``).
+    """
 
     number: int
     method: str
@@ -87,7 +101,7 @@ def sites(mechanism: Any, inputs: Sequence[Any]) -> list[Site]:
 
 
 def _place(key: Key) -> str:
-    """The function that draws, and who called it."""
+    """Return the names of the function that draws and of its caller, in words."""
     names = [
         code.co_qualname.partition(".<locals>.<")[0].rpartition("<locals>.")[2]
         for code, _ in key
@@ -117,7 +131,7 @@ def _coordinates(draw: Draw, value: Any) -> int:
 
 
 def _spoiled(draw: Draw, factor: float) -> Any:
-    """Draw noise with its scale, or its log-odds, multiplied by a factor.
+    """Draw noise whose scale, or whose log-odds, is multiplied by a factor.
 
     The factor 0 removes the noise: the result is its location, the likelier outcome, or
     the first element.
@@ -156,13 +170,16 @@ def _spoiled(draw: Draw, factor: float) -> Any:
 
 
 def _location(draw: Draw) -> Any:
-    """Return the centre of the noise."""
+    """Return the location of the noise; 0 if its law has none."""
     name = "mean" if draw.method == "multivariate_normal" else "loc"
     return np.asarray(draw.argument(0, name, 0.0)) if draw.method in LOCATED else 0
 
 
 def _into(value: Any, spoiled: Any) -> Any:
-    """Write the changed draw into the array of the original draw, which may be ``out``."""
+    """Return the changed draw, in the array of the original draw if that is an array.
+
+    The caller may have given this array as ``out``.
+    """
     if not isinstance(value, np.ndarray):
         return spoiled
     value[...] = spoiled
@@ -170,14 +187,15 @@ def _into(value: Any, spoiled: Any) -> Any:
 
 
 def _odds(u: Any, factor: float) -> Any:
-    """Multiply the logit of uniform numbers by the factor."""
+    """Return uniform numbers with their logit multiplied by the factor."""
     return u**factor / (u**factor + (1 - u) ** factor)
 
 
 def _choice(draw: Draw, factor: float) -> Any:
-    """Choose with squared probabilities (the exponential mechanism with 2ε).
+    """Choose with squared probabilities, as the exponential mechanism with 2ε does.
 
-    Without noise, choose the likeliest element, or the first ones.
+    With the factor 0, choose the likeliest element, or without probabilities the first
+    elements.
     """
     p = draw.argument(3, "p")
     if p is not None and factor:
@@ -190,7 +208,10 @@ def _choice(draw: Draw, factor: float) -> Any:
 
 
 def _reused(draw: Draw) -> Any:
-    """Draw from the state before the first draw of this method, then restore the stream."""
+    """Draw from the generator's state before the first draw of this method in the call.
+
+    Afterwards the state is restored.
+    """
     if draw.earlier is None:
         return draw.as_is()
     bits = draw.generator.bit_generator
@@ -202,7 +223,7 @@ def _reused(draw: Draw) -> Any:
 
 
 def _shared(draw: Draw) -> Any:
-    """Give all coordinates of a run the noise of the first one."""
+    """Draw noise that is the same for all coordinates of a run."""
     value = draw.as_is()
     if _coordinates(draw, value) == 1:
         return value
@@ -226,19 +247,20 @@ FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
         "is the same for all coordinates of a run",
     ),
 }
-"""For each operator: the function that changes a draw, and its description."""
+"""Functions that perform a changed draw, with a description of the change, by the name
+of the fault (the operator)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spoiled:
-    """A mechanism that draws as it should, except at one site."""
+    """A mechanism with a fault at one site; its other draws are unchanged."""
 
     mechanism: Any
     site: Site
     operator: str
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return ``size`` outputs with the spoiled noise."""
+        """Return ``size`` outputs with the changed noise."""
         outputs: Array = watched_call(self.mechanism, data, size, rng, self._listen)
         return outputs
 
@@ -255,7 +277,7 @@ class WithoutNoise:
         self.name = f"{name_of(mechanism)} without noise"
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
-        """Return ``size`` outputs."""
+        """Return ``size`` outputs without noise."""
         return watched_call(self.mechanism, data, size, rng, _silent)
 
 
@@ -266,9 +288,9 @@ def _silent(draw: Draw) -> Any:
 def without_noise(mechanism: Any) -> WithoutNoise:
     """Return a broken twin of a mechanism, without its noise, for ``controls``.
 
-    If an audit does not refute this twin, its pairs have the same outputs, or it has
-    too few calls. Every draw from ``rng`` returns its location, the likelier outcome,
-    or the first element.
+    Every draw from ``rng`` returns its location, the likelier outcome, or the first
+    element. If an audit does not refute this twin, both inputs of its pairs have the
+    same outputs without noise, or the audit has too few calls.
 
     Raises:
         MechanismError: If the mechanism draws from another source.
@@ -286,7 +308,7 @@ def without_noise(mechanism: Any) -> WithoutNoise:
 
 @dataclass(frozen=True, eq=False)
 class Seeded:
-    """A mechanism that sets its own seed: every run of it is the same one."""
+    """A mechanism that ignores ``rng`` and sets its own seed, so all runs are equal."""
 
     mechanism: Any
 

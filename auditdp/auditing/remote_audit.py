@@ -1,7 +1,9 @@
 """An audit whose mechanism is in another process, and the data that describe it.
 
-The judging process receives this data once, before any call of the mechanism.
-``serving`` is the other end of the channel.
+The process of the mechanism sends these data (``DeclaredHeld`` and ``AuditHeld``) to
+the judging process before any call of the mechanism. There they become a
+``DeclaredElsewhere`` and an ``AuditElsewhere``. ``serving`` is the other end of the
+channel.
 """
 
 from __future__ import annotations
@@ -33,11 +35,14 @@ from auditdp.record.traces import Mutation
 from auditdp.record.versions import VersionsResult
 
 PLAYED = ("game", "support")
-"""Kinds of evidence that need the calls of the mechanism only, and none of its code."""
+"""Kinds of evidence that need only calls of the mechanism, and not its code.
+
+So the judging process can gather them.
+"""
 FORECASTERS = {
     kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)
 }
-"""Forecasters that need no code of an audit."""
+"""Forecasters without code of an audit, by the name of their class."""
 Parameter = int | float | str
 EVIDENCE: TypeAdapter[Evidence | None] = TypeAdapter(Evidence | None)
 VERSIONS: TypeAdapter[VersionsResult] = TypeAdapter(VersionsResult)
@@ -53,7 +58,7 @@ class ClaimElsewhere(Claim):
 
 @dataclass(frozen=True)
 class MechanismNamed:
-    """The name of a mechanism, and whether it draws from the generator that it is given."""
+    """The name of a mechanism, and whether it draws from the given generator."""
 
     name: str
     seeded: bool
@@ -61,7 +66,11 @@ class MechanismNamed:
 
 @dataclass(frozen=True)
 class DeclaredHeld:
-    """The options of the ``@audit`` decorator; ``sizes`` are the overrides of each size."""
+    """The options of the ``@audit`` decorator.
+
+    ``smallest`` is the parameter with the sizes, ``sizes`` are the overrides for each
+    size, and ``at`` is the place of the factory in the code.
+    """
 
     description: str
     source: str
@@ -75,27 +84,43 @@ class DeclaredHeld:
 
 @dataclass(frozen=True)
 class AuditHeld:
-    """The data of an audit."""
+    """The data that describe an audit.
+
+    Fields without a description have the meaning of the attribute of ``Audit`` with the
+    same name.
+    """
 
     parameters: Plain
+    """The parameters of the factory."""
     mechanisms: Annotated[list[MechanismNamed], Field(min_length=1)]
+    """The mechanism, and then its controls."""
     kinds: list[str]
+    """The requested kinds of evidence that can test the claim."""
     claim: tuple[str, dict[str, Parameter]] | None
     """Class name and parameters of the claim; None if the claim cannot be sent as data.
     """
     record: ClaimRecord | None
-    """The record of the claim, if ``claim`` is None or if a sensitivity is audited."""
+    """The record of the claim, if ``claim`` is None or if a sensitivity is audited.
+
+    Otherwise None.
+    """
     adjacency: str | None
     """The name of the adjacency; None for an audit without pairs."""
     digest: str
     plays: bool
+    """True if the audit names the pairs to play."""
     forecasters: list[str] | None
+    """Names of the audit's forecasters (``FORECASTERS``).
+
+    None if the audit names no forecasters, or some need its own code.
+    """
     own_forecasters: bool
     """True if the audit has forecasters that need its own code."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str
     figure: bool
+    """True if the audit has a figure."""
     is_promise: bool
     is_formula: bool
     is_sensitivity: bool
@@ -103,6 +128,7 @@ class AuditHeld:
     cost: str
     decides: str
     at: Place | None
+    """The place of the mechanism in the code; None if it has none, as for a formula."""
 
 
 AS_DECLARED = ("calls", "find", "trace", "cost", "decides")
@@ -115,7 +141,7 @@ def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
     """Return the class name and the parameters of a claim.
 
     Returns:
-        Both, or None if they do not determine the claim, such as a claim with code.
+        Both, or None if they do not determine the claim, as for a claim with code.
     """
     if CLAIMS.get(type(claim).__name__) is not type(claim):
         return None
@@ -144,14 +170,14 @@ def names_of(forecasters: Any) -> list[str] | None:
 
 @record(frozen=True)
 class AuditElsewhere(Audit):
-    """An audit as the judging process has it."""
+    """An audit in the judging process; its mechanism and its pairs are elsewhere."""
 
     channel: Channel = field(kw_only=True)
     held: AuditHeld = field(kw_only=True)
 
     @classmethod
     def of(cls, channel: Channel, held: AuditHeld) -> Self:
-        """Return the audit that this data describes.
+        """Return the audit that ``held`` describes.
 
         Raises:
             LostError: If the data describe no audit.
@@ -205,7 +231,7 @@ class AuditElsewhere(Audit):
 
     @property
     def digest(self) -> str:
-        """The digest of the adjacency and of the pairs that are played."""
+        """The digest that the process of the mechanism computed."""
         return self.held.digest
 
     @property
@@ -228,7 +254,7 @@ class AuditElsewhere(Audit):
         return shaped(MUTATION, self.channel.ask("mutants", settings, exact)[0])
 
     def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:
-        """Compare the mechanism with another revision, in the process of the mechanism.
+        """Compare the mechanism with another version, in the process of the mechanism.
 
         Returns:
             The audit, with the pairs that the comparison adds, and the record of the
@@ -245,7 +271,13 @@ def _play(adjacency: Any, held: AuditHeld) -> list[Pair] | None:
 def evidence_elsewhere(
     mechanism: MechanismElsewhere, kind: str, alpha: float
 ) -> Evidence | None:
-    """Return evidence that the process of the mechanism gathered, marked as self-reported."""
+    """Return evidence from the process of the mechanism, marked as self-reported.
+
+    None if that kind does not apply.
+
+    Raises:
+        LostError: If the reply is evidence of another kind.
+    """
     found = shaped(
         EVIDENCE, mechanism.channel.ask("evidence", mechanism.number, kind, alpha)[0]
     )
@@ -258,7 +290,7 @@ def evidence_elsewhere(
 
 @record(frozen=True)
 class DeclaredElsewhere(Declared):
-    """A declaration as the judging process has it; its factory is never called here."""
+    """A declaration in the judging process, which never calls its factory."""
 
     channel: Channel = field(kw_only=True)
     held: DeclaredHeld = field(kw_only=True)
@@ -267,13 +299,13 @@ class DeclaredElsewhere(Declared):
     def of(
         cls, channel: Channel, name: str, expect: str, overrides: Mapping[str, str]
     ) -> Self:
-        """Return the declaration with this id.
+        """Return the declaration of an audit.
 
         Args:
             channel: The channel to the process of the mechanism.
-            name: The id.
-            expect: The expectation, as the run planned it.
-            overrides: Parameters as text.
+            name: The id of the audit.
+            expect: The expected result, as the run planned it.
+            overrides: Values of the factory's parameters, as text.
         """
         held = shaped(DECLARED, channel.ask("told", dict(overrides))[0])
         return cls(
@@ -295,7 +327,7 @@ class DeclaredElsewhere(Declared):
         return self.held.description
 
     def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the overrides of each size that is tried."""
+        """Return the overrides for each size to try, which were computed elsewhere."""
         return self.held.sizes
 
     def build(

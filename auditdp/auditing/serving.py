@@ -1,8 +1,10 @@
 """The process of a mechanism: it answers the judging process and decides nothing.
 
-Each method of ``Served`` answers one request; ``remote_audit`` is the other end of the
-channel. Objects stay here. The judging process refers to pairs, calls and laws by their
-number.
+Each public method of ``Served`` answers one request, and returns plain data and arrays.
+Methods about calls are requested through ``of_calls``.
+``remote_audit`` is the other end of the channel. Objects stay in this process. The
+judging process refers to mechanisms, pairs, calls and laws by their number in a list
+here, and to an input by its *place*: the number of the pair, and side 0 or 1.
 """
 
 from __future__ import annotations
@@ -60,19 +62,28 @@ MOST_NUMBERS = 1 << 20
 
 @dataclass
 class Served:
-    """One audit in the process of its file."""
+    """One audit in the process of its mechanism; each method answers one request."""
 
     find: Callable[[], Declared]
+    """Returns the declaration of the audit from its file."""
     untouched_now: ExitStack
     """Holds the untouched process of the mechanism (``mechanism.calls.untouched``)."""
     place: Callable[[Any], Place | None]
+    """Returns the place of an object in the code, or None."""
     mutation: Callable[..., Any]
+    """Audits the mutants of the mechanism; see ``mutant_score.mutation``."""
     compared: Callable[[Audit, Settings], Any] | None
+    """Compares the audit with another version of its code; None if there is none."""
     plain: Callable[[Any], Any]
+    """Converts the value of a parameter to plain data."""
     declared: Declared = field(init=False)
+    """The declaration, which the first request finds."""
     built: Audit = field(init=False)
+    """The audit, from the request ``build`` on; ``compare`` may add pairs to it."""
     as_declared: Audit = field(init=False)
+    """The audit without the pairs that ``compare`` adds."""
     requests: dict[int, EvidenceRequest] = field(init=False, default_factory=dict)
+    """The request for evidence about the current mechanism, by its number."""
     _pairs: list[Pair] = field(init=False, default_factory=list)
     _calls: list[Calls] = field(init=False, default_factory=list)
     _laws: list[LikelihoodRatio] = field(init=False, default_factory=list)
@@ -83,12 +94,15 @@ class Served:
     _versions: Any = field(init=False, default=None)
 
     def answered(self, what: str, arguments: tuple[Any, ...]) -> Answered:
-        """Return the answer of the method ``what``; the judging process is trusted."""
+        """Return the answer of the method with the name ``what``.
+
+        The judging process is trusted, so any method may be named.
+        """
         found: Answered = getattr(self, what)(*arguments)
         return found
 
     def told(self, overrides: Mapping[str, str]) -> Answered:
-        """Return the options of the decorator."""
+        """Find the declaration and return its options, as ``DeclaredHeld``."""
         self.declared = said = self.find()
         held = DeclaredHeld(
             said.description,
@@ -103,7 +117,7 @@ class Served:
         return DECLARED.dump_python(held, mode="json"), ()
 
     def build(self, overrides: Mapping[str, str]) -> Answered:
-        """Make the audit and return its data."""
+        """Make the audit and return the data that describe it, as ``AuditHeld``."""
         self.built, parameters = self.declared.build(overrides)
         self.as_declared = self.built
         built, claim = self.built, parameters_of(self.built.claim)
@@ -145,7 +159,14 @@ class Served:
         purpose: str,
         control: bool,
     ) -> Answered:
-        """Prepare the evidence about a mechanism and return the mechanism's capabilities."""
+        """Prepare evidence about a mechanism, and return the mechanism's capabilities.
+
+        Args:
+            number: 0 for the audit's mechanism, k for its k-th control.
+            settings: The settings of the run.
+            purpose: Name that keys the random streams.
+            control: Whether the mechanism is a control.
+        """
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(self.built, mechanism, settings, purpose, control=control)
         self.requests = {number: request}
@@ -174,19 +195,22 @@ class Served:
         return held, ()
 
     def evidence(self, number: int, kind: str, alpha: float) -> Answered:
-        """Return evidence of one kind."""
+        """Return evidence of one kind; None if that kind does not apply."""
         found: Evidence | None = gathered_here(kind, self.requests[number], alpha)
         return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
 
     def pairs(self) -> Answered:
-        """Return the pairs that are played, after checking them."""
+        """Check the pairs to play, and return the number and the text of each."""
         return [
             self._held(pair)
             for pair in checked_pairs(self.built.adjacency, self.built.play)
         ], ()
 
     def exhaustive(self) -> Answered:
-        """Return the number of pairs, or None if they cannot be enumerated."""
+        """Return the number of all pairs, or None if they cannot be enumerated.
+
+        Pairs beyond ``MOST_COUNTED`` are not counted.
+        """
         every = self.built.adjacency.exhaustive()
         return None if every is None else min(len(every), MOST_COUNTED), ()
 
@@ -199,10 +223,11 @@ class Served:
         return self._pairs[pair].python, ()
 
     def numbers(self, place: tuple[int, int]) -> Answered:
-        """Return the entries of an input if they are few numbers.
+        """Return the entries of an input if they are at most ``MOST_NUMBERS`` numbers.
 
         Returns:
-            The entries, or None if there are too many or if they are no numbers.
+            The entries as an array; no array if there are too many, or if they are not
+            numbers.
         """
         try:
             found = np.asarray(self._input(place), dtype=np.float64).ravel()
@@ -211,17 +236,28 @@ class Served:
         return None, [found] if found.size <= MOST_NUMBERS else []
 
     def calls(self, number: int) -> Answered:
-        """Make new calls of a mechanism."""
+        """Make a ``Calls`` of a mechanism and return its number."""
         return self._kept(Calls(self.requests[number].adapted)), ()
 
     def anew(self, number: int) -> Answered:
-        """Make equal calls, before the representation of outputs is fixed."""
+        """Make a copy of a ``Calls`` without its representation; return its number."""
         return self._kept(self._calls[number].anew()), ()
 
     def of_calls(
         self, number: int, what: str, raising: bool, seed: Seed | None, *arguments: Any
     ) -> Answered:
-        """Run a method of some calls; return its value and the changed state of the calls."""
+        """Run a method about calls; return its value and the effects of the calls.
+
+        Args:
+            number: Number of the ``Calls``.
+            what: Name of the method: 'look', 'repeated', 'rows' or 'runs'.
+            raising: Whether exceptions count as outputs (``Calls.raising``).
+            seed: The generator of the calls, or None if they need none.
+            *arguments: Further arguments of the method.
+
+        Returns:
+            The effects (``After``) and the value, with the arrays of the method.
+        """
         calls, rng = self._calls[number], None if seed is None else seed.generator()
         calls.raising = raising
         before = Counter(calls.raised)
@@ -231,7 +267,7 @@ class Served:
     def look(
         self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]
     ) -> Answered:
-        """Fix and return the representation of outputs."""
+        """Fix the representation of outputs; return it, with an array of such rows."""
         calls.look(map(self._input, places), rng)
         # The representation of outputs was fixed before.
         assert calls.like is not None
@@ -241,7 +277,7 @@ class Served:
     def repeated(
         self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int
     ) -> Answered:
-        """Return True if a seed gives the same outputs a second time."""
+        """Call twice with one seed; return (equal outputs, equal numbers of draws)."""
         return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
@@ -251,18 +287,25 @@ class Served:
         wanted: Sequence[tuple[tuple[int, int], int]],
         singly: bool,
     ) -> Answered:
-        """Return rows of outputs on a list of inputs."""
+        """Return the rows of outputs of several calls.
+
+        Args:
+            calls: The calls.
+            rng: Generator of all calls, in their order.
+            wanted: Place of the input and number of outputs, for each call.
+            singly: Whether each output is made by a call of its own.
+        """
         made = calls.singly() if singly else calls
         return None, [made(self._input(place), size, rng) for place, size in wanted]
 
     def runs(
         self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool
     ) -> Answered:
-        """Return rows of outputs, each with a seed of its own."""
+        """Return the rows of outputs of several calls, each with a seed of its own."""
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
     def untouched(self, number: int) -> Answered:
-        """Fork a process before the first call of a mechanism."""
+        """Fork the untouched process, in which the mechanism has never been called."""
         untouched(self.requests[number].adapted).start()
         return None, ()
 
@@ -275,7 +318,19 @@ class Served:
         seconds: float,
         afresh: bool,
     ) -> Answered:
-        """Return rows of outputs that the untouched process makes."""
+        """Return rows of outputs from processes that the untouched process forks.
+
+        Args:
+            number: Number of the mechanism.
+            calls: Number of the ``Calls``, which decides how outputs are represented.
+            raising: Whether exceptions count as outputs (``Calls.raising``).
+            parts: The runs of each process.
+            seconds: Time after which a process is given up.
+            afresh: Whether each process has generators with states of their own.
+
+        Returns:
+            One array for each part; no array if the runs could not be made.
+        """
         made = self._calls[calls]
         made.raising = raising
         process = untouched(self.requests[number].adapted)
@@ -285,7 +340,13 @@ class Served:
         return None, found or ()
 
     def law(self, number: int, form: Representation, pair: int) -> Answered:
-        """Return the stated law of the outputs on a pair."""
+        """Bind the stated law of outputs to a pair.
+
+        Returns:
+            The number of the bound law, and the largest log probability of an output
+            that it does not list. If the law is finite, two arrays: its log-odds and
+            their weights.
+        """
         bound = LikelihoodRatio().bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
         )
@@ -298,14 +359,17 @@ class Served:
         return (len(self._laws) - 1, float(bound._unlisted)), stated
 
     def log_probs(self, number: int, outputs: Array) -> Answered:
-        """Return the stated log probabilities of outputs on both inputs."""
+        """Return the stated log probabilities of outputs on both inputs of a pair.
+
+        ``number`` is that of the law (``law``).
+        """
         return None, [
             np.asarray(side, dtype=float)
             for side in self._laws[number]._log_probs(outputs)
         ]
 
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
-        """Return the mechanism's own scores of outputs."""
+        """Return the mechanism's own scores of outputs for a pair."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
         # The judging process requests it only if it exists.
         assert able.score is not None
@@ -326,7 +390,15 @@ class Served:
     def trace(
         self, number: int, played: Sequence[int], most: int, seed: int, search: bool
     ) -> Answered:
-        """Trace the code and return the pairs that the trace proposes."""
+        """Trace the code, and return the pairs that the trace proposes.
+
+        Args:
+            number: Number of the mechanism.
+            played: Numbers of the pairs to play.
+            most: Number of calls of the game.
+            seed: Seed of the trace.
+            search: Whether the trace may take further pairs from the adjacency.
+        """
         request, listed = self.requests[number], [self._pairs[pair] for pair in played]
         among = self.built.adjacency if search else None
         self._look = looked_by_trace(
@@ -335,7 +407,10 @@ class Served:
         return {"pairs": self._proposed()}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
-        """Fit laws to the trace; return success, and the pairs proposed then."""
+        """Fit laws to the trace; return whether a law fits, and the proposed pairs.
+
+        ``calls`` is the number of the ``Calls`` whose outputs the laws are about.
+        """
         self._replayed = self._look.replayed(
             self._calls[calls].form, self.requests[number].privacy
         )
@@ -349,7 +424,7 @@ class Served:
         return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
-        """Return the record of the trace."""
+        """Return the record of the trace; see ``game_trace`` for the arguments."""
         found = game_trace(
             self._look,
             self.requests[number].privacy,
@@ -359,7 +434,12 @@ class Served:
         return GAME_TRACE.dump_python(found, mode="json"), ()
 
     def read(self, number: int, form: Representation, pair: int) -> Answered:
-        """Return the fitted law of a pair, which is fixed from then on."""
+        """Bind the law fitted to the trace to a pair; it is fixed from then on.
+
+        Returns:
+            The number of the bound law, or None if no law fits the pair. If the law of
+            its log-odds is known, two arrays: the log-odds and their weights.
+        """
         # The judging process requests it only if it exists.
         assert self._replayed is not None
         bound = self._replayed.bind(
@@ -374,11 +454,14 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """Return the log-odds of outputs by a fitted law."""
+        """Return the log-odds of outputs by the fitted law with this number."""
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:
-        """Compare with another revision; later games also play the pairs that this adds."""
+        """Compare with another version of the code, and return the record of that.
+
+        Later games also play the pairs that the comparison adds.
+        """
         # The judging process requests it only if it exists.
         assert self.compared is not None
         self._versions = self._versions or self.compared(self.built, settings)
@@ -388,7 +471,18 @@ class Served:
     def propose(
         self, number: int, calls: int, played: Sequence[int], first: int, most: int
     ) -> Answered:
-        """Search for pairs."""
+        """Search for further pairs to play.
+
+        Args:
+            number: Number of the mechanism.
+            calls: Number of the ``Calls``.
+            played: Numbers of the pairs of the game.
+            first: Number of these pairs with which the game began.
+            most: Limit of the calls of the search.
+
+        Returns:
+            The found pairs with their promises, and the number of compared pairs.
+        """
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
         for pair in pairs[first:]:
@@ -403,7 +497,15 @@ class Served:
     def smaller(
         self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
     ) -> Answered:
-        """Return the smallest pair that refutes the claim as another pair did."""
+        """Return the smallest pair with the finding of a given pair, or None.
+
+        Args:
+            number: Number of the mechanism.
+            calls: Number of the ``Calls``.
+            pair: Number of the pair with the finding.
+            refuted_at: Number of calls that refuted the claim.
+            alpha: Level at which the smaller pair has to refute the claim.
+        """
         game = self._game(
             number,
             calls,
@@ -423,7 +525,7 @@ class Served:
         ), ()
 
     def mutants(self, settings: Settings, exact: Evidence | None) -> Answered:
-        """Return the mutation score."""
+        """Return the fates of mutants; ``exact`` is the mechanism's exact evidence."""
         return MUTATION.dump_python(
             self.mutation(self.as_declared, settings, exact=exact), mode="json"
         ), ()
@@ -431,7 +533,7 @@ class Served:
     def _game(
         self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio
     ) -> Game:
-        """Return a game with the players of the judging process and an empty memory."""
+        """Return a game with the audit's forecasters and an empty memory."""
         request = self.requests[number]
         given = request.game.forecasters
         forecasters = (

@@ -19,21 +19,25 @@ from auditdp.mechanism.protocol import PerCall, as_mechanism
 
 Position = tuple[int | None, int | None, int | None, int | None]
 Key = tuple[tuple[CodeType, Position], ...]
+"""A place in the code: the chain of calls, from the drawing function outwards."""
 BYTES = 2
-"""Length of an instruction."""
+"""Length of a bytecode instruction, in bytes."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a mechanism, about to happen."""
+    """One draw of a mechanism, before it is performed."""
 
     method: str
+    """Name of the generator's method."""
     arguments: Sequence[Any]
+    """Positional arguments that the mechanism gives to the method."""
     keywords: dict[str, Any]
+    """Keyword arguments that the mechanism gives to the method."""
     perform: Callable[..., Any]
-    """Draws with other arguments in place of those."""
+    """Performs the draw with the given arguments, and returns the result."""
     key: Key
-    """The place in the code."""
+    """The place in the code that draws."""
     size: int | None
     """Number of independent runs along the first axis; None if a call is one run."""
     earlier: Any
@@ -42,7 +46,7 @@ class Draw:
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """Return an argument, given by position or by name."""
+        """Return an argument that the mechanism gave by position or by name."""
         return (
             self.arguments[position]
             if position < len(self.arguments)
@@ -50,7 +54,7 @@ class Draw:
         )
 
     def with_argument(self, position: int, name: str, value: Any) -> Any:
-        """Draw with one argument replaced."""
+        """Perform the draw with one argument replaced, and return the result."""
         arguments, keywords = list(self.arguments), dict(self.keywords)
         if position < len(arguments):
             arguments[position] = value
@@ -59,14 +63,15 @@ class Draw:
         return self.perform(*arguments, **keywords)
 
     def as_is(self) -> Any:
-        """Draw as the mechanism asks."""
+        """Perform the draw with the mechanism's arguments, and return the result."""
         return self.perform(*self.arguments, **self.keywords)
 
 
 class Watched(np.random.Generator):
-    """A generator on the stream of another one; a listener performs each draw.
+    """A generator on the stream of another generator, with a listener.
 
-    The listener may change the draw.
+    The listener gets each draw, performs it, and returns its result. So it may change
+    the draw.
     """
 
     def __init__(
@@ -90,7 +95,7 @@ class Watched(np.random.Generator):
         self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
         perform = functools.partial(getattr(np.random.Generator, method), self)
-        # Numpy itself draws several times for one draw.
+        # A method may call others; only the outer call is a draw of the mechanism.
         if self._inside:
             return perform(*arguments, **keywords)
         earlier = self._first.get(method)
@@ -166,7 +171,7 @@ def watched_call(
     rng: np.random.Generator,
     listener: Callable[[Draw], Any],
 ) -> Any:
-    """Call a mechanism so that a listener gets every draw."""
+    """Call a mechanism and return its outputs; ``listener`` performs every draw."""
     adapted = as_mechanism(mechanism)
     if not isinstance(adapted, PerCall):
         return _enter(adapted, data, size, rng=Watched(rng, listener, size))

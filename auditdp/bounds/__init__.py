@@ -1,11 +1,11 @@
-"""Certified lower bounds from data that other tools recorded.
+"""Certified lower bounds on a privacy level, from data that other tools recorded.
 
     >>> from auditdp.bounds import from_guesses
     >>> print(from_guesses(90, 100, claim=1.0).statement)
     epsilon >= 1.63 with 95 % confidence; the claim epsilon = 1 is refuted (p <= 2.8e-05)
 
-``methods(kind)`` lists the methods for a kind of record; ``METHODS`` has a summary of
-each.
+``methods(kind)`` lists the methods that fit a kind of record. ``METHODS`` has a
+one-line summary of each method by its name.
 """
 
 from auditdp.bounds.answers import TESTS

@@ -1,4 +1,8 @@
-"""The table of tests, and the ``Bound`` that each gives of recorded data."""
+"""The table of tests, and functions that run a test and return its ``Bound``.
+
+There is one function for each kind of recorded data. ``auditdp.bounds.api`` checks the
+data and calls them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from auditdp.numerics.arrays import Floats, Labels
 
 
 class Test(NamedTuple):
-    """A row of the table of tests.
+    """One row of ``TESTS``.
 
     Attributes:
         summary: The test in a few words.
@@ -78,7 +82,7 @@ TESTS = {
         "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)",
     ),
 }
-"""All tests by name."""
+"""All tests by the name of their method."""
 
 EVENT = "the event was fixed before these outputs were seen"
 GUESSED_IN = "the event is the guess 'in', and each guess was made from its own run alone, in the same way whatever its label"  # noqa: E501
@@ -104,8 +108,16 @@ def certified(
 ) -> Bound:
     """Return the bound of a method, lowered by the rounding error of its computation.
 
-    The claim counts as refuted only if both the bound reaches it and the p-value is at
-    most alpha.
+    The claim counts as refuted only if the bound, before it is lowered, reaches the
+    claim and the p-value is at most alpha.
+
+    Args:
+        question: The family of claims, the error probability and the claim.
+        answer: The result of the test.
+        method: Name of the test in ``TESTS``.
+        n: Number of observations in the test.
+        statistic: The observation that the test used, in words.
+        assumptions: The assumptions of the bound, one sentence each.
     """
     curve, alpha, claim = question
     p_value = answer.p_value
@@ -130,12 +142,12 @@ def certified(
 
 
 def scanned(sets: thresholds.Sets, question: Question, runs: str) -> Bound:
-    """Return the bound of nested sets of guesses.
+    """Return the bound of the scan over nested sets of guesses (``thresholds``).
 
     Args:
         sets: The sets.
         question: The family of claims, the error probability and the claim.
-        runs: The assumption about the runs that the scores are from.
+        runs: The assumption about the runs that gave the scores, as a sentence.
     """
     answer = thresholds.scan(sets, question.alpha, question.claim)
     statistic = thresholds.describe_best(sets, answer.lower)
@@ -148,7 +160,15 @@ def scanned(sets: thresholds.Sets, question: Question, runs: str) -> Bound:
 def two_arms(
     counts: Counts, question: Question, method: str, assumptions: list[str]
 ) -> Bound:
-    """Return the bound of the counts of one event, exact or by limits."""
+    """Return the bound from the counts of one event under two inputs.
+
+    Args:
+        counts: The counts.
+        question: The family of claims, the error probability and the claim.
+        method: A name that ends in 'exact' selects the exact test; any other name
+            selects Clopper-Pearson limits.
+        assumptions: The assumptions about the event and the runs.
+    """
     curve, alpha, claim = question
     if method.endswith("exact"):
         answer = one_event.exact(counts, curve, alpha, claim)
@@ -168,14 +188,14 @@ def independent_runs(
     seed: int,
     assumptions: list[str],
 ) -> Bound:
-    """Return the bound of independent runs of two inputs.
+    """Return the bound from independent runs on two inputs.
 
     Args:
         outputs: Scores of shape (n,), or outputs of shape (n, features).
         labels: 1 for the first input, 0 for the second, shape (n,).
         question: The family of claims, the error probability and the claim.
         method: 'bets', 'dkw', 'split-exact' or 'split-clopper-pearson'.
-        seed: Seed of every random order.
+        seed: Seed of the split, of the learned score and of the game.
         assumptions: The assumptions about the runs.
     """
     first, second = outputs[labels == 1], outputs[labels == 0]
@@ -207,7 +227,7 @@ def independent_runs(
 def played(
     first: Floats, second: Floats, question: Question, seed: int, assumptions: list[str]
 ) -> Bound:
-    """Return the bound of a game on all outputs of two inputs."""
+    """Return the bound of a game on recorded outputs of two inputs, without a split."""
     answer, calls = stated_assumptions.played(first, second, question, seed)
     statistic = f"{calls:,} of the outputs were bet on, in random order"
     assumptions = [*assumptions, "the seed of that order was fixed before"]
@@ -216,7 +236,11 @@ def played(
 
 
 def _from_limits(bound: Callable[[float], float], question: Question) -> Answer:
-    """Return the answer of a bound that grows with alpha."""
+    """Return the answer of a method that computes a bound from alpha.
+
+    The bound never decreases with alpha. So the p-value is the smallest alpha at which
+    it reaches the claim.
+    """
     claim = question.claim
     p_value = None
     if claim is not None:
@@ -233,11 +257,11 @@ def guessed(
     method: str,
     assumptions: list[str],
 ) -> Bound:
-    """Return the bound of right guesses, for one number of guesses or several.
+    """Return the bound from right guesses, for one number of guesses or several.
 
     Args:
-        pairs: Right guesses and guesses, for each number of guesses; each has an equal
-            share of alpha.
+        pairs: (number of right guesses, number of guesses) of each test. Each test has
+            an equal share of alpha.
         canaries: Number of canaries.
         question: The family of claims, the error probability and the claim.
         method: 'binomial', 'one-run' or 'one-run-curve'.
@@ -267,11 +291,11 @@ def observed(
     guess: str,
     question: Question,
 ) -> Bound:
-    """Return the bound on epsilon from guesses of rows that no coin chose.
+    """Return the bound on epsilon from guesses about members that no coin chose.
 
     Args:
         labels: Labels from the highest score to the lowest, shape (n,).
-        propensities: Propensities of the same rows, shape (n,).
+        propensities: Probability that each of these rows is a member, shape (n,).
         numbers: Numbers of guesses; each has an equal share of alpha.
         guess: 'in', 'out' or 'both'.
         question: The family of claims, the error probability and the claim.

@@ -1,9 +1,10 @@
-"""The ways in: counts of an event, guesses, scores, and outputs of two inputs.
+"""The functions that users call: one for each kind of recorded data.
 
-Each returns the bound of one method. ``methods`` lists those that fit a kind of record;
-the first is the one that ``method="auto"`` takes. It depends on the kind of record
-alone, never on the numbers in it: whoever looks at several bounds and reports the
-largest has no certificate.
+The kinds are counts of an event, guesses, scores, and outputs of two inputs. Each
+function returns the bound of one method. ``methods`` lists the methods that fit a kind
+of record, and ``method="auto"`` takes the first of them. This choice depends on the
+kind of record, the parameter and delta, never on the recorded numbers: the largest of
+several bounds would not be certified.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ KINDS = ("counts", "guesses", *DESIGNS, "outputs")
 
 
 class LevelOptions(TypedDict, total=False):
-    """Options that all ways in share, except ``from_observed``.
+    """Options of the ``from_...`` functions, except ``from_observed``.
 
     Attributes:
         delta: The delta that goes with epsilon; 0 if it is left out.
         parameter: 'epsilon', which is the default, or 'mu' of Gaussian DP.
         alpha: The error probability; 0.05 if it is left out.
-        claim: The claimed level, to be tested; None, the default, gives the bound
-            alone.
+        claim: The claimed level of epsilon or mu, to be tested. None, the default,
+            gives the bound alone.
         method: 'auto', which is the default, or one of ``methods(kind)``.
     """
 
@@ -68,10 +69,10 @@ class LevelOptions(TypedDict, total=False):
 def methods(
     kind: str, *, parameter: str = "epsilon", delta: float = 0.0
 ) -> tuple[str, ...]:
-    """Return the methods for a kind of record, the one that 'auto' takes first.
+    """Return the methods that fit a kind of record; 'auto' takes the first.
 
     Args:
-        kind: One of ``KINDS``: for scores it is their design.
+        kind: One of ``KINDS``; for scores it is their design (``DESIGNS``).
         parameter: 'epsilon' or 'mu'.
         delta: The delta that goes with epsilon.
 
@@ -110,10 +111,11 @@ def from_counts(
     n_second: int,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by the counts of an event under two neighbouring inputs.
+    """Return a lower bound on epsilon or mu from counts of one event under two inputs.
 
-    The event has to be one that was expected more often under the first input; to test
-    both directions, exchange the inputs and give each direction half of alpha.
+    The event must have been chosen before the outputs were known. The bound is large if
+    the event is more frequent under the first input. To test both directions, call this
+    function twice, the second time with the inputs exchanged, each with half of alpha.
 
     Args:
         first: Outputs of the first input that were in the event.
@@ -142,15 +144,18 @@ def from_guesses(
     canaries: int | None = None,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by the number of right guesses of membership, in one run or many.
+    """Return a lower bound on epsilon or mu from the number of right guesses.
+
+    A guess is about the membership of a canary. The canaries are from one run, or each
+    is from a run of its own.
 
     Args:
         correct: Number of right guesses.
         guesses: Number of guesses.
-        canaries: Number of canaries, each in or out by its own fair coin; None if all
-            were guessed.
+        canaries: Number of canaries, each in or out by its own fair coin. None means
+            that all canaries were guessed.
         **options: See ``LevelOptions``; the methods are 'binomial' (pure epsilon),
-            'one-run-curve' and 'one-run'.
+            'one-run-curve', and 'one-run' (epsilon with delta > 0).
 
     Raises:
         ConfigurationError: If a number is out of range or the method does not fit.
@@ -179,21 +184,22 @@ def from_labelled_guesses(
     design: str,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by guesses of membership and the labels that were guessed.
+    """Return a lower bound on epsilon or mu from guesses of membership and the truth.
 
-    For 'coin' and 'one-run' this is ``from_guesses``. For 'arms' the event is the guess
-    'in', whatever else was guessed.
+    For 'coin' and 'one-run' the right guesses are counted, as in ``from_guesses``. For
+    'arms' the event of ``from_counts`` is the guess 'in'; a row with the guess 'out' or
+    without a guess is outside the event.
 
     Args:
-        guesses: Shape (n,): 1 for in, 0 for out, NaN for none.
-        labels: Shape (n,): 1 for in, 0 for out.
-        design: The design of the labels, as of ``from_scores``.
+        guesses: Shape (n,): 1 for in, 0 for out, NaN for no guess.
+        labels: True membership, shape (n,): 1 for in, 0 for out.
+        design: 'coin', 'arms' or 'one-run', as in ``from_scores``.
         **options: See ``LevelOptions``; the methods are those of ``from_guesses``, and
             for 'arms' those of ``from_counts``.
 
     Raises:
-        ConfigurationError: If the data or an option cannot be used, or fair coins do
-            not give such labels.
+        ConfigurationError: If the data or an option cannot be used, or labels of fair
+            coins are too uneven (``data.check_fair``).
     """
     _check_design(design)
     guessed = data.numbers("guesses", guesses, gaps=True)
@@ -220,21 +226,21 @@ def from_scores(
     seed: int = 0,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by membership scores and the labels of the canaries.
+    """Return a lower bound on epsilon or mu from membership scores of canaries.
 
     Args:
         scores: Shape (n,), finite; larger is more like 'in'.
         labels: Shape (n,): 1 for in, 0 for out.
         design: The design of the labels: 'coin', 'arms' or 'one-run', see ``DESIGNS``.
-            The bound is only as good as this statement: of coins, only numbers of in
-            and out that these hardly ever give are refused (``data.check_fair``).
-        guess: For the scan and the one-run methods: the canaries that are guessed,
-            'both' ends of the scores, 'in' or 'out'.
+            If this statement is false, so may be the bound. It is checked only in part:
+            labels of coins are refused if they are too uneven (``data.check_fair``).
+        guess: For the scan and the one-run methods. 'both' guesses that the highest
+            scores are in and the lowest are out; 'in' and 'out' make one of the two.
         guesses: For the one-run methods: numbers of guesses, fixed before the scores
             were computed; several share alpha equally. None takes all canaries, a
             quarter and a sixteenth.
-        seed: Seed of the random split and of the order of equal scores; also to be
-            fixed beforehand.
+        seed: Seed of the random split, of the order of equal scores and of the game. It
+            has to be fixed before the scores are computed.
         **options: See ``LevelOptions``; the methods are ``methods(design)``.
 
     Raises:
@@ -278,17 +284,19 @@ def from_observed(
     guess: str = "both",
     seed: int = 0,
 ) -> Bound:
-    """Bound epsilon by scores of given members, ASSUMING their propensities.
+    """Return a lower bound on epsilon from members that no coin chose.
+
+    The bound holds ASSUMING the propensities (``one_run`` has the null hypothesis).
 
     Args:
         scores: Shape (n,), finite; larger is more like 'in'.
         labels: Shape (n,): 1 for in, 0 for out.
         propensities: Shape (n,), in (0, 1): the probability that each row is a member,
-            given its features and nothing of the training.
+            given its features but nothing about the training.
         alpha: The error probability.
         claim: The claimed epsilon, to be tested; None gives the bound alone.
-        guess: As of ``from_scores``. All rows, a quarter and a sixteenth are guessed,
-            with alpha/3 each.
+        guess: As in ``from_scores``. Guesses are made about all rows, about a quarter
+            and about a sixteenth of them; the three tests share alpha equally.
         seed: Seed of the order of equal scores; to be fixed beforehand.
 
     Raises:
@@ -320,20 +328,22 @@ def in_one_run(
     guess: str = "both",
     guesses: Sequence[int] | None = None,
 ) -> Bound:
-    """Bound the level by scores and labels of the canaries of one training run.
+    """Return a lower bound from scores and labels of the canaries of one training run.
 
     Args:
         scores: Shape (canaries,), finite; larger is more like 'in'.
         labels: Shape (canaries,): 1 for in, 0 for out, each by its own fair coin.
-        question: A family of any claims, the error probability and the claim.
-        rng: Draws the order of equal scores.
-        method: 'scan' (pure epsilon), 'one-run-curve', 'one-run' (epsilon and delta),
-            or 'auto' for the first of them that fits.
-        guess: As of ``from_scores``.
-        guesses: As of ``from_scores``.
+        question: The family of claims, the error probability and the claim. The family
+            may be any ``Curve``, not only of epsilon or mu.
+        rng: Generator for the order of equal scores.
+        method: 'scan' (pure epsilon), 'one-run-curve' or 'one-run' (epsilon and delta).
+            'auto' is the scan for pure epsilon and else 'one-run-curve'.
+        guess: As in ``from_scores``.
+        guesses: As in ``from_scores``.
 
     Raises:
-        ConfigurationError: If a number of guesses is out of range.
+        ConfigurationError: If a number of guesses is out of range, or the scan gets
+            scores that are all equal.
     """
     if method == "scan" or (method == "auto" and question.curve == EpsilonDelta()):
         return scanned(thresholds.nested_sets(scores, labels, guess), question, ONE_RUN)
@@ -358,17 +368,18 @@ def from_outputs(
     seed: int = 0,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by independent outputs of two neighbouring inputs.
+    """Return a lower bound on epsilon or mu from outputs of two neighbouring inputs.
 
-    For epsilon a model learns on a third of the outputs which are more like the first
-    input, and which threshold on its score promises the largest bound; the others test
-    that event. For mu all outputs are played as a game. 'dkw' takes single numbers as
-    they are and tries every threshold.
+    The outputs are independent. 'split-exact' (the default for epsilon) and
+    'split-clopper-pearson' learn a score on about a third of the outputs and choose a
+    threshold on it; the other outputs test the event that the score is at least the
+    threshold. 'bets' (the default for mu) plays a game on all outputs. 'dkw' takes one
+    number per output as the score and tests every threshold.
 
     Args:
         first: Outputs of one input, shape (n,) or (n, features), finite.
-        second: Outputs of the other, with the same features.
-        seed: Seed of the random split; to be fixed beforehand.
+        second: Outputs of the other input, shape (m,) or (m, features), finite.
+        seed: Seed of the random split or of the game; to be fixed beforehand.
         **options: See ``LevelOptions``; the methods are ``methods("outputs")``.
 
     Raises:
@@ -422,11 +433,11 @@ def _question(
     method: str = "auto",
     **unknown: object,
 ) -> tuple[Question, str]:
-    """Return the question, and the method: the first that fits the record for 'auto'.
+    """Return the question and the name of the method, with 'auto' resolved.
 
     Raises:
         ConfigurationError: If a number is out of range or the method does not fit.
-        TypeError: If there is no such option.
+        TypeError: If an option is unknown.
     """
     for name in unknown:
         options = list(LevelOptions.__annotations__)

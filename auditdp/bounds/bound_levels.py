@@ -1,8 +1,8 @@
-"""Lower bounds by tests of single levels.
+"""Lower bounds and p-values from a test that accepts or rejects one level at a time.
 
-In each of the three functions the truth is a level t, and the claims are nested: a law
-that meets the claim at t meets it at every level above. A bound is wrong only if it is
-at least t.
+There is one claim for each level, and the claims are nested: a law that meets the claim
+at a level meets it at every level above. Let t be the smallest level whose claim is
+true. A bound is wrong only if it is at least t.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from auditdp.betting.wealth.levels import HIGHEST_LEVEL, LOWEST_LEVEL
 from auditdp.numerics.arrays import Booleans, Floats
 
 SMALLEST_ALPHA = 1e-300
-"""Smallest p-value that is reported, near the end of the doubles."""
+"""Smallest p-value that is reported, near the smallest positive double."""
 
 
 def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = 32) -> float:
-    """Return the largest rejected level of a test that is monotone in the level.
+    """Return the largest level rejected by a test that is monotone in the level.
 
-    A monotone test that rejects a level rejects all lower levels. If the result is >= t
-    then t is rejected, which has probability at most alpha. The result is itself
-    rejected.
+    A monotone test that rejects a level rejects all lower levels. If the result is at
+    least the true level t, then t is rejected, which has probability at most alpha. The
+    result is the lower end of a bisection, so it is itself rejected.
 
     Args:
         rejected: Tests an array of levels at alpha, and returns one truth value for
@@ -51,20 +51,18 @@ def highest_chain(
 ) -> float:
     """Return the largest level of a fixed grid such that it and all below are rejected.
 
-    The test need not be monotone: if the result is >= t, then the smallest grid level
-        >= t,
-    which the data did not choose, is rejected. The claim at that level is true, so this
-    has probability at most alpha. The claimed level is one of the grid's.
+    The test need not be monotone. Let g be the smallest grid level that is at least the
+    true level t; the data did not choose g. If the result is >= t, then g is rejected.
+    The claim at g is true, so this has probability at most alpha.
 
     Args:
         p_value: Computes the p-value at a level, or an upper bound on it. Its second
-            argument is the alpha that the p-value is compared with; above that it may
-            be inaccurate.
-        easy: An upper bound on the p-value that never decreases with the level: where
-            it is small, the p-values of all lower levels are small and need not be
-            computed.
+            argument is the alpha that the p-value is compared with; a p-value above
+            that alpha may be inaccurate.
+        easy: Computes an upper bound on the p-value that never decreases with the
+            level. Levels at which it is at most alpha are rejected without ``p_value``.
         alpha: The error probability.
-        claim: The claimed level, or None.
+        claim: The claimed level, which is added to the grid, or None.
         n: The number of observations. The ratio of the grid is 1 + 1/(5 sqrt(n)), since
             the spread of a bound falls with sqrt(n).
 
@@ -86,12 +84,16 @@ def highest_chain(
 def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
     """Return the smallest alpha at which the claim is refuted, which is a p-value.
 
-    P(p <= alpha) = P(refuted at alpha) <= alpha, if an alpha refutes all that a smaller
-    alpha refutes. The result is the upper end of a bisection in ln alpha.
+    A claim that is refuted at one alpha has to be refuted at every larger alpha. Then
+    P(p <= alpha) = P(refuted at alpha) <= alpha. The result is the upper end of a
+    bisection in ln alpha.
 
     Args:
         refuted: Tests the claim at an array of alphas, and returns one truth value for
             each.
+
+    Returns:
+        The alpha, at least ``SMALLEST_ALPHA``, or 1 if the claim is not refuted.
     """
     if bool(refuted(np.array([SMALLEST_ALPHA]))[0]):
         return SMALLEST_ALPHA
@@ -102,7 +104,10 @@ def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
 def _last_true(
     holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = 32
 ) -> tuple[float, float]:
-    """Return an interval that contains the end of a property that holds at ``low``."""
+    """Return a short interval that contains the point at which a property ends.
+
+    The property holds at ``low`` and, once it fails, fails up to ``high``.
+    """
     # Forty halvings leave 1e-12 of the interval; each round makes log2(parts) of them.
     for _ in range(math.ceil(40 / math.log2(parts))):
         points = np.linspace(low, high, parts + 1)

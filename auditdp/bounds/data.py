@@ -1,6 +1,6 @@
 """Validation of recorded data, and columns of CSV, TSV, NPZ and Parquet files.
 
-Every refusal contains the value and states the remedy.
+Every error message contains the value and states the remedy.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from auditdp.files import FileLimits
 from auditdp.numerics.arrays import Floats, Labels
 
 FEWEST_OUTPUTS = 20
-"""Outputs of either input that a model needs to learn an event from."""
+"""Smallest number of outputs per input from which an event is learned."""
 UNFAIR = 1e-6
-"""Probability with which labels of fair coins are refused, at most."""
+"""Largest probability with which labels of fair coins are refused."""
 
 
 def question_of(
@@ -42,7 +42,7 @@ def question_of(
     """Return a question about the level of a family of claims, after checks.
 
     Raises:
-        ConfigurationError: If a number is out of range.
+        ConfigurationError: If a value is not a number or is out of range.
     """
     for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
         is_number = isinstance(value, int | float | np.floating | np.integer | None)
@@ -67,13 +67,15 @@ def question_of(
 
 
 def increasing(**counts: Any) -> tuple[int, ...]:
-    """Return whole numbers 0 <= ... <= ..., of which the last is positive.
+    """Return whole numbers, after the check that they never decrease.
+
+    The first must be at least 0 and the last at least 1.
 
     Args:
         **counts: The numbers by their names, in order.
 
     Raises:
-        ConfigurationError: If they are not such numbers.
+        ConfigurationError: If a number is not whole, or they are not in this order.
     """
     values = list(counts.values())
     whole = all(
@@ -98,7 +100,7 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
         gaps: Whether values may be NaN.
 
     Raises:
-        ConfigurationError: If they are no finite numbers.
+        ConfigurationError: If a value is not a finite number, except NaN with ``gaps``.
     """
     try:
         array = np.atleast_1d(np.asarray(values, dtype=float))
@@ -106,7 +108,7 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
         raise ConfigurationError(
             f"{name}: expected numbers, all rows of one shape: {error}"
         ) from error
-    # A row that is left out may depend on its label, so gaps are refused.
+    # Whether a value is missing may depend on the label, so gaps are refused.
     known = np.isfinite(array) | (gaps & np.isnan(array))
     if not known.all():
         bad = int(np.argwhere(~known)[0, 0])
@@ -118,11 +120,11 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
 
 
 def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Labels]:
-    """Return scores and labels, both of shape (n,).
+    """Return scores and labels as arrays of shape (n,), after checks.
 
     Raises:
-        ConfigurationError: If the shapes differ, a label is not 0 or 1, or there are
-            not two of either.
+        ConfigurationError: If a score is not finite, the shapes differ, a label is not
+            0 or 1, or fewer than two rows have one of the labels.
     """
     values, truth = numbers("scores", scores), numbers("labels", labels)
     if values.ndim != 1 or values.shape != truth.shape:
@@ -152,11 +154,11 @@ def check_binary(name: str, values: Floats) -> None:
 
 
 def check_fair(labels: Labels) -> None:
-    """Check that fair coins may have given the labels.
+    """Check that fair coins could have given the labels.
 
     Null hypothesis: each label was thrown by its own fair coin. The test is the
-    two-sided binomial one at level ``UNFAIR``. If labels were not thrown so, guesses
-    are right without any training, and a bound that assumes coins would be false.
+    two-sided binomial one at level ``UNFAIR``. If the coins were not fair, guesses can
+    be right without any training, and a bound that assumes fair coins would be false.
 
     Raises:
         ConfigurationError: If the numbers of in and out are too uneven.
@@ -171,10 +173,11 @@ def check_fair(labels: Labels) -> None:
 
 
 def outputs(name: str, values: ArrayLike) -> Floats:
-    """Return outputs, shape (n, features).
+    """Return the outputs of one input as an array of shape (n, features).
 
     Raises:
-        ConfigurationError: If there are too few to learn an event from.
+        ConfigurationError: If an output is not finite, or there are fewer outputs than
+            ``FEWEST_OUTPUTS``.
     """
     array = numbers(name, values)
     if len(array) < FEWEST_OUTPUTS:
@@ -189,22 +192,22 @@ Columns = dict[str, NDArray[Any]]
 COUNT = re.compile(
     r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE
 )
-"""Names of columns that count how often a value occurred."""
+"""Usual names of a column that counts how often a value occurred."""
 UNREAD = np.array(["a text or a nested value"], dtype=object)
-"""Stand-in for a column of Parquet that is not read, because it has no numbers."""
+"""Stand-in for a column of Parquet that is not read: it has texts or nested values."""
 
 
 def read(path: Path) -> Columns:
-    """Return the columns of a file by name; those of text files hold text.
+    """Return the columns of a file by name. Columns of CSV and TSV hold text.
 
     Args:
         path: A file that ends in .csv or .tsv (with a line of column names), .npz
             (named arrays) or .parquet.
 
     Raises:
-        ConfigurationError: If there is no such file or its content does not match its
-            name.
-        MissingExtraError: If it is Parquet and pyarrow is not installed.
+        ConfigurationError: If there is no such file, its format is unknown or does not
+            match its content, it is too large, or it has no rows.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     readers = {
         ".csv": _read_text,
@@ -274,11 +277,17 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
 def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None:
     """Check that every row is one output, and not a value with its count.
 
-    A column of counts has the name of a count and whole numbers >= 0, and no two rows
-    have the same values in the other columns.
+    A column is taken for counts if it has a usual name of counts (``COUNT``) and whole
+    numbers >= 0, and no two rows have the same values in the other columns.
+
+    Args:
+        columns: All columns of the file.
+        names: Names of the columns that make up an output.
+        path: The file, for messages.
 
     Raises:
-        ConfigurationError: If there is a column of counts, or no column of a name.
+        ConfigurationError: If a column seems to hold counts, or a name has no column of
+            numbers.
     """
     values = {name.strip(): column(columns, name.strip(), path) for name in names}
     for name in filter(COUNT.fullmatch, values):
@@ -296,7 +305,7 @@ def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None
 
 
 def _printable(names: Sequence[str]) -> str:
-    """Return names of columns on one line, whatever characters they have."""
+    """Return names of columns on one line; unprintable characters are escaped."""
     return ", ".join(name if name.isprintable() else repr(name) for name in names)
 
 
@@ -337,7 +346,9 @@ def _read_npz(path: Path) -> Columns:
 
 
 def _refuse_long(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> None:
-    """Check that a file holds the whole array: NumPy allocates the size in its header.
+    """Check that the header of an array states no more bytes than the file has.
+
+    NumPy allocates the size in the header before it reads the data.
 
     Raises:
         ConfigurationError: If the header states a larger array.

@@ -37,13 +37,13 @@ form, sup over C) + γ is valid as well.
 Source: Barnard (1947), "Significance tests for 2x2 tables", for the unconditional test;
 the statistic for a general trade-off curve and the interval bound are proved above.
 
-The bounds from confidence limits on the two probabilities of an event are those that
-readers of the literature know. Both are conservative: they pay for two simultaneous
-limits although the claim is about one comparison. For two arms of 150 and a tight
-claim, Clopper-Pearson refutes some ten times more rarely than its alpha allows.
+Second, ``clopper_pearson`` and ``dkw`` bound the level by confidence limits on P(A) and
+Q(A), as is usual in the literature. Both are conservative: they pay for two
+simultaneous limits although the claim is about one comparison. For two arms of 150 and
+a tight claim, Clopper-Pearson refutes some ten times more rarely than its alpha allows.
 
-The choice of an event on one part of the outputs may cost power, never validity,
-because the outputs that test the event had no part in it.
+Third, an event is chosen on one part of the outputs. This may cost power, never
+validity, because the outputs that test the event had no part in its choice.
 """
 
 from __future__ import annotations
@@ -63,23 +63,25 @@ from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.streams import one_thread
 
 GAMMA = 1e-9
-"""Probability with which the true q may lie outside its range, part of every
-p-value."""
+"""Probability that the true q lies outside its confidence interval.
+
+It is added to every p-value.
+"""
 SEARCH_RTOL = 1e-7
-"""Relative error of T, which is found by golden-section search."""
+"""Bound on the relative error of T, which golden-section search computes."""
 ROUNDING = 1e-12
-"""Error of the binomial laws: absolute in sums of tails, relative in their
+"""Bound on the error of binomial laws: absolute for sums of tails, relative for their
 arguments."""
 
 
 class Counts(NamedTuple):
-    """Occurrences of an event in the outputs of two inputs.
+    """Numbers of outputs of two inputs, and the numbers of them that are in an event.
 
     Attributes:
-        first: Outputs of the first input that are in the event.
-        n_first: All outputs of the first input.
-        second: Outputs of the second input that are in the event.
-        n_second: All outputs of the second input.
+        first: Number of outputs of the first input that are in the event.
+        n_first: Number of outputs of the first input.
+        second: Number of outputs of the second input that are in the event.
+        n_second: Number of outputs of the second input.
     """
 
     first: int
@@ -92,9 +94,10 @@ class Counts(NamedTuple):
 
 
 def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> Answer:
-    """Return the largest level refuted with all below it, and the claim's p-value.
+    """Return the bound of the exact test, and the p-value of the claim.
 
-    The event must have been chosen without looking at these outputs.
+    The bound is the largest grid level that is refuted together with all below it. The
+    event must have been chosen without looking at these outputs.
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),
@@ -113,8 +116,8 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
         counts: The counts.
         curve: The family of claims.
         level: The level.
-        enough: The bound is sharpened until its side of this number is certain; 0
-            sharpens it fully.
+        enough: The bound is refined until it is certain whether it is above or below
+            this number. 0 refines it fully.
     """
     observed = statistic(counts, curve, level)
     if observed <= SEARCH_RTOL:
@@ -125,7 +128,10 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
 
 
 def _closed_form(observed: float) -> float:
-    """Return the closed form of the p-value, at the lower end of the statistic."""
+    """Return the closed-form bound on the p-value.
+
+    ``observed`` is first lowered by the error of its search.
+    """
     lowest = observed * (1 - SEARCH_RTOL)
     return GAMMA + ROUNDING + (1 + lowest) * math.exp(-lowest)
 
@@ -135,7 +141,7 @@ def _kl(a: Floats, p: Floats) -> Floats:
 
 
 def statistic(counts: Counts, curve: Curve, level: float) -> float:
-    """Return T of the counts: 0 if the claim at that level allows their rates."""
+    """Return T of the counts; it is 0 if the claim allows the observed rates."""
     first, second = np.array([counts.first]), np.array([counts.second])
     return float(_divergence(counts, curve, level, first, second)[0])
 
@@ -147,7 +153,10 @@ def _divergence(
     first: NDArray[Any],
     second: NDArray[Any],
 ) -> Floats:
-    """Return T, elementwise, by golden-section search: its terms are convex in q."""
+    """Return T for each pair of ``first`` (x) and ``second`` (y).
+
+    Golden-section search minimises over q, because both terms are convex in q.
+    """
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
     low, high = c, np.maximum(c, curve.smallest_q(a, level))
@@ -177,8 +186,8 @@ def _divergence(
 class _Region:
     """The event {T >= t}, or a slightly larger one, and its probability under the null.
 
-    For counts x in a cell (edges[j-1], edges[j]] the event is y <= tops[j], which is
-    right at the cell's upper edge and too large below it.
+    For counts x in a cell (edges[j-1], edges[j]] the event is y <= tops[j]. This is
+    exact at the cell's upper edge, and may be too large below it.
     """
 
     def __init__(
@@ -223,7 +232,12 @@ class _Region:
         return np.asarray(np.sum(above * np.diff(reached, axis=1, prepend=0.0), axis=1))
 
     def supremum(self, enough: float) -> float:
-        """Return an upper bound on the probability over the range of q."""
+        """Return an upper bound on the probability over the range of q.
+
+        Args:
+            enough: The refinement stops once it is certain whether the bound is above
+                or below this number. 0 refines it fully.
+        """
         least, most = np.arcsin(np.sqrt(self.range))
         angles = np.linspace(least, most, LIMITS.nuisance_intervals + 1)
         left, right, settled = angles[:-1], angles[1:], 0.0
@@ -248,13 +262,13 @@ class _Region:
 
 
 def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
-    """Return the level refuted by limits on P(A) and Q(A), each at alpha/2.
+    """Return the largest level refuted by limits on P(A) and Q(A), each at alpha/2.
 
     Null: the pair meets the curve at level t. Let p, q be the true probabilities. With
     probability at least 1 - alpha both p_lo <= p and q_hi >= q; then p_lo <= p <=
     F_t(q) <= F_t(q_hi), so level t allows (p_lo, q_hi), and the bound, which is the
-    infimum of the levels that do, is at most t. Any delta; it also covers the
-    complement.
+    infimum of the levels that do, is at most t. It holds for any delta. F also bounds
+    the complement of the event, so the complement needs no test of its own.
 
     The event must have been chosen without looking at these outputs.
     """
@@ -264,7 +278,7 @@ def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
 
 
 def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
-    """Return the largest level that any threshold on a score refutes, for all at once.
+    """Return the largest level refuted by any threshold, for all thresholds at once.
 
     Null: the pair meets the curve at level t. By Massart's inequality, with probability
     at least 1 - alpha/2 each, P(s >= x) >= (share of first at or above x) -
@@ -276,7 +290,7 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
     Args:
         first: Scores of independent outputs of the first input, shape (n,); larger is
             more like the first input.
-        second: The same of the second input.
+        second: Scores of independent outputs of the second input, shape (m,).
         curve: The family of claims.
         alpha: The error probability.
     """
@@ -292,7 +306,10 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
 
 
 def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
-    """Return a mask of random rows to choose the event on, a share of either label."""
+    """Return a mask of the random rows on which the event is chosen.
+
+    It has the given share of the rows of each label, and at least one row of each.
+    """
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):
         rows = rng.permutation(np.flatnonzero(labels == label))
@@ -310,9 +327,9 @@ def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
 def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
     """Return the threshold with the largest Clopper-Pearson bound at alpha = 0.1.
 
-    A bound is compared, rather than an estimate, because the largest of many estimates
-    is that of a rare event by luck. If no bound is above 0, it is the threshold whose
-    probabilities, estimated with a pseudo-count, allow the highest level.
+    Bounds are compared rather than estimates, because the largest of many estimates is
+    often the one of a rare event, by chance. Thresholds with equal bounds are compared
+    by the level that the event's rates refute, with half a count added to each.
 
     Args:
         scores: Shape (n,), larger for rows that are more like label 1.
@@ -345,7 +362,11 @@ def learned_scores(
         outputs: Shape (n, features).
         labels: Shape (n,).
         learning: Mask of the rows that may be learned from, shape (n,).
-        rng: Draws the five folds of the learning rows.
+        rng: Generator for the five folds of the learning rows.
+
+    Returns:
+        The scores of the learning rows and of the testing rows, each in the order of
+        the rows.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict

@@ -4,18 +4,18 @@ The guesses may come from independent runs or from one training run with all can
 once: independent runs are one mechanism on all coins, in which each coin is as
 protected as in its own run.
 
-Last, a test for members and others that no coin chose: right guesses are compared with
-the number that is likely without any training.
+Last, ``from_given_propensities`` tests guesses about members that no coin chose. Right
+guesses are compared with the number that is likely without any training.
 
-Null: with the rows' features given, each is a member with its propensity π, independent
-of the others, and a row more or less changes the law of the release by at most
-e^epsilon, pointwise. Given the release and the memberships of the rows before it, the
-odds of row i are then between e^−epsilon and e^epsilon times π/(1 − π), so that a guess
-of it is right with probability at most
+Its null hypothesis: with the rows' features given, each is a member with its propensity
+π, independent of the others, and a row more or less changes the law of the release by
+at most e^epsilon, pointwise. Given the release and the memberships of the rows before
+it, the odds of row i are then between e^−epsilon and e^epsilon times π/(1 − π), so that
+a guess of it is right with probability at most
 
     c = expit(epsilon + logit π) if it is 'in', expit(epsilon − logit π) if it is 'out',
 
-whatever the guess was made from, except the labels. Couple each with a uniform
+for a guess that is made from anything except the labels. Couple each with a uniform
 variable: the number of right guesses is stochastically at most the sum of independent
 Bernoulli(c), whose law is computed exactly, and never falls with epsilon. With π = ½ it
 is ``binomial``. Pure epsilon only.
@@ -74,15 +74,15 @@ def from_right_guesses(
 
 
 def binomial(correct: int, guesses: int, alpha: float) -> float:
-    """Return the epsilon refuted by the exact binomial test; pure epsilon only.
+    """Return the largest epsilon that the exact binomial test refutes.
 
-    Null: flipping any one coin changes the law of the output by at most e^epsilon,
-    pointwise. Then V is stochastically at most Bin(r, q), q = e^epsilon/(1+e^epsilon):
-    given the output y and the coins before i, the odds of coin i are P(y | b_i=1,
-    before)/P(y | b_i=0, before), in [1/E, E], so whatever was guessed from y is right
-    with probability at most q; couple each with a uniform variable. So the p-value is
-    P(Bin(r, q) >= v), and it equals alpha at q = BetaInv(alpha; v, r-v+1). Which
-    canaries to guess on, and how many, may depend on the output.
+    Null: flipping any one coin changes the law of the output by at most E = e^epsilon,
+    pointwise; pure epsilon only. Then V is stochastically at most Bin(r, q), q =
+    E/(1+E): given the output y and the coins before i, the odds of coin i are
+    P(y | b_i=1, before)/P(y | b_i=0, before), in [1/E, E], so whatever was guessed from
+    y is right with probability at most q; couple each with a uniform variable. So the
+    p-value is P(Bin(r, q) >= v), and it equals alpha at q = BetaInv(alpha; v, r-v+1).
+    Which canaries to guess on, and how many, may depend on the output.
 
     Args:
         correct: v, the number of right guesses.
@@ -95,7 +95,7 @@ def binomial(correct: int, guesses: int, alpha: float) -> float:
 def one_run_p_value(
     correct: int, guesses: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Return the largest probability of v right guesses that the claim allows.
+    """Return the largest probability of v or more right guesses that the claim allows.
 
     Null: flipping any one of the m coins is (epsilon, delta)-DP. The number of guesses
     must not depend on the output if delta > 0. Let E = e^epsilon, W ~ Bin(r, E/(1+E)),
@@ -121,9 +121,10 @@ def one_run_p_value(
     each pattern of c right guesses.
 
     Note:
-        It takes the place of Theorem 5.2 of Steinke, Nasr & Jagielski (2023),
-        arXiv:2305.08846v1, mostly a little larger. That is smaller where the p-value is
-        near 1: .9421 for v = 1 of 2, epsilon = 1, delta = .05, which allow .9447.
+        It takes the place of the p-value of Theorem 5.2 of Steinke, Nasr & Jagielski
+        (2023), arXiv:2305.08846v1, which is mostly a little larger. Near 1 that p-value
+        can be too small: it is .9421 for v = 1 of r = 2, epsilon = 1 and delta = .05,
+        where the claim allows .9447.
 
     Args:
         correct: v, the number of right guesses.
@@ -148,7 +149,7 @@ def one_run_p_value(
 
 
 def _concave_hull(x: Floats, y: Floats, at: float) -> float:
-    """Return the height of the concave hull of increasing points at ``at``.
+    """Return the height at ``at`` of the concave hull of points with increasing x.
 
     Returns:
         The height, or the last y if ``at`` is beyond the last point.
@@ -157,8 +158,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
     if at >= x[right]:
         return float(y[right])
     first, height = int(np.searchsorted(x, at, side="right")), -np.inf
-    # Of the line between two points, replace either in turn by the one that lifts it
-    # most.
+    # Replace the two ends of a line in turn by the point that lifts the line most.
     while True:
         right = first + int(np.argmax((y[first:] - y[left]) / (x[first:] - x[left])))
         left = int(np.argmin((y[right] - y[:first]) / (x[right] - x[:first])))
@@ -171,7 +171,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
 def one_run(
     correct: int, guesses: int, canaries: int, delta: float, alpha: float
 ) -> float:
-    """Return the epsilon refuted by ``one_run_p_value``."""
+    """Return the largest epsilon that ``one_run_p_value`` refutes at alpha."""
 
     def p_value(epsilon: float) -> float:
         return one_run_p_value(correct, guesses, canaries, epsilon, delta)
@@ -197,7 +197,7 @@ def curve_refuted(
     level: float | Floats,
     alpha: float | Floats,
 ) -> Booleans:
-    """Test, elementwise, if v right guesses are rarer than alpha under a level.
+    """Test if v or more right guesses have probability below alpha at a level.
 
     Null: flipping any one of the m coins changes the law of the output as the curve at
     this level allows. The number of guesses r must not depend on the output.
@@ -234,6 +234,9 @@ def curve_refuted(
         curve: The family of claims.
         level: The levels that are tested, shape () or (k,).
         alpha: The error probabilities, shape () or (k,).
+
+    Returns:
+        For each level and its alpha, whether the level is refuted; shape (1,) or (k,).
     """
     level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
     # The state (R, H) after all mass of the p-value at v right guesses.
@@ -249,7 +252,11 @@ def curve_refuted(
 def one_run_curve(
     correct: int, guesses: int, canaries: int, curve: Curve, alpha: float
 ) -> float:
-    """Return the level refuted by ``curve_refuted``, one of the claim's family."""
+    """Return the largest level that ``curve_refuted`` refutes at alpha.
+
+    If the claim's family has finitely many levels, the result is one of them, unless it
+    is above all of them.
+    """
     level = highest_rejected(
         lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha)
     )
@@ -274,14 +281,17 @@ def from_given_propensities(
     alpha: float,
     claim: float | None,
 ) -> Answer:
-    """Return the largest epsilon refuted by ``right`` guesses, and the claim's p-value.
+    """Return the bound from right guesses about members that no coin chose.
 
     Args:
         guessed_in: Whether each guessed row was guessed 'in', shape (guesses,).
         right: Number of right guesses.
         propensities: π of each guessed row, shape (guesses,), in (0, 1).
         alpha: The error probability.
-        claim: The claimed epsilon.
+        claim: The claimed epsilon, or None.
+
+    Returns:
+        The largest epsilon that is refuted, and the p-value of the claim.
     """
     towards = np.where(guessed_in, 1, -1) * logit(propensities)
 

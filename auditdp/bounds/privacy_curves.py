@@ -87,13 +87,14 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class OfClaim:
-    """The family of a claim of a whole curve, by dominating pairs.
+    """The family of a claim about a whole privacy curve, by dominating pairs.
 
-    F joins the points (P(A_k), Q(A_k)) of the k atoms with the largest likelihood
-    ratio; ``auditdp.claims.dominating`` proves that no pair which meets the claim
-    exceeds them. If the family of a claim has finitely many levels, any other level
-    stands for the next one above, which allows more; above the highest everything is
-    allowed.
+    Let (p₀, q₀) be the dominating pair of the claim at a level, and A_k its k atoms
+    with the largest ratio q₀/p₀. F joins the points (p₀(A_k), q₀(A_k)), that is
+    F(p₀(A_k)) = q₀(A_k). ``auditdp.claims.dominating`` proves that no pair that meets
+    the claim exceeds F. If the family of a claim has finitely many levels, any other
+    level is replaced by the next one above, which allows more; above the highest level
+    everything is allowed.
     """
 
     claim: Claim
@@ -126,7 +127,7 @@ class OfClaim:
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
 
     def _interpolated(self, values: Any, level: Any, axis: int) -> Floats:
-        """Return F of values of q (``axis`` 0), or F⁻¹ of values of p (``axis`` 1)."""
+        """Return F(values) if ``axis`` is 0, or F⁻¹(values) if it is 1."""
         at, levels = np.broadcast_arrays(
             np.asarray(values, dtype=float), np.asarray(level, dtype=float)
         )
@@ -144,9 +145,10 @@ class OfClaim:
 
     @cached_property
     def _stacked(self) -> Any:
-        """Cached function from the bytes of levels to p and q of the corners of F.
+        """Cached function from the bytes of an array of levels to the corners of F.
 
-        Both have shape (levels, corners); the last corner is repeated to fill a row.
+        It returns their x and their F(x), each of shape (levels, corners). The last
+        corner is repeated to fill a row.
         """
         # One test evaluates F at the same levels for many values, and each level of a
         # family stands for many.
@@ -164,18 +166,21 @@ class OfClaim:
         return cache(stacked)
 
     def _corners(self, level: float | None) -> Floats:
-        """Return p and q of the corners of F at a level, shape (2, corners)."""
+        """Return x and F(x) of the corners of F at a level, shape (2, corners).
+
+        If the level is None, F allows everything.
+        """
         if level is None:
             return np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
         pair = DominatingPair.of(self.claim.at(level).statements())
         return np.array([np.append(0.0, law.cumsum()) for law in (pair.p, pair.q)])
 
     def of_family(self, level: float) -> float | None:
-        """Return the level of the claim's family that stands for a level.
+        """Return the level of the claim's family that replaces a level.
 
         Returns:
-            The smallest level of the family that is not below, or None if there is
-            none.
+            The smallest level of the family that is not below ``level``, or None if all
+            are below it.
         """
         if self.claim.levels is not None:
             return next((known for known in self.claim.levels if known >= level), None)
@@ -191,9 +196,9 @@ Attributes:
     delta: The delta that goes with an epsilon, else 0.
 
 ``largest_p(q, level)`` is F(q), the largest P(A) that the level allows if Q(A) = q;
-``smallest_q(p, level)`` the smallest q with F(q) >= p; and ``level(p, q)`` the infimum
-of the levels that allow P(A) = p and Q(A) = q: these probabilities refute all levels
-below it.
+``smallest_q(p, level)`` is the smallest q with F(q) >= p. ``level(p, q)`` is the
+infimum of the levels that allow P(A) = p and Q(A) = q: these probabilities refute all
+levels below it.
 """
 
 
@@ -205,11 +210,15 @@ def curve_of_claim(claim: Claim) -> Curve:
 
 
 def curve_of(parameter: str, delta: float) -> Curve:
-    """Return the family of claims with a parameter of a given name.
+    """Return the family of claims with this parameter, at this delta.
+
+    Args:
+        parameter: 'epsilon' or 'mu'.
+        delta: The delta that goes with epsilon; 0 for mu.
 
     Raises:
-        ConfigurationError: If the parameter is unknown, or delta is not in [0, 1) or
-            has no meaning.
+        ConfigurationError: If the parameter is unknown, or delta is not in [0, 1), or
+            not 0 for mu.
     """
     if parameter == "epsilon":
         return EpsilonDelta(delta)

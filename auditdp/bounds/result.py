@@ -1,4 +1,8 @@
-"""A certified lower bound: its statement, its confidence and its assumptions."""
+"""The certified lower bound: its statement, its confidence and its assumptions.
+
+``Question`` is the input of every test, ``Answer`` its result, and ``Bound`` the
+complete result that a user gets.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from auditdp.numerics.rounding import outwards
 from auditdp.record.json_fields import Number
 
 ROUNDING = 1e-9
-"""Relative error bound of the numerical libraries; every bound is lowered by it."""
+"""Assumed relative error of the numerical libraries; every bound is lowered by it."""
 MIN_FIT_P = 0.01
-"""P-value below which data contradict an assumption, so that nothing is bounded."""
+"""P-value of an assumption below which no bound is given."""
 
 
 @plain_dataclass(frozen=True)
@@ -24,14 +28,17 @@ class BoundLimits:
     """Caps on the time and the memory of a bound; none of them affects its validity.
 
     Attributes:
-        count_cells: Cells of the first count in the exact test of two counts.
-        nuisance_intervals: Intervals of the nuisance parameter that this test starts
-            with.
-        nuisance_rounds: Rounds in which the intervals that matter are split in four.
-        event_thresholds: Candidates for the threshold of an event.
-        nested_sets: Sets of guesses that a scan tests.
-        simulated_scores: Scores that are simulated for the power of a check.
-        parquet_rows: Rows of a Parquet file that are unpacked at a time.
+        count_cells: Number of cells into which the exact test of two counts groups the
+            values of the first count.
+        nuisance_intervals: Number of intervals of the nuisance parameter with which
+            this test starts.
+        nuisance_rounds: Number of rounds in which intervals that can still raise the
+            supremum are split in four.
+        event_thresholds: Number of candidates for the threshold of an event.
+        nested_sets: Number of sets of guesses that a scan tests.
+        simulated_scores: Number of scores that are simulated for the power of the test
+            of an assumption.
+        parquet_rows: Number of rows of a Parquet file that are unpacked at a time.
     """
 
     count_cells: int = 512
@@ -52,21 +59,23 @@ class Bound:
 
     Attributes:
         method: The test that gave it, one of ``auditdp.bounds.METHODS``.
-        parameter: The bounded parameter: 'epsilon' (in nats, at ``delta``) or 'mu' (of
-            Gaussian DP).
+        parameter: The bounded parameter: 'epsilon' (in nats, at ``delta``), 'mu' (of
+            Gaussian DP), or another parameter of a claim's family, such as 'rho'.
         lower: The bound. If the assumptions hold, it exceeds the true level with
             probability at most ``alpha``, whatever the law of the data.
         alpha: That error probability.
         delta: The delta that goes with epsilon.
-        n: Number of observations in the test, without those that chose an event.
+        n: Number of observations in the test, without those on which the event was
+            chosen.
         statistic: The observation that the test used, in words.
         assumptions: The assumptions of the statement.
         source: The paper and theorem.
         claim: The claimed level, if any was given.
         p_value: The smallest error probability at which this method refutes the claim,
-            or an upper bound on it.
-        refuted: Whether the claim is refuted at ``alpha``, which is the same event as
-            ``lower`` reaching the claim.
+            or an upper bound on it; None without a claim.
+        refuted: Whether the claim is refuted at ``alpha``: the bound before it is
+            lowered by ``ROUNDING`` reaches the claim, and the p-value is at most
+            ``alpha``.
     """
 
     method: str
@@ -121,7 +130,10 @@ _BOUND: TypeAdapter[Bound] = TypeAdapter(Bound)
 
 
 class Question(NamedTuple):
-    """A family of claims, the error probability, and the claim."""
+    """The input of a test: a family of claims, the error probability, and the claim.
+
+    ``claim`` is the claimed level of the family, or None if only a bound is wanted.
+    """
 
     curve: Curve
     alpha: float
@@ -129,14 +141,20 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The bound that a test gives, and the p-value of the claim if there is one."""
+    """The result of a test: the lower bound, and the p-value of the claim.
+
+    The p-value is None without a claim.
+    """
 
     lower: float
     p_value: float | None
 
     @classmethod
     def shared(cls, answers: Sequence[Answer]) -> Answer:
-        """Return the best of several answers with equal shares of alpha."""
+        """Return one answer from several tests that had equal shares of alpha.
+
+        It has the largest bound, and the smallest p-value times the number of tests.
+        """
         p_values = [answer.p_value for answer in answers if answer.p_value is not None]
         p_value = len(answers) * min(p_values) if p_values else None
         return cls(max(answer.lower for answer in answers), p_value)

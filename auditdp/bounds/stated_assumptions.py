@@ -1,30 +1,30 @@
-"""Bounds from recorded data that rest on more than the other tests: a law, or a game.
+"""Two further bounds from recorded data: by an assumed law, and by a game.
 
-First, a bound on the scores of one training ASSUMING that they are Gaussian: larger
-than a bound without this assumption, and never a verdict.
+First, a bound from the scores of one training, ASSUMING that they are Gaussian. It is
+larger than a bound without this assumption, and never a verdict.
 
 Assumption: the scores are independent, N(a, s²) of canaries that are out and
-N(a + μs, s²) of those that are in. Then any canary is distinguished as N(0, 1) from N(μ, 1) is,
-so that no smaller level of the claim than theirs holds. The guarantee of the bound is
-exact under the assumption: with n₁ and n₀ canaries of either kind,
-(mean₁ − mean₀)/(s_pooled √(1/n₁ + 1/n₀)) is noncentral t with n₁ + n₀ − 2 degrees of
-freedom and noncentrality μ/√(1/n₁ + 1/n₀), and the bound is the largest μ that this
-refutes at alpha.
+N(a + μs, s²) of those that are in. Then in and out are as distinguishable as N(μ, 1)
+and N(0, 1) for every canary, so the claim is false at every level that this pair
+exceeds. The guarantee of the bound is exact under the assumption: with n₁ and n₀
+canaries of either kind, (mean₁ − mean₀)/(s_pooled √(1/n₁ + 1/n₀)) is noncentral t with
+n₁ + n₀ − 2 degrees of freedom and noncentrality μ/√(1/n₁ + 1/n₀), and the bound is the
+largest μ that this refutes at alpha.
 
 Three tests check the assumption: third and fourth moments of the residuals (D'Agostino
 & Pearson 1973), the ratio of both variances, and the correlation of each residual with
 the next one, in the order of the canaries. Under the assumption all three are
-ancillary, so independent of means and pooled variance (Basu 1955): the bound keeps its
-guarantee although it is only given if none of the tests rejects. They cannot detect
-tails beyond the recorded canaries, which decide ε at a small δ, nor correlation of
-canaries that are not next to each other.
+ancillary, so independent of means and pooled variance (Basu 1955). So the bound keeps
+its guarantee although it is only given if none of the tests rejects. The tests cannot
+detect tails beyond the recorded canaries, which decide ε at a small δ, nor correlation
+of canaries that are not next to each other.
 
 Source: scores of one training as two normal laws are those of Agrawal, Wei, Singh,
 Magdon-Ismail & Zikas (2026), "Let's Ask Gauss", arXiv:2606.12733. One variance, and the
 bound by the exact law of the statistic, are derived here.
 
-Second, recorded outputs played as a game: every part of the outputs is bet on, and no
-part is split off to learn from.
+Second, a bound from a game on recorded outputs. No part of the outputs is split off to
+learn from: the forecaster learns during the game.
 
 The outputs of either input are handed out in random order, each at most once, to the
 input that a fair coin chooses. A mechanism that is run on demand does the same, so the
@@ -72,10 +72,11 @@ class Assumed:
     Attributes:
         lower: The bound on the claim's parameter, or None if the assumption was
             rejected.
-        p_value: The p-value of the assumption, over all three tests.
+        p_value: The p-value of the assumption, over all three tests (Bonferroni).
         against: The test with the smallest p-value: 'moments', 'variances' or
             'neighbours'.
-        power: Probability of rejecting the assumption if scores have Student's t.
+        power: Probability that the test of the moments rejects the assumption if the
+            scores have Student's t law with ``FREEDOM`` degrees of freedom.
     """
 
     lower: float | None
@@ -84,7 +85,12 @@ class Assumed:
     power: float
 
     def statement(self, symbol: str, confidence: str) -> str:
-        """Return one sentence, with the symbol of the claim's parameter."""
+        """Return one sentence on the bound and the test of its assumption.
+
+        Args:
+            symbol: Symbol of the claim's parameter, such as 'ε'.
+            confidence: The confidence of the bound, in words.
+        """
         p_value = f"p = {self.p_value:.2g}"
         if self.lower is None:
             return f"{ASSUMED} nothing is said: the {self.against} of the residuals speak against it ({p_value})"
@@ -98,10 +104,10 @@ class Assumed:
 def assuming_gaussian(
     scores: Floats, labels: Labels, question: Question
 ) -> Assumed | None:
-    """Return the bound that independent Gaussian scores give.
+    """Return the bound under the assumption of independent Gaussian scores.
 
-    The bound exceeds the true level with probability at most alpha if the assumption
-    holds.
+    If the assumption holds, the bound exceeds the true level with probability at most
+    alpha.
 
     Args:
         scores: Shape (canaries,), in the order in which canaries may be correlated.
@@ -109,8 +115,8 @@ def assuming_gaussian(
         question: The family of claims, the error probability and the claim.
 
     Returns:
-        The bound, or None if there are too few canaries, or if no level has such a
-        pair, as of pure ε-DP.
+        The bound, or None if there are fewer than 20 canaries of either label, or all
+        scores of a label are equal, or for pure ε-DP, which no Gaussian pair satisfies.
     """
     first, second = scores[labels == 1], scores[labels == 0]
     # The law of the moments is not known well enough for fewer than 20 canaries of a
@@ -132,7 +138,7 @@ def assuming_gaussian(
 
 
 def _separation(first: Floats, second: Floats, alpha: float) -> float:
-    """Return the largest μ that the t statistic refutes, 0 if none."""
+    """Return the largest μ that the t statistic refutes at alpha, or 0 if none."""
     freedom = len(first) + len(second) - 2
     width = math.sqrt(1 / len(first) + 1 / len(second))
     squares = len(first) * np.var(first) + len(second) * np.var(second)
@@ -144,7 +150,11 @@ def _separation(first: Floats, second: Floats, alpha: float) -> float:
 
 
 def _level(separation: float, question: Question) -> float:
-    """Return a level that N(0, 1) against N(μ, 1) exceeds, by trying thresholds."""
+    """Return a level that N(μ, 1) against N(0, 1) exceeds, for μ = ``separation``.
+
+    For a curve other than Gaussian DP it is the largest level that a threshold on a
+    grid refutes.
+    """
     if isinstance(question.curve, Gaussian):
         return separation * (1 - ROUNDING)
     best, level = separation / 2 + 6, 0.0
@@ -174,7 +184,12 @@ def _against(residuals: Floats, labels: Labels) -> dict[str, float]:
 
 @cache
 def _power(canaries: int, least: float) -> float:
-    """Return the simulated power of the moments against Student's t."""
+    """Return the simulated power of the test of the moments against Student's t.
+
+    Args:
+        canaries: Number of scores.
+        least: The test rejects if its p-value is below this number.
+    """
     repeats = max(20, LIMITS.simulated_scores // canaries)
     rng = np.random.default_rng(canaries)
     scores = rng.standard_t(FREEDOM, size=(repeats, canaries))
@@ -182,7 +197,7 @@ def _power(canaries: int, least: float) -> float:
 
 
 def _moments(residuals: Floats) -> Floats:
-    """Return the p-value of third and fourth moments together, of each row."""
+    """Return for each row the p-value of a test of the third and fourth moments."""
     # This import is slow, so it is made when it is needed.
     from scipy.stats import normaltest
 
@@ -190,11 +205,14 @@ def _moments(residuals: Floats) -> Floats:
 
 
 class _SpentError(MechanismError):
-    """A record has no more outputs."""
+    """A record has fewer outputs left than a call needs."""
 
 
 class _Recorded:
-    """A mechanism that returns recorded outputs: the first for 1, else the second."""
+    """A mechanism that returns recorded outputs in random order, each at most once.
+
+    Its input is 1 for outputs of the first input, and 0 for those of the second.
+    """
 
     name = "the record"
 
@@ -204,7 +222,11 @@ class _Recorded:
     def __call__(
         self, data: int, size: int, *, rng: np.random.Generator
     ) -> NDArray[Any]:
-        """Return the next outputs of one record."""
+        """Return the next ``size`` outputs of one record.
+
+        Raises:
+            _SpentError: If fewer outputs are left.
+        """
         left = self._left[data]
         if size > len(left):
             raise _SpentError(f"{len(left)} outputs are left, and {size} are needed")
@@ -215,11 +237,11 @@ class _Recorded:
 def played(
     first: Floats, second: Floats, question: Question, seed: int
 ) -> tuple[Answer, int]:
-    """Return the answer of a game on recorded outputs, and its number of calls.
+    """Return the answer of a game on recorded outputs, and the number of used outputs.
 
     Args:
         first: Outputs of one input, shape (n,) or (n, features).
-        second: Outputs of the other, with the same features.
+        second: Outputs of the other input, shape (m,) or (m, features).
         question: The family of claims, the error probability and the claim.
         seed: Seed of the order of the outputs and of the coins.
     """
@@ -251,7 +273,7 @@ def played(
 
 
 def _claim(question: Question) -> Claim:
-    """Return the claim that is played against, at level 1 if none is claimed."""
+    """Return the claim against which the game bets, at level 1 if none is claimed."""
     curve = question.curve
     level = 1.0 if question.claim is None else question.claim
     if isinstance(curve, OfClaim):

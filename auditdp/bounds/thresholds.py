@@ -41,12 +41,12 @@ GUESSES = ("both", "in", "out")
 
 
 class Sets(NamedTuple):
-    """Nested sets of guesses.
+    """Nested sets of guesses: each set contains all guesses of the sets before it.
 
     Attributes:
-        sizes: Number of guesses in each set, increasing.
-        right: Number of right guesses in each set.
-        canaries: Number of canaries in all.
+        sizes: Number of guesses in each set, increasing, shape (sets,).
+        right: Number of right guesses in each set, shape (sets,).
+        canaries: Number of all canaries, also of those without a guess.
     """
 
     sizes: Integers
@@ -55,14 +55,14 @@ class Sets(NamedTuple):
 
 
 def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
-    """Return nested sets of sizes that grow geometrically.
+    """Return nested sets of guesses whose sizes grow about geometrically.
 
     Args:
         scores: One for each canary, shape (n,); larger is more like 'in'.
         labels: 1 for in, 0 for out, shape (n,).
         guess: 'in' guesses that the highest scores are in; 'out' that the lowest are
-            out; 'both' does both, in equal numbers, up to the cut between two scores
-            that is nearest to the median.
+            out. 'both' makes both guesses, in about equal numbers, each on its side of
+            the cut between two scores that is nearest to the median.
 
     Raises:
         ConfigurationError: If all scores are equal.
@@ -108,14 +108,21 @@ def descending(scores: Floats, rng: np.random.Generator) -> Integers:
 
 
 def guesses_in(number: int, guess: str) -> int:
-    """Return the number of 'in' guesses; of 'both', the odd one is 'in'."""
+    """Return the number of 'in' guesses among ``number`` guesses.
+
+    For 'both' it is half of them, rounded up.
+    """
     return {"in": number, "out": 0, "both": number - number // 2}[guess]
 
 
 def right_guesses(labels: Labels, number: int, guess: str) -> int:
-    """Return the number of right guesses, with labels by falling score.
+    """Return the number of right guesses.
 
-    'in' guesses the first, 'out' the last, 'both' half of each, the odd one being 'in'.
+    Args:
+        labels: Labels from the highest score to the lowest: 1 for in, 0 for out.
+        number: Number of guesses.
+        guess: 'in' guesses that the first are in, and 'out' that the last are out.
+            'both' makes half of the guesses each way; an odd one is 'in'.
     """
     first = guesses_in(number, guess)
     last = number - first
@@ -123,7 +130,10 @@ def right_guesses(labels: Labels, number: int, guess: str) -> int:
 
 
 def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
-    """Return the largest epsilon refuted with all below it, and the claim's p-value."""
+    """Return the bound of the exact scan on epsilon, and the p-value of the claim.
+
+    The bound is the largest grid level that is refuted together with all below it.
+    """
 
     def easy(epsilon: float) -> float:
         # By Chernoff for each set; it never decreases, as S falls with epsilon.
@@ -170,10 +180,9 @@ def _statistic(sets: Sets, q: float) -> float:
 def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
     """Return for each size the smallest V whose divergence is at least the statistic.
 
-    Returns:
-        One number for each size, size + 1 if no V reaches the statistic.
+    It is size + 1 if no V reaches the statistic.
     """
-    # The value v = 0 never reaches the quantile.
+    # The value V = 0 never reaches the statistic, which is positive.
     low, high = np.zeros_like(sizes), sizes + 1
     while np.any(high - low > 1):
         middle = (low + high) // 2

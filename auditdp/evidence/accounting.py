@@ -1,12 +1,14 @@
-"""Accounting evidence: accountants' bounds for the parameters and the sensitivity.
+"""Accounting evidence: privacy accountants' bounds for the stated parameters.
 
 Nothing is run. The claim is about a *model*: noise of the stated size on sums of the
 stated sensitivity over batches that are drawn as stated. Whether the code does that is
-tested by the game and by evidence of sensitivity. The verdict is CERTIFIED if a proof
-covers the claim, and VIOLATED if a described mechanism loses more than the claim allows
-for all of them. Beside a mechanism the latter needs an audit that describes the
-mechanism (``Audit(about=...)``). Findings about the accountants themselves are in the
-details and decide nothing (``auditdp.accountants.cross_checks``).
+tested by the game and by evidence of sensitivity.
+
+The verdict is CERTIFIED if a proof covers every mechanism of the described class. It is
+VIOLATED if one mechanism of the class loses more than the claim allows. If the audit
+has a mechanism that runs, VIOLATED also needs a description of that mechanism
+(``Audit(about=...)``). Findings about the accountants themselves are in the details and
+decide nothing (``auditdp.accountants.cross_checks``).
 """
 
 from __future__ import annotations
@@ -28,10 +30,14 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Query the accountants.
+    """Return the evidence of the accountants of an audit.
 
-    They are about the described class; the mechanism may be better than its worst
-    member.
+    The accountants are about a class of mechanisms. Unless the audit describes its
+    mechanism, the mechanism may lose less than the worst member of the class.
+
+    Returns:
+        The evidence, or None if there are no accountants or the mechanism is a broken
+        twin.
     """
     # The computation draws nothing.
     del alpha
@@ -56,16 +62,16 @@ def accounting_evidence(
     Args:
         claim: The claim.
         accountants: The accountants of the mechanism.
-        about: The class of mechanisms that the claim is about; the narrowest that the
-            accountants describe unless given.
-        attained: The claim is about the worst mechanism of the class, as that of a
-            formula is. Otherwise the mechanism may be a better one, so that nothing
-            refutes the claim.
+        about: The class of mechanisms that the claim is about; by default the narrowest
+            class that an accountant describes.
+        attained: Whether the claim is about the worst mechanism of the class, as the
+            claim of a formula is. Otherwise the mechanism may be a better one, and
+            nothing refutes the claim.
 
     Raises:
-        AccountantError: If there are no accountants, or they are for different things
-            and the claim names none of these, or all of them failed and the claim is
-            undecided.
+        AccountantError: If there are no accountants; if ``about`` is missing and no
+            accountant's class lies within all others; or if all accountants failed and
+            the claim is undecided.
     """
     check = cross_check(claim, accountants, about=about, attained=attained)
     failed = "; ".join(check.failures)

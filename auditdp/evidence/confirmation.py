@@ -1,10 +1,10 @@
 """Repeat a finding: on fresh randomness, on a smaller pair, and on recorded outputs.
 
-A confirmation is a game on one pair, at its own alpha, of calls that are made one by
-one. A pair that satisfies the claim passes it with probability at most that alpha, for
-any finding and any search of pairs. Single calls matter, since outputs of one call may
-depend on each other: a mechanism may satisfy its claim in single calls and seem to
-break it in larger ones.
+A confirmation is a game on one pair, at its own alpha, with calls that are made one by
+one. If the pair satisfies the claim, the confirmation refutes it with probability at
+most that alpha, however the finding and the pair were found. Single calls matter,
+because outputs of one call may depend on each other: a mechanism may satisfy its claim
+in single calls and seem to break it in calls of several outputs.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def confirm(
 ) -> Game:
     """Play the best pair again on fresh randomness and return the game.
 
-    If the mechanism draws its own randomness, the game starts without memory, and its
-    outputs are recorded. It depends on these outputs alone, so it can be repeated from
-    the record.
+    If the mechanism draws from ``rng``, the forecasters keep what they have learned. If
+    it draws its own randomness, they start anew, and the outputs of the confirmation
+    are recorded: then ``play_again`` can repeat it from the record.
 
     Args:
         game: The game with the finding.
@@ -54,7 +54,7 @@ def confirm(
         alpha: Level of the confirmation.
         most: Limit of the number of calls.
         singly: Whether calls are made one by one. Otherwise they have several outputs.
-        patience: Share of ``most`` after which a game without gain ends.
+        patience: Share of ``most`` after which a game ends unless its wealth has grown.
     """
     calls = game.calls.singly() if singly else game.calls
     streams = prefixed(streams, purpose)
@@ -79,8 +79,8 @@ def confirm_smaller(
     """Search for the smallest pair with the same finding, and confirm it.
 
     Returns:
-        The game of the confirmation, or None if there is no smaller pair or it was not
-        confirmed.
+        The game of the confirmation, or None if there is no smaller pair or its finding
+        was not confirmed.
     """
     with allowing(share=MAIN) as allowed:
         with allowing(MAIN * allowed.left, share=MAIN):
@@ -122,7 +122,7 @@ def play_again(
 
     Raises:
         ConfigurationError: If the outputs were not recorded, or the audit does not list
-            their pair.
+            the pair of the confirmation.
     """
     listed = [
         pair

@@ -1,5 +1,8 @@
 """Upper bounds over all events at once, from counts of outputs in n runs on each input.
 
+First the bounds on the loss (``largest_losses``), then the distance from a stated law
+(``total_variation``, ``log_e_value``, ``kolmogorov``), then the counts (``Tally``).
+
 The bounds are about every event, also events of outputs that never came, and need no
 list of outputs that would have to be fixed beforehand. They need no correction for the
 number of events, pairs or orders:
@@ -27,12 +30,13 @@ add.)
 
 **All events.** The largest ε or δ grows with X and falls with Y. So only sets of
 outputs that came count, and of these only those with the most X for their Y: a
-knapsack, solved exactly (Bellman 1957). RegionLimits are first found in a table, with X
-rounded up and Y down, and computed if that is not enough.
+knapsack, solved exactly (Bellman 1957). The limits of a region are first taken from a
+table, with X rounded up and Y down, and computed exactly only if an event may have the
+largest loss.
 
-The ε of a given δ holds for a δ that is fixed beforehand, and the δ of a given ε for
-that ε; several statements have their own error each. Outputs that never came cost δ: no
-ε is finite for a δ below ``unseen``.
+A bound on ε at a given δ holds if that δ is fixed beforehand, and a bound on δ at a
+given ε if that ε is. Several statements have an error each. Because of outputs that
+never came, no ε is finite for a δ below ``unseen``.
 
 Assumption: runs are independent. Null hypothesis of each bound: some event exceeds it.
 Errors are conservative.
@@ -90,20 +94,20 @@ class CountLimits:
     """Limits of counting."""
 
     coarse_grid = 9
-    """Number of angles of the limits in the table."""
+    """Number of angles θ of the region's limits in the table."""
     fine_grid = 65
-    """Number of angles of the limits that are computed."""
+    """Number of angles θ of the region's limits that are computed for one event."""
     outputs = 512
     """Largest number of outputs of the knapsack. Of more outputs, the rarest on the
     second input are assumed never to come there."""
     exact_outputs = 64
-    """Largest number of outputs whose sets are all compared with a law."""
+    """Largest number of outputs for which the sets of least mass are exact."""
     batch = 1 << 16
     """Largest number of runs of one call."""
 
 
 def nodes(runs: int, spacing: float) -> Counts:
-    """Return counts from 0 to ``runs`` that are ``spacing`` standard deviations apart.
+    """Return counts from 0 to ``runs``, about ``spacing`` standard deviations apart.
 
     Consecutive counts differ by at least 1.
     """
@@ -115,7 +119,11 @@ def nodes(runs: int, spacing: float) -> Counts:
 
 
 def _binned(values: Counts, ends: Counts) -> tuple[Places, Places]:
-    """Return the first and last place of ascending values between each two ends."""
+    """Divide ascending values at ``ends``.
+
+    Returns:
+        The first and the last index of the values in each part that is not empty.
+    """
     part = np.searchsorted(ends, values, side="right")
     starts = np.flatnonzero(np.diff(part, prepend=-1))
     return starts, np.append(starts[1:], len(values)) - 1
@@ -142,16 +150,19 @@ def radius(error: float) -> float:
 
 
 def unseen(runs: int, error: float) -> float:
-    """Return the δ below which no ε is finite.
+    """Return the δ below which no bound on ε is finite.
 
-    It is the upper limit on the probability of an event that never came.
+    It is the upper limit on the probability of an event that never occurred.
     """
     return -math.expm1(float(log_ndtr(-radius(error))) / runs)
 
 
 @dataclass(frozen=True)
 class RegionLimits:
-    """The limits of every event's region, for one number of runs and one error."""
+    """Limits that enclose the region of an event, for one number of runs and one error.
+
+    The region is the one of the module's docstring.
+    """
 
     runs: int
     error: float
@@ -159,14 +170,23 @@ class RegionLimits:
     def __call__(
         self, first: Counts, second: Counts, angles: int
     ) -> tuple[Floats, Floats]:
-        """Return limits that enclose the region of every (X, Y).
+        """Return limits that enclose the region of each event (X, Y).
 
-        They are an upper limit of p and a lower limit of q; shape (events, angles - 1).
+        Args:
+            first: X of each event, shape (events,).
+            second: Y of each event, shape (events,).
+            angles: Number of angles of the grid.
+
+        Returns:
+            Upper limits of p and lower limits of q, each of shape (events, angles - 1).
         """
         return self._upper(first, angles)[:, :-1], self._lower(second, angles)[:, 1:]
 
     def rounded(self, first: Counts, second: Counts) -> tuple[Floats, Floats]:
-        """Return wider limits of the same shape, from the table."""
+        """Return wider limits, from the table of rounded counts.
+
+        Their shape is (events, ``CountLimits.coarse_grid`` - 1).
+        """
         up = np.searchsorted(self.nodes, first)
         down = np.searchsorted(self.nodes, second, side="right") - 1
         upper, lower = self._table
@@ -180,12 +200,12 @@ class RegionLimits:
 
     @cached_property
     def nodes(self) -> Counts:
-        """Counts from 0 to ``runs``, a quarter of a standard deviation apart."""
+        """The counts of the table: from 0 to ``runs``, ¼ standard deviation apart."""
         return nodes(self.runs, 0.25)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Limits of the nodes at every angle, NaN until they are needed."""
+        """Limits of the nodes at every angle; a row is NaN until it is computed."""
         empty = np.full((len(self.nodes), CountLimits.coarse_grid), np.nan)
         return empty, empty.copy()
 
@@ -214,22 +234,22 @@ def largest_losses(
     deltas: Sequence[float] = (),
     epsilons: Sequence[float] = (),
 ) -> tuple[list[float], list[float]]:
-    """Return the largest ε of every δ, and δ of every ε, over all events of all pairs.
+    """Return upper bounds on ε at each δ and on δ at each ε, over all events and pairs.
 
     Both orders of each pair count.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
-            outputs that came.
-        ends: The two inputs of every pair, shape (2, pairs).
+            outputs that occurred.
+        ends: Indices of the two inputs of every pair, shape (2, pairs).
         runs: Number of runs on each input.
-        error: Probability that one of the statements is wrong; each has its own.
+        error: Error probability of each returned bound.
         deltas: The values of δ for which ε is bounded.
         epsilons: The values of ε for which δ is bounded.
 
     Returns:
-        For every δ an ε, infinite if runs are too few, and for every ε a δ:
-        P(S) <= e^ε Q(S) + δ.
+        An ε for every δ, infinite if runs are too few, and a δ for every ε. Each is
+        such that P(S) <= e^ε Q(S) + δ for every event S.
     """
     losses = [*map(_epsilon_at, deltas), *map(_delta_at, epsilons)]
     limits, found = RegionLimits(runs, error), [0.0] * len(losses)
@@ -245,22 +265,23 @@ def largest_losses(
 def told_apart(
     first: Counts, counts: Counts, ends: Places, runs: int, error: float
 ) -> tuple[float, float] | None:
-    """Return (p, q): an event has at least p on one input, at most q on its neighbour.
+    """Return bounds on the probability of one event on the two inputs of a pair.
 
-    Pair, order and event are those that differ most in the first runs. All later runs
-    are independent of that choice, so that their numbers in the event are binomial, and
-    each limit fails with at most half of the error.
+    The pair, its order and the event are those with the largest difference in the first
+    runs. All later runs are independent of that choice. So their numbers in the event
+    are binomial, and each limit is wrong with probability at most half of the error.
 
     Args:
         first: The count of each output on each input in the first runs, shape (inputs,
             outputs).
         counts: The counts in all runs; outputs that came later are the last columns.
-        ends: The two inputs of every pair, shape (2, pairs).
+        ends: Indices of the two inputs of every pair, shape (2, pairs).
         runs: Number of later runs on each input.
-        error: Probability that there is no such event.
+        error: Probability that one of the two limits is wrong.
 
     Returns:
-        The two probabilities, or None without later runs.
+        (p, q): the event has probability at least p on one input and at most q on its
+        neighbour. None without later runs.
     """
     if not runs:
         return None
@@ -274,9 +295,10 @@ def told_apart(
 
 
 def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
-    """Return, for each y, the most runs on the first input of a set of outputs.
+    """Return, for each y, the largest X of a set of outputs with Y at most y.
 
-    The set has at most y runs on the second input.
+    X and Y are the numbers of runs on the first and the second input whose output is in
+    the set; y goes from 0 to ``runs``.
 
     >>> most_hits(np.array([3, 1]), np.array([1, 2]), 4).tolist()
     [0, 3, 3, 4, 4]
@@ -298,7 +320,11 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
 def _events(
     first: Counts, second: Counts, limits: RegionLimits
 ) -> tuple[Counts, Counts]:
-    """Return (X, Y): every event has at most the X and at least the Y of an entry."""
+    """Return arrays (X, Y) of counts that dominate those of every event.
+
+    For every event there is an index k such that its first count is at most X[k] and
+    its second count at least Y[k].
+    """
     hits = most_hits(first, second, limits.runs)
     # Only steps at which X grows count, and of all steps between two nodes, the least Y
     # and the most X.
@@ -337,14 +363,14 @@ def _delta_at(epsilon: float) -> Loss:
 
 
 def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> float:
-    """Return an upper bound on the total variation distance from the law.
+    """Return an upper bound on the total variation distance from the stated law.
 
-    The input with the largest distance, and its event, are fixed by the laws, so that
-    no correction for inputs is needed either.
+    It holds for all inputs. The input with the largest distance, and its event, are
+    fixed by the laws, so no correction for the number of inputs is needed.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
-            outputs that came.
+            outputs that occurred.
         law: Probability of each of these outputs by the law of each input, same shape.
         runs: Number of runs on each input.
         error: Probability that the distance is larger.
@@ -362,10 +388,13 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
 
 
 def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
-    """Return (X, m): every set has at most the X and at least the m of an entry.
+    """Return arrays (X, m) of counts and masses that dominate those of every set.
 
-    X ascends from 0. Up to ``CountLimits.exact_outputs`` outputs are a knapsack, solved exactly; of
-    more, no set has less than the convex hull of the largest ratios.
+    For every set of outputs there is an index k such that its count is at most X[k] and
+    its probability by the law at least m[k]. X ascends from 0. For up to
+    ``CountLimits.exact_outputs`` outputs the masses are the solution of a knapsack. For
+    more outputs they are a lower bound: the outputs are taken in the order of q/x, and
+    the last of them in part.
     """
     if len(x) > CountLimits.exact_outputs:
         order = np.argsort(q / x)
@@ -425,10 +454,13 @@ def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
 
 
 def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
-    """Return the Kolmogorov distance between runs and a law with or without atoms.
+    """Return the Kolmogorov distance between the outputs of runs and a law.
 
-    It is 1 if a run gave no number. ``cdf`` is the law's probability of at most y,
-    elementwise.
+    The law may have atoms. The distance is 1 if an output is NaN.
+
+    Args:
+        values: One output per run, shape (runs,).
+        cdf: Distribution function of the law, elementwise.
     """
     if np.isnan(values).any():
         return 1.0
@@ -442,7 +474,7 @@ def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
 
 
 def kolmogorov_margin(runs: int, error: float) -> float:
-    """Return a bound on the Kolmogorov distance of runs from their own law.
+    """Return a bound on the Kolmogorov distance between outputs and their own law.
 
     The distance exceeds it with probability at most ``error``.
     """
@@ -452,10 +484,14 @@ def kolmogorov_margin(runs: int, error: float) -> float:
 class Tally:
     """The count of each different output on each input.
 
-    Outputs are the same if their rows of numbers are equal, signs of zeros included;
-    NaN equals NaN. These inputs decide the representation of outputs, if it is
-    undecided. At most ``most`` different outputs are counted; if there were more, the
-    tally is ``full``, and counts are incomplete.
+    Two outputs are the same if their rows of numbers are equal, where -0.0 differs from
+    0.0 and NaN equals NaN. If the representation of outputs is undecided, first calls
+    on ``inputs`` decide it. At most ``most`` different outputs are counted. If there
+    were more, the tally is ``full``, and its counts are incomplete.
+
+    Attributes:
+        runs: Number of counted runs on each input.
+        full: Whether there were more than ``most`` different outputs.
     """
 
     def __init__(
@@ -484,7 +520,11 @@ class Tally:
         return np.array(self._outputs)
 
     def add(self, runs: int) -> list[Array]:
-        """Run the mechanism ``runs`` more times on each input; return all rows."""
+        """Run the mechanism ``runs`` more times on each input and count its outputs.
+
+        Returns:
+            For each input its new outputs, one row of numbers per run.
+        """
         rows = [self._add(k, runs) for k in range(len(self.inputs))]
         self.runs += runs
         return rows
@@ -519,9 +559,9 @@ class Tally:
 
 
 def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], Places]:
-    """Return the different inputs of pairs, and the places of both inputs of each pair.
+    """Return the different inputs of pairs, and the indices of each pair's two inputs.
 
-    The places are among the different inputs, shape (2, pairs).
+    The indices have shape (2, pairs).
     """
     places: dict[Any, int] = {}
     inputs: list[Any] = []
@@ -551,9 +591,10 @@ def different(rows: Array) -> tuple[Array, Counts]:
 
 
 def _key(row: Array) -> bytes:
-    """Return bytes that two rows of one type share if they are equal.
+    """Return bytes that identify a row among rows of one type.
 
-    The sign of NaN means nothing, and the rest of its bits is a name.
+    The sign of a NaN is ignored. Its other bits count, because they name an output that
+    is no number (``auditdp.mechanism.calls.representation``).
     """
     if row.dtype.kind == "f":
         row = np.where(np.isnan(row), np.abs(row), row)

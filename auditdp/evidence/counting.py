@@ -1,25 +1,25 @@
 """Counting evidence: an upper bound on the loss of a mechanism with few outputs.
 
-It holds on the pairs played. Every input of the pairs is run equally often, and outputs
-are counted. This evidence bounds from above what the game bounds from below: no event S
-of outputs, on any pair played and in either order, has P(S) > e^ε Q(S) + δ
-(``counted_events``, with the proof). It needs no law and no list of outputs. The price
-is δ, which is fixed before anything is drawn: no ε holds for an event that is too rare
-to come in these runs. Up to three values of δ are tried, each with its share of the
-error; the smallest is reported whose ε is not far above that of the largest.
+The mechanism is run equally often on every input of the played pairs, and its outputs
+are counted. The game bounds the loss from below, and this evidence from above: no event
+S of outputs, on any played pair and in either order, has P(S) > e^ε Q(S) + δ
+(``counted_events`` has the proof). It needs no law and no list of outputs. It needs a
+δ > 0 that is fixed before anything is drawn, because no ε is certain for an event too
+rare to occur in these runs. Up to three values of δ are tried, each with its share of
+the error. The smallest δ is reported whose ε is not far above the ε of the largest δ.
 
-If the mechanism states its law, the same runs bound the distance of its outputs from it
-(``counted_events``). A law that the runs refute makes the evidence INCONCLUSIVE: a
-proof about that law is not about the code.
+If the mechanism states its law, the same runs bound the distance between the law of its
+outputs and the stated law (``counted_events``). If the runs refute the stated law, the
+evidence is INCONCLUSIVE: a proof about that law is not about the code.
 
-For comparison with other runs there is one event, too, with a lower bound on its
-probability on one input and an upper bound on its neighbour. It is no part of the
-statement: only a baseline uses it, and it has an error of its own, alpha again.
+The record also has one event, with a lower bound on its probability on one input and an
+upper bound on its neighbour. It is no part of the statement. Only a baseline uses it,
+for the comparison with other runs, and it has an error of its own, again alpha.
 
-Null hypothesis: some bound is exceeded, or (for the test of the law) every input is
-drawn from by its law. Guarantee: all statements hold with probability 1 - alpha.
-Assumes that runs are independent. Scope: the inputs played, no others; it is no
-certificate, not even if these are all pairs there are.
+Null hypothesis: some bound is exceeded, or (for the test of the law) the outputs of
+every input follow its stated law. Guarantee: all statements hold with probability at
+least 1 - alpha. Assumption: runs are independent. Scope: the played inputs, no others.
+The bound is no certificate, even if the played pairs are all pairs of neighbours.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from auditdp.record.details import CountingDetails, Subject, UpperBound, kind_of
 from auditdp.record.results import Evidence, Verdict
 
 FIRST_RUNS = 256
-"""Number of runs on every input that decide whether outputs are few.
+"""Number of first runs on each input; they show whether there are few outputs.
 
 The evidence needs at least this number of runs on each input, and counts them too.
 """
@@ -76,27 +76,34 @@ class Losses:
     """Upper bounds on the loss over all events of the pairs played."""
 
     bounds: list[tuple[float, float]]
-    """(δ, ε) that hold together, by ascending δ; ε is infinite if runs are too few."""
+    """All tried (δ, ε), by ascending δ, which hold together.
+
+    ε is infinite if runs are too few for its δ.
+    """
     shown: tuple[float, float]
     """The reported (δ, ε)."""
     claimed: float | None
-    """δ at the claimed ε, for a claim with δ > 0."""
+    """Upper bound on δ at the claimed ε; None for a claim with δ = 0."""
 
 
 @dataclass(frozen=True)
 class Followed:
-    """The agreement of outputs with the stated law."""
+    """The comparison of outputs with the stated law."""
 
     distance: float
-    """Upper bound on the distance, over all inputs."""
+    """Upper bound on the distance from the stated law, over all inputs."""
     kind: str
-    """The name of the distance."""
+    """The name of the distance: total variation or Kolmogorov distance."""
     refuted: str | None
-    """The statement that refutes the law, if it is refuted."""
+    """The statement that the law is refuted, or None if it is not."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Count outputs, except those of a control, since counting refutes no claim."""
+    """Return the evidence from counts.
+
+    Returns:
+        The evidence, or None for a control, because counts never refute a claim.
+    """
     if request.control:
         return None
     by_law = any(kind_of(kind).subject is Subject.LAW for kind in request.kinds)
@@ -124,16 +131,16 @@ def counting_evidence(
     play: Sequence[Pair] | None = None,
     law: Callable[[Any], Any] | None = None,
 ) -> Evidence | None:
-    """Bound the loss of the pairs played from above, and compare outputs with the law.
+    """Bound the loss of the played pairs from above, and compare outputs with the law.
 
-    One of the statements is wrong with probability at most ``alpha``. Calls are shared
-    equally by the inputs. For a Gaussian claim only the ``law`` of an input's output is
-    compared.
+    Any of the statements is wrong with probability at most ``alpha``. Calls are shared
+    equally by the inputs. For a Gaussian claim the loss is not bounded; outputs are
+    only compared with the ``law`` of an input's output.
 
     Returns:
-        The evidence. None with fewer than 256 calls for each input; and if outputs are
-        many and no law can be compared, which takes 256 calls on each input to find
-        out.
+        The evidence, or None if there are fewer than 256 calls for each input. None
+        also if there are too many different outputs and no law to compare; this takes
+        256 calls on each input.
 
     Raises:
         AdjacencyError: If a pair is not adjacent.
@@ -176,14 +183,14 @@ def counting_evidence(
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
     epsilon, delta = claim.tangents()[0]
-    # Three values of δ are tried, in units of what an event may have that never came.
-    # Except for the first, a δ above 0.05 is too large to be of use.
+    # Three values of δ are tried, as multiples of the largest probability of an event
+    # that never came. Except for the first, a δ above 0.05 is too large to be of use.
     units = (1.25, 5.0, 20.0)
     error /= len(units) + (delta > 0)
     smallest, *larger = (times * unseen(tally.runs, error) for times in units)
     deltas = [smallest, *(each for each in larger if each <= 0.05)]
     if delta >= smallest:
-        # Runs may need more than the claimed δ, if that is what the mechanism needs.
+        # The mechanism may need more than the claimed δ, so twice that is tried too.
         deltas = [delta, min(2 * delta, 1.0)]
     epsilons, claimed = largest_losses(
         tally.counts,
@@ -203,7 +210,11 @@ Comparison = Callable[[Tally, Sequence[Array], float], Followed]
 
 
 def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
-    """Return the test of runs against the laws of their inputs, if there is one."""
+    """Return the test of runs against the laws of their inputs.
+
+    Returns:
+        The test, or None if there is no test for such laws.
+    """
     finite = [law for law in laws if isinstance(law, FiniteLaw)]
     # Finite laws are compared output by output, and laws of numbers by distribution
     # functions.
@@ -252,9 +263,13 @@ def _by_counts(
 def _several_forms(
     laws: Sequence[FiniteLaw], places: Sequence[NDArray[np.intp]]
 ) -> str | None:
-    """Return a sentence on an outcome that came in several forms on one input, if any.
+    """Return a sentence on an outcome that occurred in several forms on one input.
 
-    The law of the outcome is then true of all forms together, and each may lose more.
+    The stated probability is then that of all forms together, and a single form may
+    lose more.
+
+    Returns:
+        The sentence, or None if there is no such outcome.
     """
     for law, found in zip(laws, places, strict=True):
         times = np.bincount(found[found >= 0])
@@ -272,7 +287,11 @@ def _several_forms(
 def _by_values(
     cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float
 ) -> Followed:
-    """Compare one number per run: bound and test rest on one event per input."""
+    """Compare the distribution functions of outputs of one number with the laws.
+
+    The bound and the test rest on the same event of each input, so the inputs alone
+    share the error.
+    """
     kind, largest = "Kolmogorov distance", 0.0
     for each, cdf in zip(rows, cdfs, strict=True):
         numbers = tally.calls.form.numbers(each).astype(np.float64)
@@ -357,9 +376,9 @@ def _evidence(
 
 
 def _scope(played: Sequence[Pair], adjacency: Adjacency) -> str:
-    """Return the counted pairs, in words.
+    """Return a phrase for the counted pairs.
 
-    They are all pairs only if the adjacency enumerates no more.
+    It is "all pairs" only if the adjacency enumerates its pairs and all were played.
     """
     everything = adjacency.exhaustive()
     listed = {key(each) for pair in played for each in (pair, pair.swapped())}

@@ -1,21 +1,21 @@
 """Estimation evidence: tests of promises that an estimate is unbiased, or precise.
 
-Inputs come in classes (degrees, values); the mechanism's output is one number per call,
-and the truth is known for every input. The tests are bets on means. If the range of the
-estimate is declared they are valid for any number of independent calls, as the game is,
-and so are those that refute a bound on a variance; the others are asymptotic, as their
-statements note. A test of "no difference" can only refute; that it is within a margin
-is shown by two one-sided tests (Schuirmann 1987).
+Inputs come in classes (such as degrees or values). The mechanism's output is one number
+per call, and the truth is known for every input. The tests are bets on means. They are
+valid for any number of independent calls, as the game is, if the range of the estimate
+is declared. Tests that refute a bound on a variance are valid without it. The others
+are asymptotic, as their statements note. A test of "no difference" can only refute it;
+two one-sided tests show that a difference is within a margin (Schuirmann 1987).
 
-Betting on means: is the mean of independent numbers, or their variance, above a value
-or below it?
+The second half of the module has these bets: is the mean of independent numbers, or
+their variance, above a value or below it?
 
 Every test multiplies factors that are not negative and have expectation at most 1 under
 its null hypothesis, given the numbers before. Their product, the *wealth*, is a
 supermartingale: it ever reaches 1/alpha with probability at most alpha if the
 hypothesis is true (Ville 1939), and if it does, the hypothesis is refuted at level
-alpha. That holds for any number of numbers; for a mean they need not have one law.
-Functions return the logarithm of the wealth that counts.
+alpha. That holds for any number of numbers; for a mean they need not have one law. The
+functions return the logarithm of the wealth that decides the test.
 
 Mean. Under "the mean is at most m" the factor is 1 + s(X − m). Its expectation is at
 most 1 for every stake s >= 0 that is fixed before X, and it is positive if s < 1/(m −
@@ -36,13 +36,13 @@ is at least B" is a hypothesis on the mean of numbers up to the square of the ra
 Without declared limits the mean is tested with the limits of the numbers so far,
 widened on both sides by their distance. Factors that a number beyond them would make
 negative are 0, which adds to their expectation the contribution of such numbers: the
-test is asymptotic. To have more in hand, the wealth counts at its end and not at its
-maximum. Exponential and log-normal noise (σ = 1) keep alpha = 1e-4 and 1e-6, in
-3,000,000 samples of 100 calls, in tests of the mean and of the variance. Values that
-the calls do not show break it, as they do every such test: with normal noise that jumps
-by 30 standard deviations in one call of 1,000, a variance at its bound is shown to be
-below it in 35 % of 3,000 samples of 1,000 calls, at alpha = .05 and at 1e-3; 37 % of
-the samples have no jump.
+test is asymptotic. For a margin of safety, the wealth at the end decides such a test,
+and not its maximum. Exponential and log-normal noise (σ = 1) keep alpha = 1e-4 and
+1e-6, in 3,000,000 samples of 100 calls, in tests of the mean and of the variance.
+Values that are too rare to occur in the calls break it, as they break every such test:
+with normal noise that jumps by 30 standard deviations in one call of 1,000, a variance
+at its bound is shown to be below it in 35 % of 3,000 samples of 1,000 calls, at alpha =
+.05 and at 1e-3; 37 % of the samples have no jump.
 """
 
 from __future__ import annotations
@@ -76,20 +76,23 @@ from auditdp.record.details import ClassOfInputs, EstimationDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
 
 LEAST_CALLS = 30
-"""Smallest number of calls of every input."""
+"""Smallest number of calls on each input."""
 DECLARE = "range= of the promise, or output_range(data) of the mechanism"
 START = 10
-"""Number of calls without a stake, from which the first stakes are sized.
+"""Number of first calls without a bet; they decide the size of the first bet.
 
-Without limits, this number of calls has to differ.
+Without declared limits, bets begin after 2 * ``START`` changes between consecutive
+values.
 """
 GROUP = 5
 """Number of calls of one sample variance.
 
-It varies as (excess kurtosis + 2.5)/n, for pairs + 4, for all n calls + 2.
+The mean of the sample variances of n calls has the relative variance (excess kurtosis +
+2.5)/n. With groups of two calls it would be (excess kurtosis + 4)/n, and with one group
+of all calls (excess kurtosis + 2)/n.
 """
 INFLATION = 3.0
-"""The assumed kurtosis over that of the sample, if none is stated.
+"""Ratio of the assumed kurtosis to that of the sample, if the promise states none.
 
 With 2, log-normal noise (σ = 1) breaks alpha = 1e-6 8 times too often (4 of 500,000
 samples of 400 calls); with 3, never. """
@@ -98,7 +101,13 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sample:
-    """The estimates on one input, minus the truth, with declared limits, if any."""
+    """The errors of the estimates on one input.
+
+    Attributes:
+        name: Name of the input's class.
+        errors: Estimate minus truth of each call, shape (calls,).
+        limits: Declared limits of the errors, or None if no range is declared.
+    """
 
     name: str
     errors: Floats
@@ -130,20 +139,20 @@ def estimation_evidence(
 ) -> Evidence:
     """Run the estimator on every class of inputs and test the promise.
 
-    Null hypothesis: the promise holds for every input. A true promise is called
-    VIOLATED with probability at most alpha (Holm over the inputs); a false one
-    EQUIVALENT with probability at most alpha (two one-sided tests for every input, all
-    of which must succeed). Both hold for any number of independent calls if ranges are
-    declared, and are asymptotic if the statement notes that; the functions that bet
-    have the proofs.
+    Null hypothesis: the promise holds for every input. If it is true, the verdict is
+    VIOLATED with probability at most alpha (Holm over the inputs). If it is false, the
+    verdict is EQUIVALENT with probability at most alpha (two one-sided tests for every
+    input, all of which must succeed). Both hold for any number of independent calls if
+    ranges are declared, and are asymptotic if the statement notes that. The functions
+    that bet have the proofs.
 
-    Outputs are single numbers, shape (size,). The mechanism's method
-    ``output_range(data)``, if it has one, precedes the range of the promise. Calls are
-    shared equally between the classes, and within a class between its inputs.
+    Outputs are single numbers, shape (size,). The range of the mechanism's method
+    ``output_range(data)``, if it has one, is used instead of the range of the promise.
+    Calls are shared equally between the classes, and within a class between its inputs.
 
     Raises:
         MechanismError: If outputs are not single finite numbers within the declared
-            range, or the calls do not suffice for 30 of every input.
+            range, or there are fewer than 30 calls for each input.
     """
     # The calls of a class are shared by its inputs, so that the largest class decides.
     each = calls // max(len(inputs), 1)
@@ -213,7 +222,7 @@ def estimation_evidence(
 
 
 def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
-    """Return a remedy for inputs on which the promise is undecided."""
+    """Return a phrase for what would decide the promise on these inputs."""
     names = ", ".join(sorted({s.name for s in undecided})[:5])
     if not asymptotic:
         return f"more calls are needed to show it for: {names}"
@@ -260,9 +269,12 @@ def _samples(
 def _declared(
     mechanism: Mechanism, promise: Promise, data: Any, values: Floats
 ) -> Limits | None:
-    """Return the declared range for an input, if any, after checking that it holds.
+    """Return the declared range for an input, and check that all values lie in it.
 
-    It is widened by the largest possible rounding.
+    The range is widened by a bound on rounding.
+
+    Returns:
+        The range, or None if none is declared.
     """
     own = capabilities(mechanism).output_range
     given = own(data) if own is not None else None
@@ -286,7 +298,7 @@ def _declared(
 def _judge(
     promise: Promise, samples: Sequence[Sample], alpha: float
 ) -> tuple[Flags, Flags]:
-    """Return flags of inputs: the promise is refuted there, and is proved there."""
+    """Return two flags for each sample: the promise is refuted, and it is proved."""
     refuting, showing = [], []
     level = alpha / len(samples)
     for s in samples:
@@ -305,9 +317,9 @@ def _judge(
 
 
 def _holm(p_values: Floats, alpha: float) -> Flags:
-    """Return the hypotheses that are refuted at a joint level alpha (Holm 1979).
+    """Return a mask of the hypotheses refuted at a joint level alpha (Holm 1979).
 
-    statsmodels gives the same answer, and collects all garbage at every call: for 20
+    statsmodels has the same test, but runs the garbage collector at every call: for 20
     p-values it took 190 ms on a busy core, and these lines take 0.02 ms.
     """
     # The k-th smallest p-value is compared with alpha over the number of hypotheses
@@ -327,7 +339,7 @@ def _assumptions(
     *,
     refuted: bool,
 ) -> list[str]:
-    """Return the assumptions of a verdict."""
+    """Return the assumptions of the verdict, one sentence each."""
     found = ["calls are independent"]
     if isinstance(promise, VarianceAtMost) and refuted:
         # Nothing else, whatever is declared.
@@ -361,11 +373,11 @@ def _assumptions(
 def _describe(
     samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float
 ) -> ClassOfInputs:
-    """Return the numbers of one class for the report.
+    """Return the bias and the variance of one class, for the report.
 
-    They are of its inputs together, and of the input that is furthest off. The
-    intervals are Student's: they show where the numbers are, and no verdict rests on
-    them.
+    They are computed for all inputs of the class together; the largest bias and the
+    largest variance of a single input are added. The intervals are Student's and only
+    for the reader: no verdict rests on them.
     """
     parts = [s.errors for s in samples]
     values = np.concatenate(parts)
@@ -394,7 +406,7 @@ def _describe(
 def variance_interval(
     groups: Floats, variance: float, alpha: float
 ) -> tuple[float, float]:
-    """Return the t interval around a variance, from sample variances of groups."""
+    """Return Student's interval for a variance, from sample variances of groups."""
     spread = _student(groups, alpha)
     return variance - spread, variance + spread
 
@@ -429,15 +441,15 @@ def bias(
 ) -> float:
     """Return the log wealth against "the mean lies between ``low`` and ``high``".
 
-    Half of it is staked on either side.
+    Half of the wealth bets that the mean is larger, and half that it is smaller.
 
     Args:
         values: Independent numbers, shape (n,).
         low: Smallest mean of the hypothesis.
         high: Largest mean of the hypothesis.
-        alpha: The level that the stakes are sized for; the wealth is valid at every
+        alpha: The level for which the stakes are sized. The wealth is valid at every
             level.
-        limits: The declared limits of all values, if any.
+        limits: The declared limits of all values, or None.
     """
     both = _sides(values, low, high, alpha / 2, limits)
     return _wealth(np.logaddexp(*both) - math.log(2), limits is not None)
@@ -448,8 +460,9 @@ def mean_within(
 ) -> float:
     """Return the log wealth against "the mean is not within ±margin".
 
-    It is the smaller of two, against either side. Each is valid against its side, and
-    the hypothesis is one of the two, so the smaller is valid against both.
+    It is the smaller log wealth of two tests, against "the mean is at most -margin" and
+    "the mean is at least margin". If the hypothesis is true, one of these is true, so
+    the smaller wealth is valid.
     """
     both = _sides(values, margin, -margin, alpha, limits)
     return min(_wealth(side, limits is not None) for side in both)
@@ -458,7 +471,10 @@ def mean_within(
 def _sides(
     values: Floats, low: float, high: float, alpha: float, limits: Limits | None
 ) -> tuple[Floats, Floats]:
-    """Return bets against "the mean is at most ``high``" and "at least ``low``"."""
+    """Return the log wealth after each number against each of two hypotheses.
+
+    They are "the mean is at most ``high``" and "the mean is at least ``low``".
+    """
     lower, upper = limits or (None, None)
     above = mean_bets(values, high, alpha, lower)
     return above, mean_bets(-values, -low, alpha, None if upper is None else -upper)
@@ -467,7 +483,7 @@ def _sides(
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
     """Return the log wealth against "the variance is at most ``bound``".
 
-    The numbers are independent and of any one law.
+    The values are independent and of one law, which may be any.
     """
     bets = mean_bets(sample_variances(values), bound, alpha, 0.0, start=2)
     return _wealth(bets, True)
@@ -485,11 +501,11 @@ def variance_below(
     Args:
         values: Independent numbers of one law, shape (n,).
         bound: The smallest variance of the hypothesis.
-        alpha: The level that the stakes are sized for.
+        alpha: The level for which the stakes are sized.
         limits: The declared limits of all values; used if no kurtosis is stated.
-        kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither is given, three times
-            that of the sample is assumed: the test is asymptotic, and not valid if the
-            sample has less than a third of it.
+        kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither this nor ``limits`` is
+            given, three times the kurtosis of the sample is assumed: the test is
+            asymptotic, and invalid if the true kurtosis is larger than that.
     """
     if kurtosis is not None:
         return _wealth(kurtosis_bets(values, bound, alpha, kurtosis), True)
@@ -509,14 +525,14 @@ def variance_below(
 def kurtosis_bets(
     values: Floats, bound: float, alpha: float, kurtosis: float
 ) -> Floats:
-    """Return the log wealth of bets against "the variance is at least B".
+    """Return the log wealth, after each group, against "the variance is at least B".
 
-    The kurtosis is at most ``kurtosis``. For the sample variance Y of a group of k = 5
-    calls the factor is f(Y)/(1 − s + s²c/4), with f(Y) = (1 − sY/(2B))² up to Y = 2B/s
-    and 0 from there. Y = σ²U with E[U] = 1 and E[U²] <= c = 1 + (K − 3)/k + 2/(k − 1).
-    f decreases, so that E[f(σ²U)] <= E[f(BU)] if σ² >= B, and f(Y) <= 1 − sY/B +
-    s²Y²/(4B²) everywhere, so that E[f(BU)] <= 1 − s + s²c/4: the factor's expectation
-    is at most 1. s is fixed beforehand.
+    B is ``bound``, and the kurtosis K is at most ``kurtosis``. For the sample variance
+    Y of a group of k = 5 calls the factor is f(Y)/(1 − s + s²c/4), with f(Y) = (1 −
+    sY/(2B))² up to Y = 2B/s and 0 from there. Y = σ²U with E[U] = 1 and E[U²] <= c = 1
+    + (K − 3)/k + 2/(k − 1). f decreases, so that E[f(σ²U)] <= E[f(BU)] if σ² >= B, and
+    f(Y) <= 1 − sY/B + s²Y²/(4B²) everywhere, so that E[f(BU)] <= 1 − s + s²c/4: the
+    factor's expectation is at most 1. s is fixed beforehand.
     """
     groups = sample_variances(values)
     second = 1 + (kurtosis - 3) / GROUP + 2 / (GROUP - 1)
@@ -545,14 +561,20 @@ def varies(values: Floats) -> bool:
 
 
 def _changes(values: Floats) -> Integers:
-    """Return the number of changes up to each number; an odd one out changes twice."""
+    """Return the number of changes between consecutive values, up to each value.
+
+    A single value that differs from its neighbours counts twice.
+    """
     return np.cumsum(np.diff(values, prepend=values[:1]) != 0)
 
 
 def _wealth(process: Floats, valid: bool) -> float:
-    """Return the largest log wealth, or the last one if the test is asymptotic.
+    """Return the log wealth that decides a test.
 
-    The log wealth begins with 0.
+    Args:
+        process: The log wealth after each bet, which begins with 0.
+        valid: True for a test that is valid for any number of bets: the largest log
+            wealth decides it. False for an asymptotic test: the last one decides.
     """
     return max(0.0, float(process.max())) if valid else float(process[-1])
 
@@ -564,9 +586,14 @@ def mean_bets(
     low: Floats | float | None,
     start: int = START,
 ) -> Floats:
-    """Return the log wealth of bets against "the mean is at most ``mean``", after each.
+    """Return the log wealth, after each number, against "the mean is at most ``mean``".
 
-    ``low`` is a lower limit of each number, or None if none is declared.
+    Args:
+        values: Independent numbers, shape (n,).
+        mean: The largest mean of the hypothesis.
+        alpha: The level for which the stakes are sized.
+        low: A lower limit of each number, or None if none is declared.
+        start: Number of first numbers without a bet, if limits are declared.
     """
     place = np.arange(len(values))
     allowed = place >= start
@@ -588,5 +615,5 @@ def mean_bets(
 
 
 def _before(running: NDArray[Any], first: float) -> NDArray[Any]:
-    """Return a running quantity as it was before each number."""
+    """Return a running quantity before each number, and ``first`` before the first."""
     return np.concatenate([[first], running[:-1]])

@@ -1,13 +1,13 @@
 """Exact evidence: epsilon and the curve δ(ε) of stated laws, in ball arithmetic.
 
-Balls are rounded outwards. The claim is about a *model*: the law that the mechanism
-states. Whether the code draws from it is tested by the game and by goodness-of-fit
-tests. The verdict is CERTIFIED only if every neighbouring pair of the stated scope is
-covered (``exact_coverage.py`` has the ways, and their assumptions) and each inequality
-is certain at the working precision. It is VIOLATED if one pair certainly breaks the
-claim by more than a relative 1e-12 of the claimed level: two budgets that agree to
-twelve digits are the same claim written in doubles. Anything between the two is
-NOT_REFUTED, with the reason.
+A ball is a number with an error bound; balls are rounded outwards. The claim is about a
+*model*: the law that the mechanism states. Whether the code draws from it is tested by
+the game and by goodness-of-fit tests. The verdict is CERTIFIED only if every
+neighbouring pair of the stated scope is covered (``exact_coverage.py`` has the ways,
+and their assumptions) and each inequality is certain at the working precision. It is
+VIOLATED if one pair certainly breaks the claim by more than a relative 1e-12 of the
+claimed level: two budgets that agree to twelve digits are the same claim written in
+doubles. Anything between the two is NOT_REFUTED, with the reason.
 
 Only an attained loss refutes: the loss of a pair under the law of the output itself. A
 bound that covers more pairs than were compared, and the law before post-processing,
@@ -60,7 +60,13 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Compare stated laws, of the listed pairs alone unless the audit is exhaustive."""
+    """Return the comparison of the stated laws with the claim.
+
+    Only the listed pairs are compared unless the audit is exhaustive.
+
+    Returns:
+        The evidence, or None if the mechanism states no law that can be used.
+    """
     # The computation draws nothing.
     del alpha
     mechanism, adjacency = request.mechanism, request.adjacency
@@ -83,7 +89,11 @@ def has_exact_law(
 ) -> bool:
     """Return True if the mechanism states a law that this evidence can use.
 
-    A law before post-processing cannot be used for ``refuting`` a claim.
+    Args:
+        mechanism: The mechanism.
+        adjacency: The neighbours; an envelope can be used for a ``Box`` only.
+        refuting: Whether the evidence has to refute the claim, as about a control. A
+            law before post-processing cannot be used for that.
     """
     able = capabilities(mechanism)
     if isinstance(adjacency, Box) and able.envelope is not None:
@@ -111,11 +121,12 @@ def exact_evidence(
             certified.
         seed: Seed of searches.
         examples: Largest number of pairs that a search generates.
-        refuting: End at the first pair that certainly breaks the claim.
+        refuting: Whether to look first for one pair that certainly breaks the claim. If
+            there is one, no other pair is compared.
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
-        ClaimError: If the claim is about a curve, of which one point would be compared.
+        ClaimError: If the claim is about a whole curve; only one point is compared.
         AdjacencyError: If a pair is not adjacent.
 
     >>> from auditdp.adjacency import as_adjacency
@@ -185,9 +196,10 @@ class _LawComparison:
 
     @property
     def attained(self) -> bool:
-        """True if some output attains the losses.
+        """True if the losses are those of the output, so that they can refute a claim.
 
-        An envelope is of the output, and its pairs attain it unless a law contradicts.
+        The loss of a law before post-processing is only an upper bound. The loss of an
+        envelope counts as attained.
         """
         of_output = self.stated is not None and self.stated.of_output
         return self.envelope is not None or of_output
@@ -203,12 +215,12 @@ class _LawComparison:
 
     @property
     def within(self) -> bool:
-        """True if all compared pairs certainly keep the claim."""
+        """True if the claim certainly holds for all compared pairs."""
         return all(holds for holds, _ in self._judged)
 
     @property
     def bounded(self) -> bool:
-        """True if the bound on all others certainly keeps the claim."""
+        """True if the bound on all pairs, if any, is certainly within the claim."""
         bound = self.compared.coverage.bound
         return bound is None or _judge(bound, self.claim)[0]
 
@@ -216,8 +228,8 @@ class _LawComparison:
     def index(self) -> int:
         """The index of the reported pair.
 
-        It is the pair with the largest loss of those that certainly break the claim, or
-        else of all.
+        It is the pair with the largest loss among the pairs that certainly break the
+        claim, or among all pairs if none does.
         """
         losses = self.compared.losses
         among = self.broken or range(len(losses))
@@ -234,7 +246,7 @@ class _LawComparison:
         return self.compared.pairs[self.index]
 
     def recorded(self) -> dict[str, Any]:
-        """Return the fields of the evidence that do not depend on its verdict."""
+        """Return the fields of ``Evidence`` that do not depend on its verdict."""
         claim, compared, worst = self.claim, self.compared, self.worst
         coverage = compared.coverage
         losses = [*compared.losses, coverage.bound or worst]
@@ -298,7 +310,7 @@ class _LawComparison:
         return _counterexample(self.stated, pair, self.claim)
 
     def reached(self) -> str:
-        """Return a sentence for the largest loss, and for the pair that attains it."""
+        """Return a phrase for the largest loss, and for a bound that exceeds it."""
         coverage, loses = self.compared.coverage, _value(self.worst, self.claim)
         bound = loses
         if coverage.bound is not None:
@@ -333,7 +345,10 @@ class _LawComparison:
 def _first_that_breaks(
     stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
 ) -> list[Pair] | None:
-    """Return the first given or listed pair that certainly breaks the claim, if any."""
+    """Return a list of the first pair that certainly breaks the claim, or None.
+
+    The given pairs are tried, or else those that the adjacency lists or enumerates.
+    """
     sources = adjacency.pairs, adjacency.exhaustive
     listed = chain.from_iterable(source() or () for source in sources)
     for pair in given or listed:
@@ -378,9 +393,12 @@ def _smallest(
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
-    """Return bounds on the parameter that the claim needs for this pair, if computed.
+    """Return bounds on the smallest level at which the claim holds for this pair.
 
-    The parameter is epsilon, or mu for a claim of Gaussian DP.
+    The level is epsilon, or mu for a claim of Gaussian DP.
+
+    Returns:
+        The lower and the upper bound, or None if they were not computed.
     """
     if isinstance(claim, GaussianDP):
         if loss.mu is None or loss.least_mu is None:
@@ -400,7 +418,7 @@ def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
 
 
 def _value(loss: PairLoss, claim: Claim) -> str:
-    """Return the text of a loss, by the parameter of the claim."""
+    """Return the text of a loss in terms of the claim: its μ, its δ(ε), or its ε."""
     if isinstance(claim, GaussianDP) and loss.mu is not None:
         return f"μ = {_number(loss.mu, 12)}"
     if loss.delta is not None and loss.needed is not None:
@@ -410,7 +428,7 @@ def _value(loss: PairLoss, claim: Claim) -> str:
 
 
 def _number(value: arb, digits: int) -> str:
-    """Return the text of the middle of a ball, or of its ends if they are apart."""
+    """Return the text of the middle of a ball, or of both ends if the ball is wide."""
     low, high = max(0.0, below(value)), above(value)
     if low == high == math.inf:
         return "∞"
@@ -426,9 +444,9 @@ def _number(value: arb, digits: int) -> str:
 def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
     """Return (the claim certainly holds for this pair, it is certainly broken).
 
-    A claim is certainly broken only beyond rounding. A bounded loss that is not of
-    Gaussian noise lies within some Gaussian curve; whether within the claimed one is
-    left to the game.
+    A claim is certainly broken only beyond rounding. For a claim of Gaussian DP and
+    laws that are not Gaussian, only an infinite pure ε is judged: a finite loss is
+    within some Gaussian curve, and the game tests whether it is within the claimed one.
     """
     with precision():
         # Comparisons of balls are true only if they are certain.
@@ -452,7 +470,11 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
 def _curves(
     claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair
 ) -> dict[str, Any]:
-    """Return δ(ε) of the claim, and of the worst pair if its law is stated."""
+    """Return the fields of ``ExactDetails`` with curves δ(ε), by name.
+
+    They are the curve of the claim and, if the output has a stated finite, step or
+    Gaussian law, the curve of ``pair``.
+    """
     largest = worst.lower if math.isfinite(worst.lower) else 2 * claim.level
     epsilons = np.linspace(0.0, 1.25 * max(claim.level, largest), 60)
     claimed = [(float(e), claim.delta_at(float(e))) for e in epsilons]
@@ -468,9 +490,10 @@ def _curves(
 
 
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
-    """Return a violation with the output that adds most to δ.
+    """Return the counterexample of a pair that certainly breaks the claim.
 
-    That output is one of those that certainly exceed the claim.
+    For listed laws it names the output that adds most to δ, among the outputs whose
+    ratio certainly exceeds e^ε if there are any.
     """
     loss = stated.loss_of(pair)
     p, q = stated.law_of(pair.data), stated.law_of(pair.neighbour)

@@ -1,16 +1,16 @@
 """The pairs that exact evidence compares, and the statement about all other pairs.
 
-All pairs are covered if the adjacency enumerates them (``enumerated``); if an
-``Envelope`` bounds the probabilities of any two inputs of a domain (``enclosed``); or
-by a declared model of additive noise (``additive``, and ``exact_noise.py``), which
-bounds all pairs by the sensitivity. Otherwise some pairs were compared, and nothing is
-stated about the others (``searched``).
+There are three ways to cover all pairs. The adjacency enumerates them (``enumerated``).
+An ``Envelope`` bounds the probabilities of any two inputs of a domain (``enclosed``). A
+declared model of additive noise bounds the loss of all pairs by the sensitivity
+(``additive``, and ``exact_noise.py``). Otherwise some pairs were compared, and nothing
+is stated about the others (``searched``). ``Coverage`` is the resulting statement.
 
-A compared pair can contradict each of these: a law whose loss depends on the order of
-nodes, if the adjacency enumerates pairs up to that order; a law that loses more than
-its envelope; a scale that depends on the data. Such pairs are searched for. A
-contradicted cover has neither a bound nor assumptions. That a search found no
-contradiction is no proof, and is recorded as an assumption.
+A compared pair can contradict each of these ways: by a law whose loss depends on the
+order of nodes, if the adjacency enumerates pairs up to that order; by a law that loses
+more than its envelope; by a scale that depends on the data. Such pairs are searched
+for. After a contradiction, the coverage has neither a bound nor assumptions. A search
+that finds no contradiction is no proof, so it is recorded as an assumption.
 """
 
 from __future__ import annotations
@@ -38,22 +38,25 @@ from auditdp.numerics.rounding import count
 EXAMPLES = 100
 """Largest number of pairs that a search for the largest loss generates.
 
-A search for a contradiction of a model generates twice that number.
+A search for a contradiction of the noise model generates twice that number.
 """
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The statement about the pairs of a scope."""
+    """The neighbouring pairs about which the evidence makes a statement."""
 
     scope: str
     """The pairs, in words."""
     unchecked: str = ""
     """The reason why other neighbours are not covered; empty if all are covered."""
     bound: PairLoss | None = None
-    """A bound on the loss of every pair, beside the computed losses, if any."""
+    """A bound on the loss of every pair of the scope, by an envelope or a noise model.
+
+    None if the losses of the compared pairs are the only ones.
+    """
     assumptions: Sequence[str] = ()
-    """The assumptions of the cover."""
+    """The assumptions under which all pairs of the scope are covered."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,14 @@ class Compared:
     pairs: list[Pair]
     losses: list[PairLoss]
     coverage: Coverage
-    """The statement about all pairs of a scope, and its reason."""
+    """The statement about all pairs of a scope."""
     searchable: bool = False
-    """True if other pairs may be searched, such as the simplest that violates."""
+    """True if a search may replace a violating pair by a simpler one."""
     looked_at: int | None = None
-    """Number of enumerated pairs; None if they are covered in another way."""
+    """Number of listed pairs that were compared.
+
+    None if an envelope or a noise model covers all pairs.
+    """
     by_law: bool = True
     """True if the losses are those of laws; else they are those of an envelope."""
 
@@ -87,7 +93,12 @@ def by_pairs(
     seed: int,
     examples: int,
 ) -> Compared:
-    """Compare all pairs if they are enumerated; else given, listed and found pairs."""
+    """Compare the stated laws on pairs of the adjacency.
+
+    If pairs are given, only these are compared. Otherwise, if the adjacency enumerates
+    its pairs, all are compared. Otherwise the listed pairs are compared, and the worst
+    pair that a search finds.
+    """
     everything = adjacency.exhaustive() if given is None else None
     if everything is not None:
         return _enumerated(stated, adjacency, everything, seed)
@@ -134,9 +145,10 @@ def _search(
     seed: int,
     examples: int,
 ) -> list[Pair]:
-    """Return the distinct pairs of searches for a large loss, and for a contradiction.
+    """Return the distinct pairs that two searches find.
 
-    Contradictions of the noise model are added to ``departures``.
+    The first is for a large loss, the second for a contradiction of the noise model. A
+    sentence on each contradiction is added to ``departures``.
     """
     offered = offers(adjacency)
     if offered.generated is None:
@@ -182,8 +194,8 @@ def _enumerated(
 ) -> Compared:
     """Compare all pairs of an adjacency.
 
-    If they are listed up to the order of nodes, some of them are compared again in
-    other orders.
+    If the adjacency lists its pairs up to the order of nodes, some pairs are compared
+    again with their nodes in another order.
     """
     losses = [stated.loss_of(pair) for pair in pairs]
     looked_at, tried = len(pairs), 0
@@ -214,8 +226,8 @@ def _enumerated(
 def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
     """Return True if a pair in another order of the nodes has the same loss and law.
 
-    Losses and probabilities are compared up to rounding, and those of outputs in sorted
-    order.
+    Losses and probabilities are compared up to rounding. The probabilities of a law are
+    sorted before.
     """
     rounding = 1e-9
     one, two = stated.loss_of(pair), stated.loss_of(other)
@@ -241,11 +253,12 @@ def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
 def by_envelope(
     envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int
 ) -> Compared:
-    """Bound all pairs of a domain by an envelope; compare it with the law, if stated.
+    """Bound the loss of all pairs of a domain by an envelope.
 
-    The bound rests on least <= P(y) <= most for all inputs. That the two are attained,
-    and by all ``uses`` at once, is a statement of its own: the loss of a pair is that
-    of its law, if there is one.
+    The bound rests on least <= P(y) <= most for all inputs. An envelope also states
+    that some pair attains both, in all ``uses`` at once. If the law of the output is
+    stated, this second statement is not used: losses of pairs are computed from the
+    law, and a loss above the bound contradicts the envelope.
     """
     pairs = [Pair(large, small) for large, small in envelope.inputs]
     for pair in pairs:
@@ -271,13 +284,13 @@ def by_envelope(
 
 
 def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> list[Pair]:
-    """Return given, listed and found pairs of a box for which a law is stated."""
+    """Return given, listed and searched pairs of a box whose laws are stated."""
     candidates = [*pairs, *adjacency.pairs()]
 
     def loss(pair: Pair) -> float:
         return stated.loss_of(pair).lower
 
-    # No pair has a stated law.
+    # The search fails if no pair has a stated law.
     with suppress(AuditError):
         found = maximise(adjacency.strategy(), loss, examples=40, seed=seed)
         candidates += [pair for _, pair in found]
@@ -287,13 +300,13 @@ def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> lis
 def enumerated(
     adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str = ""
 ) -> Coverage:
-    """Return the cover by all pairs that the adjacency lists as its neighbours.
+    """Return the coverage of an adjacency all of whose pairs were compared.
 
     Args:
         adjacency: The neighbours.
         pairs: Number of pairs.
         reordered: Number of pairs that were compared in another order of the nodes.
-        unlike: The difference that another order made, if any.
+        unlike: Sentence on a pair whose law depends on this order; empty if none does.
     """
     many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
@@ -313,13 +326,14 @@ def enumerated(
 def enclosed(
     adjacency: Adjacency, largest: PairLoss, compared: int = 0, beyond: str = ""
 ) -> Coverage:
-    """Return the cover of all pairs of a domain by the loss of an envelope.
+    """Return the coverage of all pairs of a domain by the loss of an envelope.
 
     Args:
         adjacency: The domain.
         largest: The loss of the envelope.
         compared: Number of pairs whose law was compared with the envelope.
-        beyond: The larger loss of one of them, if any.
+        beyond: Sentence on a pair that loses more than the envelope; empty if none
+            does.
     """
     if beyond:
         return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
@@ -341,14 +355,15 @@ def additive(
     compared_pairs: str,
     departure: str = "",
 ) -> Coverage:
-    """Return the cover of all neighbours of a declared sensitivity by the noise model.
+    """Return the coverage of all neighbours by the declared model of additive noise.
 
     Args:
         adjacency: The neighbours.
-        noise: The model: noise of one scale and shape.
+        noise: The model: noise of one scale and shape around answers of a declared
+            sensitivity.
         largest: The loss of answers that are as far apart as the sensitivity.
         compared_pairs: The compared pairs, in words.
-        departure: The contradiction of one of them to the model, if any.
+        departure: Sentence on a contradiction of the model; empty if there is none.
     """
     if departure:
         return Coverage(f"{compared_pairs} of {adjacency.name}", departure)
@@ -367,7 +382,10 @@ def additive(
 
 
 def searched(adjacency: Adjacency, compared_pairs: str, remedy: str = "") -> Coverage:
-    """Return the cover by some pairs; ``remedy`` would cover all of them."""
+    """Return the coverage of the compared pairs alone.
+
+    ``remedy`` is a phrase for a change that would cover all pairs, or empty.
+    """
     more = f"; {remedy}" if remedy else ""
     unchecked = f"not all neighbouring pairs were covered{more}"
     return Coverage(f"{compared_pairs} of {adjacency.name}", unchecked)

@@ -1,6 +1,8 @@
-"""The enclosed privacy loss of one pair of laws, and of all laws of an envelope.
+"""Bounds on the privacy loss of one pair of laws, and of all laws of an envelope.
 
-``rows_loss`` compares laws that are listed, or constant on intervals, output by output.
+``rows_loss`` compares two laws output by output, if they list their outputs or are
+constant on intervals. ``envelope_losses`` bounds the loss of any two inputs of an
+envelope. Probabilities are balls, that is numbers with an error bound.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ ROUNDING_TOLERANCE = 1e-12
 ROUNDING_UNITS = 256
 """Units in the last place by which rounding may move a location or a query."""
 Row = tuple[arb, arb, Any]
-"""(P(y), Q(y), y) for an output y, or a class of outputs of one ratio."""
+"""(P(y), Q(y), y) for an output y, or for an interval of outputs with the same P/Q."""
 _FLOATS = (
     f"the floats of its law are right to a relative {FLOAT_RELATIVE_ERROR:g} and an absolute {FLOAT_ABSOLUTE_ERROR:g} of "
     "probability"
@@ -42,35 +44,44 @@ _LISTED = "for a pure ε: its law lists every output of positive probability"
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The privacy loss of one pair of laws, enclosed."""
+    """Bounds on the privacy loss of one pair of laws."""
 
     low: arb
-    """Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|.
+    """Lower bound on the exact pure epsilon, which is the maximum of |ln P/Q|.
 
     It may be infinite.
     """
     high: arb
     """Upper bound on the exact pure epsilon.
 
-    It is infinite if one probability may be zero and the other may not.
+    It is infinite if an output may be impossible under one of the two laws only.
     """
     source: str
-    """The origin of the bounds, and of an open end, in words after "computed from"."""
+    """The quantities from which the bounds are computed, in words.
+
+    The phrase follows "computed from". It also has the reason for a missing bound.
+    """
     delta: arb | None = None
-    """Enclosure of δ at the claim's epsilon, the larger of both orders, if computed."""
+    """Ball around δ at the claim's epsilon, the larger of both orders.
+
+    None if it was not computed.
+    """
     delta_beyond: arb | None = None
-    """Enclosure of δ at an epsilon that is larger by the rounding tolerance."""
+    """Ball around δ at an epsilon that is larger by ``ROUNDING_TOLERANCE``.
+
+    A claim is broken only if this δ exceeds the claimed one.
+    """
     mu: arb | None = None
-    """Enclosure of the exact μ of Gaussian DP, if the pair is Gaussian."""
+    """Ball around the exact μ of Gaussian DP; None unless both laws are Gaussian."""
     needed: tuple[float, float] | None = None
-    """Bounds on the smallest epsilon at which the claim's δ holds, if computed.
+    """Bounds on the smallest epsilon at which the claim's δ holds, or None.
 
     That epsilon is the exact epsilon of an (ε, δ) claim.
     """
     assumed: tuple[str, ...] = ()
-    """Assumptions of the bounds beside the stated laws."""
+    """Assumptions of the bounds, apart from the stated laws."""
     least_mu: arb | None = None
-    """``mu`` without the part that the rounding of locations explains."""
+    """``mu`` less the part that the rounding of locations explains."""
 
     @property
     def lower(self) -> float:
@@ -101,7 +112,7 @@ class Aligned:
     rows: Sequence[Row]
     """(P(y), Q(y), y) for every output y that either law lists."""
     left_out: tuple[LeftOut, LeftOut]
-    """The probability that each of the two laws leaves out."""
+    """The probability of the outputs that each of the two laws does not list."""
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows."""
@@ -109,9 +120,11 @@ class Aligned:
 
     @property
     def filled(self) -> list[Row]:
-        """The rows of possible outputs, where laws of floats have no probability of 0.
+        """The rows of possible outputs, where a law of floats has no probability of 0.
 
-        The probability that the floats leave out takes its place.
+        If a law is stated by floats, an output that it does not list may still have a
+        part of the probability that the floats leave out. So 0 is replaced by a ball
+        from 0 to that probability.
         """
         zero = arb(0)
         p_left, q_left = (
@@ -128,7 +141,10 @@ class Aligned:
         return np.array([float(row[which].mid()) for row in self.rows])
 
     def delta(self, epsilon: arb) -> arb:
-        """Return δ(epsilon), the larger of the two orders, with outputs not listed."""
+        """Return δ(epsilon), the larger of the two orders.
+
+        It includes a bound for outputs that are not listed.
+        """
         factor, zero = epsilon.exp(), arb(0)
         orders = []
         for one, other in ((0, 1), (1, 0)):
@@ -146,10 +162,10 @@ class Aligned:
 
 
 def aligned(p: Any, q: Any) -> Aligned:
-    """Return (P(y), Q(y), y) for every output y that either law lists.
+    """Return two laws side by side: a row for every output that either law lists.
 
     For step laws, y may be an interval: between consecutive breaks of either law both
-    densities are constant, so the interval is as good as one output.
+    densities are constant, so the interval counts as one output.
 
     Raises:
         MechanismError: If the laws are not both finite, or both step laws.
@@ -205,20 +221,21 @@ def rows_loss(
     and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever laws inside the balls
     are the true ones, their loss lies between the bounds.
 
-    Outputs that are not listed. Let P give them at most m and Q at most n. For a set S
-    of outputs, P(S) is at most the listed mass plus m, and Q(S) at least the listed
-    mass: so they add at most m to δ(ε). That is added always: it is 0 for Fractions,
-    and the width of balls. The lists of Fractions and of rigorous balls are taken to be
-    complete. Lists of floats are not, if that would show a loss: an output that Q does
-    not list may have up to n there, which bounds P/Q by P/n from below and δ(ε) by e^ε
-    n less. That a pure ε is not larger rests on a complete list, of floats too; if
-    their sum shows that the list is incomplete, an output that one law alone gives may
-    be among those that neither lists, and no upper bound on the pure ε is left.
+    *Outputs that are not listed.* Let P give them at most m and Q at most n. For a set
+    S of outputs, P(S) is at most the listed mass plus m, and Q(S) at least the listed
+    mass. So unlisted outputs add at most m to δ(ε). This m is always added; it is 0 for
+    Fractions, and the width of the balls for balls. The lists of Fractions and of
+    rigorous balls are taken to be complete. Lists of floats are not, if that would show
+    a loss: an output that Q does not list may have up to n there, which bounds P/Q by
+    P/n from below and δ(ε) by e^ε n less. That a pure ε is not larger rests on a
+    complete list, of floats too; if their sum shows that the list is incomplete, an
+    output that one law alone gives may be among those that neither lists, and no upper
+    bound on the pure ε is left.
 
     Args:
         laws: The two laws.
         epsilon: The ε at which δ is computed, if any.
-        delta: The δ for which the needed ε is computed, if any.
+        delta: The δ at which the smallest ε is computed (``PairLoss.needed``), if any.
     """
     with precision():
         missing = any(side.lacks for side in laws.left_out)
@@ -252,7 +269,7 @@ def rows_loss(
 
 
 def row_loss(p: arb, q: arb) -> PairLoss:
-    """Return the loss of one output."""
+    """Return the loss of one output, from its two probabilities."""
     source = "the two probabilities of one output"
     with precision():
         smallest, largest = ratio(p, q)
@@ -264,9 +281,9 @@ def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
 
     δ(ε) is the largest P(S) - e^ε Q(S) over sets S of outputs, so the smallest ε is the
     largest ln((P(S) - δ)/Q(S)). The set that attains it consists of all outputs whose
-    ratio P/Q exceeds some number: there is one such set for each output. That is
-    computed in floating point, and then verified. Only outputs that are impossible
-    under Q make it infinite.
+    ratio P/Q exceeds some number; there is one such set for each output. So ε is
+    computed in floating point, and then verified in balls. It is infinite only if
+    outputs that are impossible under Q have a probability above δ.
     """
     for side in (0, 1):
         # Floats that are not listed may be possible all the same.
@@ -288,9 +305,9 @@ def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
-    """Return uses · ln(most/least) for every output of an envelope.
+    """Return the loss ``uses`` · ln(most/least) for every output of an envelope.
 
-    Each is the loss of the output's pair of inputs.
+    It is the loss of the pair of inputs on which the output is most and least likely.
     """
     times = f", times {envelope.uses} uses" if envelope.uses > 1 else ""
     source = f"the least and the most probability of an output over all inputs{times}"
@@ -318,10 +335,7 @@ def ratio(p: arb, q: arb) -> tuple[arb, arb]:
 
 
 def _quotient(a: arb, b: arb) -> arb:
-    """Return a/b for ends of probabilities: 0 for 0/0, else infinite if b is 0.
-
-    0/0 belongs to an output of neither law.
-    """
+    """Return a/b for bounds on probabilities: 0 if a is 0, else infinite if b is 0."""
     if a <= 0:
         return arb(0)
     return arb.pos_inf() if b <= 0 else a / b

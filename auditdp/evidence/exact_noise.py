@@ -1,12 +1,12 @@
 """The declared model of additive noise: one scale and shape, around bounded answers.
 
-Let the law be independent Laplace noise of scales b_i >= b around answers at most S
-apart in ℓ₁: two neighbours lose Σ|a_i - a'_i|/b_i <= S/b. Let it be Gaussian noise of
-deviation σ around answers at most S apart in ℓ₂: two neighbours are ‖a - a'‖₂/σ <=
-S/σ-Gaussian DP, and δ(ε) grows with μ. So S bounds the loss of all neighbours if scale
-and shape are the same on all inputs, and S is the sensitivity. Comparing pairs proves
-neither. Both are checked on every compared pair, and one pair that contradicts them
-leaves no bound.
+Let the law be independent Laplace noise of scales b_i >= b around answers that are at
+most S apart in ℓ₁. Then two neighbours lose Σ|a_i - a'_i|/b_i <= S/b. Let the law be
+Gaussian noise of deviation σ around answers that are at most S apart in ℓ₂. Then two
+neighbours satisfy μ-Gaussian DP with μ = ‖a - a'‖₂/σ <= S/σ, and δ(ε) grows with μ. So
+S bounds the loss of all neighbours if scale and shape are the same on all inputs, and S
+is the sensitivity. Comparing pairs proves neither. Both are checked on every compared
+pair, and after a contradiction there is no bound.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from auditdp.mechanism.laws.additive import exact_gaps
 from auditdp.mechanism.protocol import Array, brief
 
 NORMS = {LaplaceLaw: "l1", GaussianLaw: "l2"}
-"""The norm in which the distance of the answers bounds the loss, by the family."""
+"""The norm of the distance of answers that bounds the loss, by the law's family."""
 
 
 @dataclass(frozen=True)
 class DeclaredNoise:
-    """Noise of one input's scale, around answers of a declared sensitivity."""
+    """The declared model: noise of one scale around answers of a declared sensitivity.
+
+    The scale and the family are those of the law of one input, ``first``.
+    """
 
     able: Capabilities
     stated: Stated
     first: Any
-    """The input that the others are compared with."""
+    """The input whose law decides the scale and the family."""
     sensitivity: float
-    """S."""
+    """The declared sensitivity: largest distance of two neighbours' answers."""
 
     @property
     def law(self) -> Any:
@@ -56,7 +59,8 @@ class DeclaredNoise:
     def bound(self, point: dict[str, float]) -> PairLoss:
         """Return the loss of answers that are as far apart as the sensitivity.
 
-        ``point`` is a point of the curve δ(ε), if any.
+        Args:
+            point: The claim's ``epsilon`` and ``delta`` (``claimed_point``), or empty.
         """
         family, scale = type(self.law), _scale(self.law)
         spread: Any = scale if family is GaussianLaw else np.array([scale])
@@ -64,7 +68,7 @@ class DeclaredNoise:
         return pair_loss(far, near, **point)
 
     def departure(self, pair: Pair) -> str:
-        """Return the contradiction of a pair to the model, in words, or '' if none.
+        """Return a sentence on how a pair contradicts the model, or '' if it does not.
 
         Raises:
             MechanismError: If the mechanism refuses to state the law of an input.
@@ -76,9 +80,11 @@ class DeclaredNoise:
         return self._of_pair(pair)
 
     def size(self, pair: Pair) -> float:
-        """Return the distance of a pair's answers over the sensitivity.
+        """Return the score of a pair in a search for contradictions of the model.
 
-        It is infinite if the pair contradicts the model. A search makes it large.
+        It grows with the distance of the answers: it is the distance in ℓ₁, or the
+        square of the distance in ℓ₂, over the sensitivity. It is infinite if the pair
+        contradicts the model.
         """
         if self.departure(pair):
             return math.inf
@@ -156,7 +162,7 @@ def declared_noise(
 def _agree(answers: Array, location: Array, scale: float) -> bool:
     """Return True if a query's value is the location of the law, up to rounding.
 
-    Rounding is a difference of 1e-9 of the larger of location and scale.
+    Rounding explains a difference of 1e-9 times the larger of location and scale.
     """
     if answers.shape != location.shape:
         return False
@@ -169,5 +175,5 @@ def _scales(law: Any) -> Any:
 
 
 def _scale(law: Any) -> float:
-    """Return the smallest scale of a coordinate."""
+    """Return the smallest scale over the coordinates of a law."""
     return float(np.min(_scales(law)))

@@ -61,12 +61,12 @@ from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPa
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 SINGLE_CALLS = 0.75
-"""Share of a confirmation after which single calls without gain end. The other calls may
-then be calls of several outputs."""
+"""Share of a confirmation after which single calls end unless the wealth has grown. The
+others may then be calls of several outputs."""
 MAX_FORECASTERS = 12
-"""Number of forecasters that a record lists."""
+"""Largest number of forecasters that a record lists."""
 MAX_PAIR_NAME = 60
-"""Number of characters of a pair's name in a sentence about power."""
+"""Largest number of characters of a pair's name that a sentence about power names."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
@@ -88,20 +88,21 @@ def play_game(
     *,
     streams: Streams,
 ) -> Evidence:
-    """Audit a claim by betting.
+    """Audit a claim by betting, and return the evidence.
 
-    The number of calls. If the budget names a fault, its size decides the number. The
-    fault may be in any pair, and bets decide how many calls a pair gets. So there are
-    enough calls to find the fault in one pair, times the number of pairs. The calls for
-    the search and for the check of independence are additional.
+    *Number of calls.* If the budget names a fault, its size decides the number. The
+    fault may be in any pair, and bets decide how many calls a pair gets. So the number
+    is the calls that find the fault in one pair, times the number of pairs. The calls
+    for the search and for the check of independence are additional.
 
-    Continuation. The wealth is a supermartingale under the claim, so one may stop, look,
-    and continue any number of times (``AuditBudget.later``). A seeded game is a function
-    of its streams, so a stopped game is played again in the same way before it continues.
-    The recorded log wealth shows whether it is the same game. A finding is confirmed after
-    the last part, at half the level of a confirmation of the part before, on randomness of
-    its own. So all confirmations together pass for a pair that satisfies the claim with
-    probability at most 2 alpha.
+    *Continuation.* The wealth is a supermartingale under the claim, so one may stop,
+    look, and continue any number of times (``AuditBudget.later``). A seeded game is a
+    function of its streams, so a stopped game is played again in the same way before it
+    continues. The recorded log wealth shows whether it is the same game. A finding is
+    confirmed after the last part, on randomness of its own, at half the level that a
+    confirmation of the part before had. Each part has at most two confirmations that
+    name a pair: of the best and of the smallest pair. So the probability that any of
+    them refutes a pair that satisfies the claim is at most 2 alpha.
 
     Args:
         mechanism: The mechanism.
@@ -207,7 +208,7 @@ def _judged(played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence
 
 
 def _confirms_itself(opened: PreparedGame) -> bool:
-    """True if a scarce game had only single, seeded calls on its last pair."""
+    """Return True if a scarce game made single, seeded calls on its last pair alone."""
     game = opened.game
     has_single_calls = game.calls.seeded and not is_vectorised(game.calls.mechanism)
     has_one_pair = game.tables[-1].calls == game.wealth.calls
@@ -264,7 +265,10 @@ class _Played:
 
     @property
     def bound(self) -> str:
-        """Phrase for the lower bound, or for the refuted claim if it has no parameter."""
+        """Phrase for the lower bound on the parameter.
+
+        For a claim of a finite family, it names the highest refuted claim.
+        """
         claim = self.game.claim
         if is_bound(claim):
             bounded = f"{self.symbol} {at_least(self.level, claim.level)}"
@@ -274,7 +278,7 @@ class _Played:
 
     @property
     def most_played(self) -> str:
-        """Phrase for the pair with most calls."""
+        """Phrase for the pair with the most calls."""
         tables = self.game.tables
         name = str(max(tables, key=lambda table: table.calls).pair)
         phrase = "the only tested pair"
@@ -305,7 +309,9 @@ class _Played:
 
 
 def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
-    """Return evidence with the violations that the calls would have refuted.
+    """Return the evidence of a game that did not refute the claim.
+
+    It states the smallest violation that the calls would probably have refuted.
 
     Args:
         played: The game.
@@ -362,7 +368,7 @@ def _untested(game: Game, used: int) -> str:
 
 
 def _refuted(played: _Played, streams: Streams) -> Evidence:
-    """Confirm a refutation on fresh randomness."""
+    """Confirm a refutation on fresh randomness, and return the evidence."""
     game, alpha = played.game, played.confirmation_alpha
     assert game.refuted_at is not None
     fresh, how = game, "made one by one, on a pair that was chosen before them"

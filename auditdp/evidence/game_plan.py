@@ -1,9 +1,10 @@
-"""Plan a game: its number of calls, its pairs and its forecasters. Resume a recorded game.
+"""Plan a game: its calls, its pairs and its forecasters; and resume a recorded game.
 
-There are two policies. In a plain game a run is cheap: the game has a number of calls, the
-trace and the search for pairs take a share of them, and a confirmation follows. In a
-scarce game a run is expensive, such as a training (``Budget.is_scarce``): all runs
-together have a limit, which is higher if the trace suggests that the claim is false.
+There are two kinds of games. In a plain game a run is cheap: the game has a number of
+calls, the trace and the search for pairs take a share of them, and a confirmation
+follows. In a scarce game a run is expensive, such as a training (``Budget.is_scarce``):
+all runs together have a limit, which is higher if the trace suggests that the claim is
+false. ``open_game`` prepares a game, ``play`` plays it, and ``resume`` continues it.
 """
 
 from __future__ import annotations
@@ -56,19 +57,23 @@ class PlainPolicy:
     """Shares of the calls of a plain game. No benchmark varies these numbers."""
 
     trace: float = 1 / 4
-    """Share of the calls for the trace. Laws that are read off it have another one."""
+    """Share of the calls for the trace, and again for fitting laws to it."""
     prediction: float = 1 / 15
-    """Share of the calls that test the predictions of the trace with other draws."""
+    """Share of the calls for tests of the trace's predictions with other draws."""
     max_predictions: int = 400
     """Limit of the calls for these tests."""
     confirmation_factor: int = 8
     """Calls of a confirmation, as a multiple of the calls that refuted the claim."""
     min_confirmation: int = 4_000
-    """Calls of a confirmation if the multiple is smaller and the budget has them."""
+    """Smallest number of calls of a confirmation, if the budget has them."""
     min_kept: int = 200
-    """Calls kept for a confirmation before the game continues for a better bound."""
+    """Smallest number of calls that the game leaves for a confirmation.
+
+    After the verdict the game continues with the other calls for a better bound.
+    """
     smaller_pair: float = 1 / 3
-    """Share of the remaining calls for a smaller pair, with its confirmation."""
+    """Share of the remaining calls for the search of a smaller pair and its
+    confirmation."""
     after_fault: int = 2
     """Limit of all runs, as a multiple of the calls that find the fault."""
     scarce_below: int = 1_000
@@ -80,23 +85,27 @@ class ScarcePolicy:
     """Shares of the runs of a scarce game. No benchmark varies these numbers."""
 
     game: float = 0.6
-    """Share of the runs for the trace, the search and the game; a confirmation has the
-    others."""
+    """Share of the runs for the trace, the search and the game.
+
+    The other runs are kept for a confirmation.
+    """
     laws: float = 0.6
-    """Share of the game's runs for fitting laws before a finding is likely."""
+    """Share of the game's runs that the trace and its laws may take before the game."""
     search: float = 0.05
-    """Share of the runs for a search of a worse pair, if a pair is broken."""
+    """Share of the game's runs for a worse pair, once one pair breaks the claim."""
     min_runs_for_laws: int = 200
-    """Number of runs from which laws are fitted at all."""
+    """Smallest number of runs with which laws are fitted to the trace."""
     runs_to_contradict_trace: int = 60
-    """Runs in which a fitted law must predict a refutation before it overrides a trace
-    that is complete and found nothing."""
+    """Number of runs in which a fitted law has to predict a refutation.
+
+    Otherwise it does not override a complete trace that found nothing.
+    """
 
 
 PLAIN = PlainPolicy()
 SCARCE = ScarcePolicy()
 GAINING = 0.5
-"""Log wealth, in nats, from which a game counts as gaining and continues."""
+"""Smallest log wealth, in nats, at which a game counts as gaining and gets more runs."""
 
 
 @dataclass
@@ -106,12 +115,13 @@ class PreparedGame:
     Attributes:
         game: The game, with its pairs.
         allowed: The allowance of all runs before, in and after the game.
-        calls: Number of runs until the end of the game.
+        calls: Planned number of runs until the end of the game, in all phases.
         options: The options of the game.
         look: The result of the trace, if the code was traced.
         searched: Number of calls of the search for pairs.
-        to_find: Phrase for the fault that the calls find, if one is to be found.
-        lacking: Number of calls by which the game is too short to find it.
+        to_find: Phrase for the number of calls and the fault that they find; None if
+            the budget names no fault or the calls do not suffice.
+        lacking: Number of calls by which the game is too short to find the fault.
     """
 
     game: Game
@@ -130,13 +140,13 @@ class PreparedGame:
 
     @property
     def shrinks(self) -> bool:
-        """True if a finding is repeated on a smaller pair."""
+        """True if a smaller pair is searched for after a finding."""
         ends_early = self.options.stop_when_refuted or self.is_scarce
         return self.options.search and not ends_early
 
     @property
     def used(self) -> int:
-        """Number of runs so far."""
+        """Number of runs so far, in all phases."""
         return self.allowed.made
 
     @property
@@ -167,7 +177,7 @@ class PreparedGame:
 
     @property
     def kept(self) -> int:
-        """Number of runs that are not for the game, whatever its outcome."""
+        """Number of runs that are kept for checks after the game, whatever it finds."""
         if self.is_scarce:
             return 0
         if self.look is None:
@@ -176,7 +186,7 @@ class PreparedGame:
 
     @property
     def to_play(self) -> int:
-        """Number of runs until the end of the game, including those before it."""
+        """Number of runs until the end of the game, with runs kept for later checks."""
         return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
@@ -198,10 +208,11 @@ class PreparedGame:
         """Play until the total number of runs, of all phases, is ``total``.
 
         Args:
-            total: Number of runs.
+            total: Number of runs of all phases at which to stop.
             alpha: Level of the verdict; by default that of the options.
             stop_when_refuted: Whether to end at the verdict.
-            watched: Called after each batch; see ``Game.play``.
+            watched: Called after each batch, and ends the game if it returns False; see
+                ``Game.play``.
             first: Index of the first pair that is played.
         """
         runs = int(total) - self.used
@@ -230,7 +241,7 @@ def open_game(
 ) -> PreparedGame:
     """Check the calls, trace the code, decide the number of calls, and search for pairs.
 
-    The runs of all of these count towards the budget.
+    All these runs count towards the budget.
     """
     opening = _Opening(calls_of(mechanism), claim, adjacency, options, streams)
     if options.budget.is_scarce:
@@ -253,7 +264,7 @@ class _Opening:
         return self.options.play or ()
 
     def check_calls(self, pairs: Sequence[Pair], probes: int) -> None:
-        """Check that calls draw from the generator that they are given, on these pairs."""
+        """Check that calls on these pairs draw from the generator that they get."""
         inputs = [data for pair in pairs for data in (pair.data, pair.neighbour)]
         check_calls(self.calls, inputs, self.streams, probes=probes)
 
@@ -279,10 +290,11 @@ class _Opening:
         return self.adjacency if self.options.search else None
 
     def can_read_laws(self, look: Traced | None) -> bool:
-        """True if laws of the output may be read off the trace.
+        """Return True if a forecaster may be derived from the trace.
 
-        A mechanism that states its law has a better forecaster. A mechanism without a seed
-        cannot be replayed.
+        It is not derived if the audit names its forecasters, or the mechanism states
+        its law, which gives a better forecaster. A mechanism that draws its own
+        randomness cannot be replayed.
         """
         if look is None or self.options.forecasters is not None:
             return False
@@ -327,7 +339,7 @@ def _open_plain_game(opening: _Opening) -> PreparedGame:
 
 
 def _calls_to_find(opened: PreparedGame) -> int:
-    """Return the number of calls that find the fault in any pair of the game."""
+    """Return the number of calls that find the fault, in whichever pair it is."""
     budget, game = opened.options.budget, opened.game
     assert budget.fault is not None
     calls = calls_of_pair(budget.fault, game, opened.options.alpha)
@@ -335,7 +347,7 @@ def _calls_to_find(opened: PreparedGame) -> int:
 
 
 def _extend_to_find(opened: PreparedGame) -> None:
-    """Set the number of calls for all pairs, including those that the search found."""
+    """Set the number of calls again, with the pairs that the search added."""
     budget, game = opened.options.budget, opened.game
     assert budget.fault is not None
     wanted = _calls_to_find(opened) + opened.used
@@ -423,7 +435,7 @@ def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | No
 
 
 def _run_budget(budget: AuditBudget, *, is_suspect: bool = False) -> RunBudget:
-    """Return the limits of the runs of a scarce game before it begins."""
+    """Return the limits of the runs that precede a scarce game."""
     runs = budget.suspect_calls if is_suspect else budget.game_calls
     return RunBudget(
         total=budget.suspect_calls,
@@ -438,7 +450,7 @@ def _predicts_refutation(
     look: TraceLook | None,
     forecaster: ReplayedRatio | None,
 ) -> bool:
-    """True if the trace or a fitted law predicts that the claim is refuted."""
+    """Return True if the trace or a fitted law predicts a refutation of the claim."""
     if look is not None and look.is_suspect:
         return True
     law = None if forecaster is None else forecaster.promised
@@ -456,10 +468,11 @@ def _predicts_refutation(
 
 
 def _has_searched(look: TraceLook) -> bool:
-    """True if the trace found a pair, and its loss bounds that of every pair it compared.
+    """Return True if the trace makes a search for other pairs unnecessary.
 
-    If records are sampled, the loss does not rank the pairs. Their outputs, or the laws of
-    their outputs, must then have been compared.
+    The traced loss has to bound that of every compared pair, and the trace has to
+    propose a pair. If records are sampled, the traced loss does not rank the pairs.
+    Instead, their outputs, or the laws of their outputs, must have been compared.
     """
     if not look.covers:
         return False
@@ -505,7 +518,7 @@ def _search_pairs(opened: PreparedGame, adjacency: Adjacency) -> None:
 
 
 def play(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
-    """Play a game to its verdict and then, unless it stops there, for a better bound."""
+    """Play a game to its verdict, and then for a better bound unless it stops there."""
     if opened.is_scarce:
         _play_scarce(opened, stop_when_refuted=stop_when_refuted)
         return
@@ -525,7 +538,10 @@ def play(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
 
 
 def _play_scarce(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
-    """Play a scarce game; a game that gains goes on as if the trace had been suspicious."""
+    """Play a scarce game to its verdict.
+
+    If the bets gain, the game gets the runs of a game whose trace was suspicious.
+    """
     game, budget = opened.game, opened.options.budget
     planned = opened.used - game.wealth.calls + budget.game_calls
     opened.advance(min(opened.calls, planned), stop_when_refuted=stop_when_refuted)
@@ -543,13 +559,14 @@ def _play_scarce(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
 
 
 def resume(opened: PreparedGame) -> list[Part]:
-    """Continue a game once for each later goal.
+    """Continue a game once for each later goal of the budget.
 
     Returns:
         The runs and the log wealth at each stop and at the end.
 
     Raises:
-        ConfigurationError: If the log wealth differs from the recorded one.
+        ConfigurationError: If the log wealth before the last goal differs from the
+            recorded one.
     """
     game, options = opened.game, opened.options
     parts = [opened.stopped()]

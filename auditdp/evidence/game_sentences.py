@@ -1,8 +1,8 @@
 """Sentences of the game's evidence, for readers who know neither forecasters nor bets.
 
-The name of a forecaster is for readers of the code, such as "[1] - [0] in cells,
-nested": the part of an output that it uses, and the estimator of its counts. Sentences
-describe the first alone.
+The name of a forecaster, such as "[1] - [0] in cells, nested", is for readers of the
+code. It names the part of an output that the forecaster uses, and the estimator of its
+counts. The sentences describe only the part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from auditdp.record.traces import GameTrace
 MOST_WRITTEN = 10**9
 """Odds up to this are written out."""
 MANY_PAIRS = 150
-"""Pairs of neighbours from which on a search was no small one."""
+"""Smallest number of compared pairs for which a search needs no notice."""
 SEVERAL = "several parts of the output together, by a rule that was learned from earlier calls"
 LOOKED_AT = {
     "value": "the value of the output",
@@ -55,13 +55,13 @@ LOOKED_AT = {
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
-"""Phrase for the part of an output that a view or a forecaster uses, by its name."""
+"""Phrases for the used part of an output, by the name of a view or a forecaster."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
-"""Entries of a row that are not a part of an output; their difference to a part has no
-meaning."""
+"""Entries of a row that are not a part of an output. Their difference from a part has
+no meaning."""
 TELLING = 0.5
-"""Difference of the shares of calls with an exception, from which it is named as the
-difference between both inputs."""
+"""Smallest difference, between the inputs, of the share of calls that raise an
+exception, for which that exception is named as the difference between the inputs."""
 SHOWN = {
     "stdout": ("prints", "line"),
     "logging": ("logs", "message"),
@@ -69,7 +69,7 @@ SHOWN = {
 }
 """Phrases for side effects of a call, and for the units in which they are counted."""
 BITS = "bits: "
-"""The prefix of views of how many bits a number has."""
+"""Prefix of the names of views of the last bits of numbers."""
 
 
 def looked_at(forecaster: str) -> str:
@@ -113,7 +113,7 @@ def looked_at(forecaster: str) -> str:
 
 
 def _part(name: str) -> str:
-    """Return a part of an output by the name that it has among the parts."""
+    """Return a phrase for a part of an output, by its name in a forecaster's name."""
     if name in LOOKED_AT:
         return LOOKED_AT[name]
     if name.startswith("["):
@@ -143,7 +143,10 @@ def _best_bets(fresh: Game) -> str:
 
 
 def _raised(fresh: Game) -> str:
-    """Return the exception that alone distinguishes the inputs; "" if there is none."""
+    """Return a sentence on an exception that one input raises far more often.
+
+    It is empty if there is no such exception.
+    """
     sides, form = (fresh.best.memory.ones, fresh.best.memory.zeros), fresh.calls.form
     for name in sorted(fresh.calls.raised):
         (key,) = row_keys([Raised.of(type(name, (Exception,), {}))])
@@ -160,7 +163,7 @@ def _raised(fresh: Game) -> str:
 
 
 def odds(log_wealth: float) -> str:
-    """Return exp of a number as text, with three digits, rounded down.
+    """Return the odds e^``log_wealth`` as text, with three digits, rounded down.
 
     >>> odds(math.log(2468)), odds(math.log(12345678)), odds(30.0)
     ('2,460', '12,300,000', '10^13')
@@ -225,7 +228,10 @@ def notices(game: Game) -> list[str]:
 
 
 def _not_audited(shown: Shown) -> list[str]:
-    """Return notices about side effects of calls that differ between inputs."""
+    """Return a notice about a side effect of calls that is not part of the output.
+
+    There is none if the side effect does not depend on the input.
+    """
     if shown.depends is False:
         return []
     verb, one = SHOWN[shown.stream]
@@ -241,7 +247,7 @@ def suspected(
 ) -> list[str]:
     """Return a notice about a loss that a trace suggests and bets do not show.
 
-    The notice is omitted if the calls of the game contradict it.
+    The notice is omitted if the game had enough calls to show this loss.
 
     Args:
         trace: The record of the trace; None without a trace.
@@ -264,7 +270,10 @@ def suspected(
 
 
 def shows_nothing(same: int | None) -> list[str]:
-    """Return a notice if all pairs have equal outputs on both inputs."""
+    """Return a notice if all pairs have equal outputs on both inputs.
+
+    ``same`` is the number of calls with equal outputs, or None (``same_outputs``).
+    """
     if same is None:
         return []
     return [
@@ -282,7 +291,7 @@ def unsearched(
     Args:
         game: The game.
         adjacency: The adjacency.
-        searched: Whether pairs were searched.
+        searched: Whether the game searched for pairs that the audit does not list.
         compared: Number of pairs that the trace compared.
     """
     every, pairs = adjacency.exhaustive(), len(game.tables)

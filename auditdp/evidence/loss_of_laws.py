@@ -4,9 +4,9 @@ Let P and Q be the laws of the output on two neighbours. The pure ε is the larg
 P(y)/Q(y)| over outputs y, and δ(ε) the largest P(S) - e^ε Q(S) over sets S of outputs,
 the larger of the two orders of P and Q. Each family of laws has a function of its own:
 ``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss`` and
-``gaussian_loss``. They return a ``PairLoss``: bounds, never estimates, with their
-origin. A new family is a new function, and its line in ``pair_loss``. ``stated_by`` has
-the losses of the laws that a mechanism states, each computed once.
+``gaussian_loss``. They return a ``PairLoss``, which has bounds, never estimates. A new
+family is a new function and a line in ``pair_loss``. ``stated_by`` returns the laws
+that a mechanism states, with a cache for laws and losses.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def pair_loss(
         p: A law.
         q: Another law.
         epsilon: The ε at which δ is computed, if any.
-        delta: The δ for which the needed ε is computed, if any.
+        delta: The δ at which the smallest ε is computed (``PairLoss.needed``), if any.
 
     Raises:
         MechanismError: If the two laws are not of one family.
@@ -71,10 +71,10 @@ def pair_loss(
 def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     """Return the exact loss between two laws of independent Laplace coordinates.
 
-    If a coordinate has a larger scale under P, ln P/Q has no bound on its tail: the
-    loss is infinite. If all scales agree to a relative 1e-12, the upper bound is open,
-    and the loss of the other coordinates is the lower bound. The lower bound is reduced
-    by the part that the rounding of the locations explains.
+    If the two scales of a coordinate differ by more than a relative 1e-12, |ln P/Q| is
+    unbounded in its tail, and the loss is infinite. If they differ by less, there is no
+    upper bound, and the lower bound is the loss of the coordinates with equal scales.
+    The lower bound is reduced by the part that the rounding of the locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -104,10 +104,10 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
 
 
 def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
-    """Return the distances of coordinates, less what rounding of locations explains.
+    """Return the distances of coordinates, less the part that rounding explains.
 
-    Rounding explains ``ROUNDING_UNITS`` units in the last place, but nothing between
-    whole numbers.
+    Rounding of a location explains ``ROUNDING_UNITS`` units in the last place, but
+    nothing between whole numbers below 2^53.
     """
     gaps = []
     locations = zip(first.location, second.location, strict=True)
@@ -130,11 +130,12 @@ def gaussian_loss(
 ) -> PairLoss:
     """Return the loss between two Gaussian laws: its exact μ, and its δ(ε).
 
-    There is no pure epsilon unless the laws are equal. If σ > σ′, the log ratio grows
-    like the square of a coordinate, P(ln P/Q > ε) falls as a power of e^-ε only, and
-    the δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left
-    open. So are ε and μ if σ and σ′ agree to a relative 1e-12. Lower bounds are reduced
-    by the part that the rounding of the locations explains.
+    The pure epsilon is infinite unless the laws are equal. If σ > σ′, the log ratio
+    grows like the square of a coordinate. Then P(ln P/Q > ε) falls only as a power of
+    e^-ε, and the δ(ε) of every μ falls like e^-(ε/μ)²/2. So no μ is large enough, and
+    δ(ε) is not computed. If σ and σ′ differ, but by less than a relative 1e-12, neither
+    ε nor μ is bounded. Lower bounds are reduced by the part that the rounding of the
+    locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -183,8 +184,8 @@ def _unequal_gaussian_loss(
 def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
     """Return [ε, δ(ε)] of two finite, step or Gaussian laws, for plots.
 
-    It is floating point, the larger of the two orders. With ratios sorted, δ(ε) is a
-    difference of two suffix sums: one sort serves the whole curve.
+    δ(ε) is computed in floating point, and is the larger of the two orders. With sorted
+    ratios it is a difference of two suffix sums, so one sort serves the whole curve.
     """
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)
@@ -217,10 +218,12 @@ def _one_sided(p: Floats, q: Floats, epsilons: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Stated:
-    """The stated laws of a mechanism."""
+    """The stated laws of a mechanism, and the losses between them."""
 
     law_of: Callable[[Any], Any]
+    """Returns the law of an input."""
     loss_of: Callable[[Pair], PairLoss]
+    """Returns the loss between the laws of a pair."""
     of_output: bool
     """True if the law is that of the output itself.
 
@@ -257,14 +260,20 @@ def is_pure(claim: Claim) -> bool:
 
 
 def claimed_point(claim: Claim) -> dict[str, float]:
-    """Return the point of the curve δ(ε) that a claim is about, if it is about one."""
+    """Return ``epsilon`` and ``delta`` of an (ε, δ) claim, arguments of ``pair_loss``.
+
+    The dictionary is empty for a claim of pure or Gaussian DP.
+    """
     if isinstance(claim, GaussianDP) or is_pure(claim):
         return {}
     return {"epsilon": claim.level, "delta": claim.tangents()[0][1]}
 
 
 def size(loss: PairLoss) -> tuple[float, float, float]:
-    """Return a key that sorts losses by μ or δ, then by the pure epsilon."""
+    """Return a key that sorts losses by μ or δ, then by the pure epsilon.
+
+    μ, or else δ, counts as 0 if it is missing or its ball contains 0.
+    """
     main = loss.mu if loss.mu is not None else loss.delta
     # The middle of an enclosure of 0 would measure its width.
     if main is None or main.contains(0):
@@ -275,7 +284,7 @@ def size(loss: PairLoss) -> tuple[float, float, float]:
 def _once(
     function: Callable[[Any], Result], identity: Callable[[Any], Any]
 ) -> Callable[[Any], Result]:
-    """Return the function, computed once for values that are certainly the same."""
+    """Return the function with a cache, whose keys are the identities of values."""
     cache: dict[Any, tuple[Result, Any]] = {}
 
     def of(value: Any) -> Result:

@@ -1,25 +1,28 @@
-"""One-run evidence: guesses which canaries were in the data of one training.
+"""One-run evidence: guesses about the canaries in the data of one training.
 
 Each of many canaries is in the data by its own coin. Null hypothesis: adding or
-removing any one canary changes the law of the release as the claim allows. Guarantee:
-the verdict is VIOLATED, or the lower bound exceeds the truth, with probability at most
-alpha. Assumes that adding a canary is a step between neighbours, whatever the other
-canaries are, and that scores are computed from the release and not from the coins. For
-pure ε every number of guesses is tried at once, and the law of the maximum is known
-(``auditdp.bounds.thresholds``); for any other claim all canaries, a quarter and a
-sixteenth of them are guessed, which is fixed beforehand, with a third of alpha each
-(``auditdp.bounds.one_run``: the recursion of Mahloujifar, Melis & Chaudhuri 2024,
-arXiv:2410.22235v1, for the trade-off curve of the claim).
+removing any one canary changes the law of the release as the claim allows. Guarantee: a
+false verdict VIOLATED, or a lower bound above the true level, has probability at most
+alpha. Assumptions: adding a canary is a step between neighbours, whatever the other
+canaries are, and scores are computed from the release and not from the coins.
 
-Several trainings, each with canaries and coins of its own, are one: jointly they are a
-mechanism of all the coins, in which each coin is as protected as in its own training.
+For pure ε every number of guesses is tried at once, and the law of the maximum is known
+(``auditdp.bounds.thresholds``). For any other claim, guesses are made about all
+canaries, about a quarter and about a sixteenth of them, each with a third of alpha.
+These numbers are fixed beforehand (``auditdp.bounds.one_run``: the recursion of
+Mahloujifar, Melis & Chaudhuri 2024, arXiv:2410.22235v1, for the trade-off curve of the
+claim).
 
-Before a finding of several trainings is reported, the first is made again after the
-others, with its generator: if its scores differ, trainings depend on each other. For a
-mechanism that draws from elsewhere, independence is assumed.
+Several trainings, each with canaries and coins of its own, count as one: jointly they
+are a mechanism of all the coins, in which each coin is as protected as in its own
+training.
+
+Before a finding of several trainings is reported, the first training is repeated after
+the others, with the same generator. If its scores differ, trainings depend on each
+other. For a mechanism that draws its own randomness, independence is assumed.
 
 A finding is not confirmed by a second training, which would cost the same again: alpha
-is the probability of a false one.
+bounds the probability of a false finding.
 
 The evidence also states the consequence of ASSUMING Gaussian scores, and whether they
 look Gaussian (``auditdp.bounds.stated_assumptions``). That bound is mostly larger, and
@@ -55,7 +58,10 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Guess the canaries of one training, or of the number that the audit gives."""
+    """Return the evidence from guesses about canaries.
+
+    It is from one training, or from the number of trainings that the audit names.
+    """
     return one_run_evidence(
         request.adapted,
         request.privacy,
@@ -78,9 +84,9 @@ def one_run_evidence(
     """Audit a claim by guessing which canaries were in the training data.
 
     The input of the mechanism is the presence of each canary, bool, shape (canaries,).
-    Its output is a score of each, shape (canaries,), larger for those that look more
-    like being in. Each training has fresh coins. A false VIOLATED verdict, or a lower
-    bound above the truth, has probability at most ``alpha``.
+    Its output is a score of each canary, shape (canaries,), larger for canaries that
+    look more like being in. Each training has fresh coins. A false VIOLATED verdict, or
+    a lower bound above the true level, has probability at most ``alpha``.
 
     Raises:
         AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.

@@ -1,13 +1,13 @@
 """Support evidence: the last bits of floating-point outputs may reveal the input.
 
-They may do so whatever the size of the noise. Noise that is added in floating point
-lands on other numbers from one input than from another: the sum is rounded to the
-lattice of doubles of its own size, and generators reach only part of the doubles. An
+They may do so whatever the size of the noise. The sum of a value and noise is rounded
+to the lattice of doubles of its size, and generators reach only part of the doubles. So
+the possible outputs of one input are other doubles than those of another input. An
 output that one input cannot give refutes any claim with delta = 0, however well the
 noise is calibrated (Mironov 2012, "On Significance of the Least Significant Bits for
-Differential Privacy", CCS). Nearly every textbook implementation has this leak. In the
-game, outputs are numbers, and it does not search for the leak; here, outputs are bit
-patterns. The bets and their guarantee are those of the game.
+Differential Privacy", CCS). Nearly every textbook implementation has this leak. The
+evidence of kind "game" bets on the numbers of an output, and does not search for this
+leak. This evidence bets on their bit patterns, with the guarantee of the game.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from auditdp.record.results import Evidence
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Bet on bit patterns, with the guarantee of a game.
+    """Return the evidence of a game that bets on bit patterns.
 
-    Such a game is not continued, nor gets more calls to find a fault. If a mechanism
-    has ``possible(outputs, data)``, which tests whether an input can give exactly that
-    output, it is used.
+    This game is never continued, and gets no additional calls to find a fault. If the
+    mechanism has ``possible(outputs, data)``, which tests whether an input can give
+    exactly these outputs, a forecaster uses it.
     """
     forecasters: list[Any] = [BitPatterns()]
     if capabilities(request.adapted).possible is not None:
@@ -68,9 +68,9 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
 
 
 class Possible:
-    """Is certain of an input if the other cannot give the output.
+    """Forecaster that is certain of an input if the other cannot give the output.
 
-    The mechanism's own ``possible(outputs, data)`` decides that.
+    The mechanism's own ``possible(outputs, data)`` decides which input can give it.
     """
 
     name = "possible outputs"
@@ -79,7 +79,7 @@ class Possible:
     _possible: Any = None
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair."""
+        """Return the forecaster for one pair of inputs."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         # A mechanism without a law is not played by this forecaster.
         assert able.possible is not None
@@ -100,20 +100,20 @@ class Possible:
 
 
 class BitPatterns:
-    """Bets on the lattice of each number, and on exact values that are repeated."""
+    """Forecasters by the lowest set bit of each number, and by outputs that repeat."""
 
     name = "bit patterns"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player of one pair."""
+        """Return the player that makes these bets on one pair."""
         return ViewExperts("bits: ", prepare=patterns).player(mechanism, pair)
 
 
 def patterns(outputs: Array) -> Floats:
-    """Return the place of the lowest set bit of each number, and a name of the output.
+    """Return the place of the lowest set bit of each number, and a fingerprint.
 
-    The place of 0.75 = 3 * 2^-2 is -2. Zero, infinities and NaN have none. The shape is
-    (n, d + 1).
+    The place of 0.75 = 3 * 2^-2 is -2. For zero, infinities and NaN it is NaN. Outputs
+    of d numbers give an array of shape (n, d + 1); the fingerprint is the last column.
 
     >>> patterns(np.array([[0.75, 8.0, 0.0]]))[:, :3].tolist()
     [[-2.0, 3.0, nan]]

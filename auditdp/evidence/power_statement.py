@@ -1,7 +1,7 @@
-"""The power of a game that is played: detectable levels, and calls that find a fault.
+"""The power of a played game: detectable levels, and calls that find a fault.
 
-`betting/power.py` has the computations. With several pairs, the calls of the pair that
-was played most count.
+``betting/power.py`` has the computations. The power of a game with several pairs is
+that of the pair with the most calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_CALLS = 10**9
 
 
 def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
-    """Return the number of calls of one pair that find a fault there.
+    """Return the number of calls on one pair that find a fault there nine times in ten.
 
     Raises:
-        ConfigurationError: If that is not known, or the calls of all pairs are too
-            many.
+        ConfigurationError: If this number is unknown, or times the number of pairs
+            exceeds ``MOST_CALLS``.
     """
     white_box = fault.kind == "level" and _knows_the_law(game)
     share, pairs = _share(game, white_box=white_box), len(game.tables)
@@ -47,17 +47,20 @@ def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
 
 
 def _knows_the_law(game: Game) -> bool:
-    """Return True if the likelihood ratio takes part.
+    """Return True if the stated law gave a forecast for every output of the game.
 
-    It abstains on outputs that its law does not list.
+    The likelihood ratio abstains on outputs that its law does not list.
     """
     return bool(game.names[0] == LikelihoodRatio.name and not game.unlisted)
 
 
 def detectable(game: Game, alpha: float) -> tuple[float, str]:
-    """Return the smallest level that the most-played pair would have refuted.
+    """Return the smallest level that the calls would have refuted nine times in ten.
 
-    Its calls would have refuted it nine times in ten.
+    The calls are those of the pair with the most calls.
+
+    Returns:
+        The level, which may be infinite, and its description.
     """
     white_box = _knows_the_law(game)
     return detectable_level(
@@ -70,19 +73,28 @@ def detectable(game: Game, alpha: float) -> tuple[float, str]:
 
 
 def rarely(game: Game, alpha: float) -> tuple[float, float]:
-    """Return the rarest events by which a black box would have refuted the claim.
+    """Return probabilities of the rarest outputs that would have refuted a pure claim.
 
-    It would have refuted it nine times in ten.
+    A forecaster that does not know the law would have refuted it nine times in ten, by
+    the calls of the pair with the most calls.
+
+    Returns:
+        The probability of outputs that lose twice the claim, and that of an output that
+        only one input gives.
     """
     share, calls = _share(game, white_box=False), _most_played(game)
     return detectable_rarely(game.claim, calls=calls, alpha=alpha, share=share)
 
 
 def calls_to_show(game: Game, alpha: float) -> int | None:
-    """Return the number of calls that would refute the claim by the traced laws.
+    """Return the number of calls that would nearly always refute the claim.
+
+    It assumes that outputs follow the laws that the game's forecasters have, such as
+    the laws of a trace.
 
     Returns:
-        The number, or None if none is large enough.
+        The number, or None if no forecaster has a law that breaks the claim, or the
+        number is at least ``MOST_CALLS``.
     """
     laws = [law for law in game.of_forecasters("stated") if law is not None]
     growth = max((gain(game.claim, law)[0] for law in laws), default=0.0)
@@ -127,9 +139,12 @@ def _most_played(game: Game) -> int:
 
 
 def _share(game: Game, *, white_box: bool) -> float:
-    """Return the initial share of the wealth of one forecaster.
+    """Return the share of the initial wealth that one forecaster has.
 
-    It is that of the likelihood ratio, or of the median of all.
+    Args:
+        game: The game.
+        white_box: True for the share of the likelihood ratio, False for the median of
+            the shares of all forecasters.
     """
     shares = game.wealth.shares
     own = shares[0] if white_box else float(np.median(shares))

@@ -3,17 +3,18 @@
 ``QueryComparison`` evaluates the value before the noise on both inputs of a pair, with
 the same internal randomness.
 
-A mechanism without ``query`` does not show the value to which it adds noise; a trace of
-its code does (``traced_sensitivity``). A calibration is refuted only by one release,
-never by the loss of several together: each of them may be calibrated to the declared
-sensitivity, and the claim may be one about all of them. Four conditions have to hold
-for that release:
+If a mechanism has no ``query``, a trace of its code shows the values to which it adds
+noise (``traced_sensitivity``). Only a single release refutes a calibration, never the
+loss of several releases together: each of them may be calibrated to the declared
+sensitivity, while the claim is about all of them. Four conditions have to hold for this
+release:
 
-- its location moves further, in the declared norm, than the declared sensitivity;
-- its noise alone loses more than the claim, exactly: then the sensitivity is too small
-  in whatever unit it is declared;
-- the output shows its result;
-- runs with other draws confirm both (``auditdp.tracing.prediction``).
+- its location differs between the inputs, in the declared norm, by more than the
+  declared sensitivity;
+- its noise alone loses more than the claim, by an exact computation; then the
+  sensitivity is too small in whatever unit it is declared;
+- the output depends on the release;
+- runs with other draws confirm its loss (``auditdp.tracing.prediction``).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from auditdp.tracing.prediction import Experiments
 from auditdp.tracing.trace_limits import SINGLE
 
 DRAWS = 8
-"""Number of draws of its internal randomness with which a random query is compared."""
+"""Number of seeds with which a query that draws randomness is compared on each pair."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class QueryDifference:
     second: Any
     norm: float
     rounding: float
-    """Excess over the sensitivity that the rounding of the values explains."""
+    """Largest part of the norm that the rounding of the values explains."""
 
 
 def _allowed(sensitivity: float, rounding: float) -> float:
-    """Return the largest norm that the sensitivity and rounding explain."""
+    """Return the largest norm that the sensitivity and rounding together explain."""
     return sensitivity * (1 + 1e-9) + rounding
 
 
@@ -76,9 +77,9 @@ def evidence_of(
     statement: str,
     refuted: tuple[Pair, str] | None = None,
 ) -> Evidence:
-    """Return the evidence of a comparison.
+    """Return the evidence of a comparison with the declared sensitivity.
 
-    ``refuted`` is the pair that refutes the calibration, with an explanation, if any.
+    ``refuted`` is the pair that refutes the calibration and an explanation, or None.
     """
     counterexample, verdict = None, Verdict.NOT_REFUTED
     if refuted is not None:
@@ -100,19 +101,19 @@ def evidence_of(
 class QueryComparison:
     """Evaluates a query on both inputs of pairs, with the same randomness.
 
-    Equal seeds make a coupling whatever is drawn, so a small difference under them
-    always counts. A large one counts only if both inputs leave the generator in the
-    same state: otherwise the seed means different randomness for the two.
+    Equal seeds couple the two evaluations, whatever each draws. So a difference within
+    the sensitivity always counts. A larger difference counts only if both inputs leave
+    the generator in the same state: otherwise they used different randomness.
 
     Attributes:
         largest: The largest difference that counts.
         pairs: Number of compared pairs.
-        uncoupled: Number of pairs with a large difference that did not count.
+        uncoupled: Number of pairs with a larger difference that did not count.
         random: Whether the query ever drew anything.
 
     Raises:
-        AuditError: If there is no query, or the declared sensitivity or its norm is not
-            one.
+        AuditError: If there is no query, or the declared sensitivity or its norm is
+            invalid.
     """
 
     def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
@@ -137,7 +138,7 @@ class QueryComparison:
         return difference.norm > _allowed(self.sensitivity, difference.rounding)
 
     def of(self, pair: Pair) -> QueryDifference | None:
-        """Return the largest difference that counts, over the draws, if any.
+        """Return the largest difference that counts, over all seeds, or None.
 
         Raises:
             AdjacencyError: If the pair is not adjacent.
@@ -246,14 +247,15 @@ def show(value: Any) -> str:
 
 
 def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
-    """Compare the moves of single traced releases with the declared sensitivity.
+    """Compare single traced releases on neighbours with the declared sensitivity.
 
     An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of
     the values, is attributed to rounding.
 
     Returns:
-        MISCALIBRATED with a pair on which one release moves further, or NOT_REFUTED.
-        None if the trace does not follow all of the code, or finds no noise on a value.
+        MISCALIBRATED with a pair on which one release differs by more than the
+        sensitivity, or NOT_REFUTED. None if the declared sensitivity is invalid, or the
+        trace does not follow all of the code or finds no noise on a value.
     """
     able = request.able
     try:
@@ -336,7 +338,7 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
 
 
 def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
-    """Yield the played pairs, then corner cases and drawn ones that are adjacent."""
+    """Yield the played pairs, then adjacent corner cases and adjacent drawn pairs."""
     adjacency, play = request.adjacency, request.game.play
     yield from adjacency.pairs() if play is None else play
     if play is not None or not request.exhaustive:
@@ -359,7 +361,7 @@ def _distance(moved: Moved, order: float) -> float:
 
 
 def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
-    """Return True if a release moves further than declared, by more than rounding."""
+    """Return True if a release differs by more than the sensitivity and rounding."""
     sides = moved.first, moved.second
     size = max(float(np.linalg.norm(np.ravel(each.centre), order)) for each in sides)
     rounding = ROUNDING_UNITS * float(np.finfo(float).eps) * size
@@ -367,7 +369,10 @@ def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
 
 
 def _loses(trace: Trace, traced: PairTrace, moved: Moved) -> bool:
-    """Return True if a release alone, which is output, loses more than the claim."""
+    """Return True if one release alone loses more than the claim.
+
+    The loss is computed from the trace, and runs with other draws have to show it.
+    """
     claim = traced.claim
     return (
         claim is not None

@@ -1,4 +1,4 @@
-"""The input that every kind of evidence has in common, and the check of evidence from calls.
+"""The input of every kind of evidence, and the check that calls are independent.
 
 Evidence from calls of a mechanism assumes that the calls are independent runs.
 ``believed`` checks this before such evidence counts.
@@ -39,11 +39,12 @@ class GameOptions:
             the confirmation and of the search for a smaller pair.
         forecasters: Forecasters whose wealth is averaged; by default
             ``default_forecasters(mechanism)``.
-        play: Pairs of inputs that are played; by default ``adjacency.pairs()``.
+        play: Pairs of inputs to be played; by default ``adjacency.pairs()``.
         search: Whether to search for further pairs, and for the smallest pair that shows
             a violation. This needs an adjacency that generates pairs, and no ``play``.
         trace: Whether to trace the code before the game.
-        recorded: The recorded log wealth before the last continuation, if it is known.
+        recorded: The recorded log wealth with which the last continuation must begin;
+            None unless a recorded audit is continued.
         control: Whether the mechanism is a broken twin, which the game has to refute.
             The game then ends at its verdict, without confirmation and lower bound.
     """
@@ -71,14 +72,14 @@ class EvidenceRequest:
         mechanism: The mechanism as the audit has it; None for a formula.
         claim: The claim about privacy, or the promise about an estimate.
         neighbours: The adjacency; None for a promise, or for a formula without pairs.
-        inputs: Lists of inputs by the name of their class, for promises.
-        accountants: Accountants whose formulas are compared.
-        about: Description of the mechanism that the accountants are about.
+        inputs: Lists of inputs by the name of their class, for a promise.
+        accountants: Accountants whose bounds are compared with the claim.
+        about: Description of the mechanism for the accountants, or None.
         kinds: Kinds of evidence to gather.
         streams: Random streams by purpose and batch.
         game: Options of games, with the budget of all kinds of evidence.
-        exhaustive: Whether to enumerate all pairs where that is possible. Otherwise the
-            listed pairs are enumerated.
+        exhaustive: Whether to compare all pairs if they can be enumerated. Otherwise
+            only the listed pairs are compared.
     """
 
     mechanism: Any
@@ -99,7 +100,7 @@ class EvidenceRequest:
 
     @property
     def calls(self) -> int:
-        """Calls of a kind of evidence that plays no game."""
+        """Number of calls of a kind of evidence that plays no game."""
         return self.budget.calls
 
     @property
@@ -140,10 +141,10 @@ class EvidenceRequest:
         return self.claim
 
     def generated(self, examples: int) -> int:
-        """Return the number of pairs that a search generates.
+        """Return the largest number of pairs that a search generates.
 
-        A search that generates ``examples`` pairs by default generates a quarter of them
-        if the budget is a limit (``quick``).
+        It is ``examples``, or a quarter of that if the budget limits the calls
+        (``quick``).
         """
         return examples if self.budget.max_calls is None else examples // 4
 
@@ -161,23 +162,27 @@ UNLOOKED = (
     "no noise is kept from the first call on, for which the mechanism was not called "
     "in a process of its own"
 )
-"""Assumption of evidence without a check in a separate process."""
+"""Assumption that evidence gets if calls were not checked in a separate process."""
 
 MEMORY_ERROR = 1e-4
 """Largest probability of mistaking a private mechanism that repeats its first output for
 a mechanism without noise."""
 MAX_PROCESSES = 1_024
-"""Limit of the number of processes for that check. ``MEMORY_ERROR`` holds up to 4.7-DP."""
+"""Largest number of processes for the check of constant outputs.
+
+With this number, ``MEMORY_ERROR`` holds for claims of up to 4.7-DP.
+"""
 
 
 def processes_to_check_memory(claim: Claim) -> int:
-    """Return the number of processes, with one call each, for the check of constant outputs.
+    """Return the number of processes for the check of constant outputs.
 
-    Assume that the mechanism satisfies the claim and repeats its first output in every
-    later call. An adversary who guesses the input from one first output is right with
-    probability at most (1 + δ(0)) / 2. So n guesses, from n processes, are all right with
-    probability at most ((1 + δ(0)) / 2)^n, which is below ``MEMORY_ERROR`` for the n that
-    is returned, unless n exceeds ``MAX_PROCESSES``.
+    Each process makes one call. Assume that the mechanism satisfies the claim and
+    repeats its first output in every later call. An adversary who guesses the input
+    from one first output is right with probability at most (1 + δ(0)) / 2. So n
+    guesses, from n processes, are all right with probability at most ((1 + δ(0)) /
+    2)^n, which is below ``MEMORY_ERROR`` for the n that is returned, unless n exceeds
+    ``MAX_PROCESSES``.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
     if wrong <= 0:
@@ -197,9 +202,10 @@ def believed(
 ) -> Evidence:
     """Return the evidence if the calls look independent; otherwise withdraw it.
 
-    Independent calls pass the check except with a probability of a few 1e-6
-    (``auditdp.mechanism.calls.independence``). A finding is also withdrawn if the runs and
-    the time that are left do not suffice for the check.
+    Independent calls fail the check with a probability of a few 1e-6
+    (``auditdp.mechanism.calls.independence``). If the runs or the time that are left do
+    not suffice for the check, a finding is withdrawn, and other evidence is returned
+    with the assumption ``UNLOOKED``.
 
     Args:
         evidence: Evidence from these calls.
@@ -244,7 +250,8 @@ def believed(
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
     """Return INCONCLUSIVE evidence with this reason, without bounds.
 
-    The result still records that the bets refuted the claim (``Evidence.unconfirmed``).
+    If the evidence refuted the claim, the result still records this
+    (``Evidence.unconfirmed``).
     """
     details = evidence.details
     if isinstance(details, GameDetails):

@@ -59,7 +59,14 @@ MAX_ENUMERATED = 5_000
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Compare queries, of the listed pairs alone unless the audit is exhaustive."""
+    """Return the comparison of the query with the declared sensitivity.
+
+    Only the listed pairs are compared unless the audit is exhaustive. If the mechanism
+    declares a sensitivity and has no query, its code is traced instead.
+
+    Returns:
+        The evidence, or None if there is no sensitivity, or no query and no trace.
+    """
     # Nothing is drawn that a verdict rests on.
     del alpha
     able = request.able
@@ -85,32 +92,35 @@ def sensitivity_evidence(
 ) -> Evidence:
     """Compare the query on neighbours with the declared sensitivity.
 
-    All pairs are compared, or the largest difference is searched.
+    Either all pairs are compared, or a pair with a large difference is searched for.
 
     Args:
         mechanism: Has ``query(data, rng) -> number, array or sparse matrix``;
             ``sensitivity``, a positive number; and ``norm``: 'l1', 'l2', 'linf' or an
             order >= 1, over all entries.
-        adjacency: The neighbours. All pairs are compared if it lists at most 5,000;
-            then a violation is shown on the first of its list. Otherwise the played
-            pairs are compared, then a search climbs the norm, and a violation is shrunk
-            to the simplest pair that the search finds.
-        streams: Randomness by (purpose, batch): for the query, and for the search.
-        play: The pairs that are played, if not ``adjacency.pairs()``.
-        examples: Number of pairs that the search generates, by no means uniformly, so
-            that a clean search bounds nothing; 0 compares the played pairs alone.
+        adjacency: The neighbours. If they are at most 5,000 enumerated pairs, all are
+            compared, and the first violating pair is reported. Otherwise the played
+            pairs are compared, and then a search looks for larger norms and reports the
+            simplest violating pair that it finds.
+        streams: Random streams by purpose and batch, for the query and for the search.
+        play: The pairs to be compared first; by default ``adjacency.pairs()``.
+        examples: Largest number of pairs that the search generates. They are not
+            uniform, so a search without a finding bounds nothing. With 0 only the
+            played pairs are compared.
 
     Returns:
-        MISCALIBRATED with the pair and both values, or NOT_REFUTED. An excess of a
-        relative 1e-9 of the sensitivity, plus 256 units in the last place of
-        floating-point values, is attributed to rounding; the effect of rounding on a
-        sensitivity (Casacuberta, Shoemate, Vadhan & Wagaman 2022) is not judged here.
+        Evidence with the verdict MISCALIBRATED, the pair and both values, or
+        NOT_REFUTED. An excess of a relative 1e-9 of the sensitivity, plus 256 units in
+        the last place of floating-point values, is attributed to rounding. The effect
+        of rounding on a sensitivity (Casacuberta, Shoemate, Vadhan & Wagaman 2022) is
+        not judged here.
 
     Raises:
-        AuditError: If the sensitivity or the norm is not one.
-        MechanismError: If the query raises, is not finite numbers, has different shapes
-            on neighbours, draws randomness from elsewhere, or draws such different
-            amounts on neighbours that no difference counts.
+        AuditError: If the sensitivity or the norm is invalid.
+        MechanismError: If the query raises, does not return finite numbers, returns
+            different shapes on neighbours, draws randomness from elsewhere, or draws
+            different amounts of it on the two inputs of every pair, so that no
+            difference counts.
         AdjacencyError: If a pair is not adjacent, or there is none.
     """
     comparison = QueryComparison(mechanism, adjacency, streams)
@@ -144,7 +154,11 @@ def _search(
     examples: int,
     rng: np.random.Generator,
 ) -> QueryDifference | None:
-    """Climb the norm until a pair violates; return the simplest violation found."""
+    """Search for pairs with a larger norm until one exceeds the sensitivity.
+
+    Returns:
+        The simplest violation that the search finds, or None.
+    """
     generated = offers(adjacency).generated
     if generated is None:
         return None
@@ -156,8 +170,8 @@ def _search(
         latest = comparison.of(pair)
         return -math.inf if latest is None else latest.norm
 
-    # The search asks for the score of a pair first, which computes the difference.
-    # Called right after the norm of the same pair.
+    # The search calls this right after ``norm`` of the same pair, which computes the
+    # difference.
     def violates(_: Pair) -> bool:
         if latest is None or not comparison.refutes(latest):
             return False
@@ -243,7 +257,10 @@ def _evidence(
 
 
 def _where(violation: QueryDifference) -> str:
-    """Return the first four entries that differ, if there are over eight entries."""
+    """Return a phrase for the first four entries that differ.
+
+    It is empty if the query has at most eight entries.
+    """
     first, second = violation.first, violation.second
     size = math.prod(first.shape)
     if size <= 8:

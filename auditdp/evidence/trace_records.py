@@ -1,6 +1,6 @@
 """The record of the traces before a game: lines that add noise, and suspected faults.
 
-It is informative, and no evidence.
+The record informs the reader of a report; it is no evidence.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OTHERWISE = (
     "outputs of the game of another form than those that were traced: {:,}; no bets "
     "were made on them by the traced noise"
 )
-"""The sentence on outputs for which the traced law abstained."""
+"""Sentence on outputs for which the traced law gave no odds, with their number."""
 
 
 def game_trace(
@@ -45,10 +45,10 @@ def game_trace(
     """Return the record of the traces before a game, or None if nothing was traced.
 
     Args:
-        look: The traces.
+        look: The result of the trace, in this process or in that of the mechanism.
         claim: The claim.
-        played: Whether the traced law was a forecaster.
-        abstained: Number of outputs on which it abstained.
+        played: Whether a law of the trace was a forecaster of the game.
+        abstained: Number of outputs for which this forecaster gave no odds.
     """
     if isinstance(look, TraceElsewhere):
         return shaped(GAME_TRACE, look.recorded(played=played, abstained=abstained))
@@ -88,7 +88,11 @@ Line = tuple[CodeLine, str]
 
 
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
-    """Return each line with the largest numbers that it has on any pair."""
+    """Return each line that adds noise, with its largest loss on any pair.
+
+    The row also has the largest difference of the line's value between two inputs, and
+    the largest scale that the claim would need for it.
+    """
     largest: dict[Line, TracedLine] = {}
     for _, pair in found:
         # The first release of a line stands for its noise.
@@ -124,10 +128,11 @@ def _releases(pair: PairTrace) -> list[Release]:
 
 
 def _losses(pair: PairTrace) -> dict[Line, list[Loss | None]]:
-    """Return the losses of each line.
+    """Return the losses of each line; a loss is None if it is unknown.
 
-    If all outcomes of random choices were compared, the first line that makes them has
-    the loss of all of them together, and the others have None.
+    If all outcomes of random choices were compared, these choices have one loss
+    together. It is listed at the first line that makes a choice, and the other lines
+    with choices have None.
     """
     found: dict[Line, list[Loss | None]] = {}
     together = pair.outcomes is not None and pair.outcomes.complete
@@ -148,9 +153,10 @@ def _scale(release: Release) -> str:
 
 
 def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
-    """Return the row of one line that loses more, with the larger move.
+    """Return the row with the larger loss of two rows of one line.
 
-    An unknown loss precedes the others.
+    It gets the larger difference and the larger needed scale of the two. An unknown
+    loss counts as larger than any other.
     """
     worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
     scales = [row.needed for row in (one, other) if row.needed is not None]
@@ -161,9 +167,9 @@ def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
 def findings_of(
     found: Traced, claim: Claim, root: Path, code: Trace
 ) -> tuple[list[TracedFinding], list[str]]:
-    """Return every finding once, and the sentences on code that is not understood.
+    """Return every finding once, and sentences on code that the trace cannot follow.
 
-    A finding is reported for the pair with the largest share of the claim.
+    A finding is reported for the pair with the largest loss, as a share of the claim.
     """
     by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
     for pair, trace in found:
@@ -216,9 +222,10 @@ def findings_of(
 
 
 def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
-    """Return a sentence on the cost of the steps as they were run.
+    """Return a phrase for the loss of a training's steps as they were run.
 
-    It is an accountant's lower bound, and empty if that is at most the claim.
+    The loss is an accountant's lower bound. The phrase is empty if there is no such
+    bound above the claim, or the claim is not an accountant's.
     """
     found = cost_as_run(trace)
     if found is None or not isinstance(claim, AccountedDP):
@@ -232,7 +239,11 @@ def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
 
 
 def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:
-    """Return the noise of one line: its family, scale, move, and needed scale."""
+    """Return fields of ``TracedFinding`` about the noise of one line.
+
+    They are the family, the scale, the difference between the inputs, and the needed
+    scale; none if the line has no noise of a known scale.
+    """
     if not moves:
         return {}
     release = max(moves, key=size).first

@@ -275,7 +275,11 @@ def test_certificates_and_upper_bounds_fall_with_a_refuted_sensitivity():
             MISCALIBRATED,
             "calibrated to 1. On the claim itself: INCONCLUSIVE, not confirmed",
         ),
-        ([CALIBRATION], MISCALIBRATED, "that rests on this calibration was not audited"),
+        (
+            [CALIBRATION],
+            MISCALIBRATED,
+            "that rests on this calibration was not audited",
+        ),
     ],
 )
 def test_the_order_of_verdicts(evidence, verdict, end):
