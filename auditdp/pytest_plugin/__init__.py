@@ -217,7 +217,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the audits' source files from a worker of pytest-xdist to its main process."""
+    """Send the audits' source files from a worker of pytest-xdist to the main one."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None and _session in session.config.stash:
         output[SOURCES] = sorted(audit_session(session.config).sources)

@@ -173,7 +173,7 @@ class GameDetails(Details):
     """Probabilities of two rare leaks that the game would have found nine times in ten:
     outputs that lose twice the claim, and an output that only one input gives."""
     smallest: Confirmation | None = None
-    """The confirmation on a smaller pair that shows the same finding."""
+    """The confirmation of the same finding on a smaller pair."""
     together: Confirmation | None = None
     """Outcome of fresh calls with several outputs, if single calls did not confirm a
     finding."""

@@ -29,7 +29,7 @@ class TracedLine(Row):
     """File of the line: its path from the working folder, or its name if the file lies
     elsewhere."""
     line: Count
-    """Number of the line; 0 if it is not known."""
+    """Number of the line; 0 if it is unknown."""
     family: str
     """Family of the noise, such as 'Laplace'."""
     scale: str
@@ -40,10 +40,10 @@ class TracedLine(Row):
     logarithm of their probability."""
     loss: Number | None = None
     """Privacy loss of the line alone, as a value of the claim's parameter; None if the
-    loss is not known."""
+    loss is unknown."""
     share: Number | None = None
     """Privacy loss of the line alone, as a multiple of the claim; None if the loss is
-    not known."""
+    unknown."""
     needed: Number | None = None
     """Scale of the noise that the claim needs for the change ``moved`` alone; None if
     one number cannot express it."""
