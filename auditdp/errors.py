@@ -23,9 +23,7 @@ ELSEWHERE = tuple(
         *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
     }
 )
-"""Folders with code that does not belong to the user: the harness, Python and
-libraries.
-"""
+"""Folders with code that is not the user's: the harness, Python and libraries."""
 
 
 class AuditError(Exception):

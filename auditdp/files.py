@@ -39,16 +39,14 @@ class FileLimits:
     message_bytes = 1 << 25
     """Largest message of an audit's process, without arrays."""
     array_bytes = 1 << 30
-    """Largest size of all arrays of a message, unless the request sets another
-    limit."""
+    """Largest size of all arrays of a message, unless a request sets another one."""
     result_bytes = 1 << 23
     """Largest result of an audit. In a message it is quoted as text, which has at most
     three times this size."""
     run_bytes = 1 << 28
     """Largest size of all results of a run. Its log then stays below ``file_bytes``."""
     audits = 1_000
-    """Largest number of audits of a file. Each one reduces the shares of alpha of all
-    others."""
+    """Largest number of audits of a file. Each one reduces the alpha of all others."""
     id_characters = 4_096
     """Longest id of an audit."""
     sources = 20_000
@@ -58,8 +56,7 @@ class FileLimits:
     path_parts = 100
     """Largest number of parts of the path of such a file."""
     shown_characters = 16_384
-    """Characters of a longer error or printed text that are kept, half at either
-    end."""
+    """Characters of a longer text that are kept, half at either end."""
     lock_seconds = 30.0
     """Time for which a report waits for another process that writes to its folder."""
 

@@ -49,8 +49,7 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""Amount of numbers by key, or None for any amount; the file writes them as one
-text."""
+"""Amount of numbers by key; None for any amount. The file has them as one text."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """Types of the values in the file that are not texts, by key."""

@@ -32,8 +32,7 @@ from auditdp.record.results import (
 )
 
 DIGITS = 2
-"""Significant digits of calls, which are rounded down, and of bounds, rounded
-outwards."""
+"""Significant digits of calls (rounded down) and of bounds (rounded outwards)."""
 CLAIMED_DIGITS = 9
 """Significant digits of the numbers of a claim."""
 STRENGTH = {

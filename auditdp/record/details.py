@@ -127,8 +127,7 @@ class Confirmation(Row):
     right: Count = 0
     """Number of these calls in which that input was the one used."""
     outputs: Plain | None = None
-    """The outputs, compressed, if the mechanism draws its own randomness; otherwise
-    None."""
+    """The compressed outputs; None unless the mechanism draws its own randomness."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +174,8 @@ class GameDetails(Details):
     smallest: Confirmation | None = None
     """The confirmation of the same finding on a smaller pair."""
     together: Confirmation | None = None
-    """Outcome of fresh calls with several outputs, if single calls did not confirm a
-    finding."""
+    """Outcome of fresh calls with several outputs, after single calls did not confirm a
+    finding; otherwise None."""
     same_outputs: Count | None = None
     """Number of calls per input, with the same randomness on both inputs of a pair, if
     all pairs gave equal outputs; None if some differed or that was not tested."""
@@ -195,8 +194,7 @@ class ExactDetails(Details):
     claim_curve: Curve = field(default_factory=list)
     """Points (ε, δ(ε)) of the claim."""
     curve: Curve | None = None
-    """Points (ε, δ(ε)) of the worst pair; None if its law is not known in closed
-    form."""
+    """Points (ε, δ(ε)) of the worst pair; None without a closed form."""
     worst_pair: str | None = None
     """The compared pair with the largest loss, or the largest that breaks the claim."""
     loss_computed_from: str | None = None
@@ -253,8 +251,8 @@ class OneRunDetails(Details):
     assumption_p_value: Number | None = None
     """p-value of the test of that assumption."""
     assumption_power: Number | None = None
-    """Probability that the test rejects scores of Student's t with ten degrees of
-    freedom."""
+    """Probability that the test rejects scores that have Student's t distribution with
+    ten degrees of freedom."""
     always: ClassVar[Collection[str]] = ("p_value",)
 
 
@@ -411,8 +409,7 @@ class EvidenceKind:
     claim (``auditdp.record.verdict``).
     """
     usual: bool = True
-    """True if audits that name no kinds of evidence gather this kind where it
-    applies."""
+    """True if audits that name no kinds gather this kind where it applies."""
     sampled: bool = False
     """True if the evidence errs with a probability and always takes a share of alpha.
 

@@ -214,9 +214,10 @@ class ClaimRecord:
         source: Where the claim is made, such as a paper.
         parameter: Name of the parameter that the bounds of the audit are about:
             'epsilon', 'mu', 'rho', 'sensitivity', or '' for a promise about estimates.
-        epsilon: Value of this parameter; None if the claim has another one. So are
-            ``mu`` and ``rho``.
-        delta: δ of a claim of privacy.
+        epsilon: The claim's ε, if that is its parameter; otherwise None.
+        delta: The claim's δ; None without one.
+        mu: The claim's μ of Gaussian DP, if that is its parameter; otherwise None.
+        rho: The claim's ρ, if that is its parameter; otherwise None.
         curve: Some (ε, δ) statements of a claim whose parameters do not determine its
             curve; otherwise empty.
         level: The number of another promise: a sensitivity, a margin, or a variance.

@@ -42,8 +42,7 @@ class TracedLine(Row):
     """Privacy loss of the line alone, as a value of the claim's parameter; None if the
     loss is unknown."""
     share: Number | None = None
-    """Privacy loss of the line alone, as a multiple of the claim; None if the loss is
-    unknown."""
+    """Privacy loss of the line alone, as a multiple of the claim; None if unknown."""
     needed: Number | None = None
     """Scale of the noise that the claim needs for the change ``moved`` alone; None if
     one number cannot express it."""
@@ -118,8 +117,7 @@ class GameTrace(Row):
     pair: str = ""
     """The pair with the largest loss; empty if no pair has a loss."""
     played: bool = False
-    """True if the likelihood ratio by replays of the code was a forecaster of the game.
-    """
+    """True if the ratio of the traced laws was a forecaster of the game."""
     lines: list[TracedLine] = field(default_factory=list)
     findings: list[TracedFinding] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)

@@ -38,14 +38,13 @@ class VersionsResult:
     """The part of the output, and the input, by which bets distinguished both versions;
     empty if they did not."""
     loss: str = ""
-    """The change of the privacy loss of the releases, by the traces; empty if it is the
-    same."""
+    """The change of the privacy loss of the releases, by the traces; empty without
+    one."""
     worse: str = ""
     """Why, by the traces, this version breaks the claim and the other one satisfies it;
     empty if nothing suggests that."""
     reason: str = ""
-    """Why the versions were not compared, or why the bets ended early; empty otherwise.
-    """
+    """Why the versions were not compared, or the bets ended early; else empty."""
     inputs: Count = 0
     """Number of pairs of inputs that were traced."""
     calls: Count = 0

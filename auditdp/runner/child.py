@@ -36,8 +36,7 @@ from auditdp.runner.plan import Shown
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 
 HEADER = struct.Struct("!i")
-"""Format of the size of a message in bytes, which ``multiprocessing`` sends before
-it."""
+"""Format of the number of bytes that ``multiprocessing`` sends before a message."""
 
 
 class Inbox:
@@ -82,9 +81,7 @@ class Inbox:
 
 
 GRACE = 5.0
-"""Seconds after its time limit at which a child is killed, if it did not stop by
-itself.
-"""
+"""Seconds that a child has after its time limit, before it is killed."""
 TICK = 0.5
 """Seconds between checks for ends of processes and for time limits."""
 NO_ANSWER = (
@@ -146,8 +143,7 @@ class WorkAnswer:
     printed: Shown = ""
     """The printed text, also that of native code and subprocesses."""
     libraries: list[str] = field(default_factory=list)
-    """Modules of ``LIBRARIES`` that the work imported, and its parent had not
-    imported."""
+    """Modules of ``LIBRARIES`` that the work imported for the first time."""
 
 
 ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)

@@ -222,8 +222,7 @@ def _audit(
     Every size has an equal share of α, so all of them together err with probability at
     most that of the task. If a violation is declared, a refuted calibration does not
     end the search for the violation. An unconfirmed refutation that is not declared
-    ends
-    it: the result of a larger size would hide this refutation.
+    ends the search: the result of a larger size would hide it.
 
     Returns:
         The audit, its parameters, the settings and the result, all of the last size
@@ -471,8 +470,8 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
     """Return the trace of an audit's mechanism, or the reason for a failure.
 
     The only key of the result is 'trace', 'skipped', 'refused' or 'crashed'. If the
-    audit tries several sizes, the trace is of the first size with a
-    finding that the trace understands completely, or else of the last size.
+    audit tries several sizes, the trace is of the first size with a finding that the
+    trace understands completely, or else of the last size.
 
     Args:
         task: The audit.
@@ -517,5 +516,4 @@ JOBS: dict[str, Callable[..., Any]] = {
     "show": _show,
     "trace": _trace,
 }
-"""The function of each kind of work, by the name of the kind. Its first argument is the
-task."""
+"""The function of each kind of work. Its first argument is the task."""

@@ -77,8 +77,7 @@ MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 """Limit of the processes and threads of an audit file at the same time."""
 SHARED_MEMORY = Path("/dev/shm")
 OWN = (str(SHARED_MEMORY), "/run")
-"""Folders that are empty in the namespace of a file: shared memory, and sockets of
-services."""
+"""Folders that are empty in a file's namespace: shared memory, sockets of services."""
 KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order of entering. The user namespace
 gives the right to enter the others."""
@@ -88,8 +87,7 @@ class NamespaceLimits:
     """Limits of the namespaces of audits."""
 
     at_a_time = 64
-    """Number of audits of a file that can have namespaces of their own at a time.
-    Others wait."""
+    """Number of audits of a file that have namespaces at a time. Others wait."""
     seconds_between_checks = 0.01
     """Seconds between two checks whether such an audit has ended."""
     searches = 100

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 PATTERN = "audit_*.py"
 Shown = Annotated[str, AfterValidator(without_middle)]
-"""Text from the process of an audit, for reports; the middle of a long one is left out.
-"""
+"""Text from the process of an audit, without the middle of a long one."""
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,7 @@ from auditdp.record.traces import TracedFinding, TracedLine
 from auditdp.runner.plan import Plan
 
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
-"""Pattern of a line of a log. Its groups are the text before the digest, and the
-digest.
-"""
+"""Pattern of a line of a log, with groups for its text and its digest."""
 BLOCK = 1 << 20
 """Bytes of a file that are read at a time."""
 LIBRARIES = (

@@ -34,9 +34,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.runner import namespaces
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nvidia*")
-"""Writable entries of /dev: devices that store nothing, shared memory, and
-accelerators.
-"""
+"""Writable entries of /dev: devices without storage, shared memory, accelerators."""
 CACHES = (
     "MPLCONFIGDIR",
     "NUMBA_CACHE_DIR",

@@ -95,8 +95,7 @@ class ComparisonLimits:
     lines: int = 3
     """Number of differing lines that the result names."""
     more_calls: int = 10
-    """Factor of the number of calls for the game of an audit whose mechanism
-    changed."""
+    """Factor of the calls for the game of an audit whose mechanism changed."""
 
 
 LIMITS = ComparisonLimits()
