@@ -61,7 +61,7 @@ class Accepted:
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """A claim and its neighbours, as far as two runs are compared by them.
+    """A claim and its neighbours, in the form in which two runs are compared.
 
     Attributes:
         claim: The claim, as reports write it.

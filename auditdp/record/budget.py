@@ -4,7 +4,7 @@ A budget has the same text on the command line, in the settings, in pytest and i
 records: a name (``standard``), a number of calls (``200000``), or a fault that the game
 is to find nine times in ten (``tail:0.005``). A game that was continued has several
 parts, separated by commas, such as ``standard,1000000``. Each part after the first
-states the total number of calls after that continuation.
+states the total number of calls after that continuation, or a fault to find.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Fault:
     Attributes:
         kind: One of:
 
-            - 'level': the whole claim fails. Both laws of outputs are the worst ones
-              that the claim would allow at ``size`` times its level (ε, μ or ρ).
+            - 'level': both laws of outputs are the worst ones that the claim would
+              allow at ``size`` times its level (ε, μ or ρ).
             - 'tail': a set of outputs has twice the claimed privacy loss. Its
               probability is ``size`` on the input that gives it more often.
             - 'output': only one of the two inputs gives an output, with the
@@ -110,7 +110,7 @@ class Budget:
             of its usual number of pairs.
         fault: The fault that games are to find nine times in ten, if any. The number of
             calls of a game then follows from it.
-        later: Total calls after each continuation of a game, in order.
+        later: Total calls after each continuation of a game, or the fault to find.
         is_scarce: Whether a run is expensive, such as a training. The number of calls
             then includes all runs of the audit.
         if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
@@ -214,7 +214,7 @@ class AuditBudget:
         fault: The fault that the game is to find nine times in ten, if any.
         max_calls: Limit of the calls of the game, even if it needs more to find
             ``fault``; None for no limit.
-        later: Total calls after each continuation of the game, in order.
+        later: Total calls after each continuation of the game, or the fault to find.
         is_scarce: See ``Budget``.
         if_suspect: See ``Budget``.
         stop_when_refuted: See ``Budget``.

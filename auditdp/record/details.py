@@ -62,7 +62,8 @@ class Details(Row):
     scatter: Scatter | None = None
     """A plot that the audit's ``figure`` made; None without one."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
-    """Fields that this version does not know, by their key."""
+    """Other fields by their key: numbers of the audit's ``figure``, and fields that
+    this version does not know."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object, with the plot and unknown fields last."""
@@ -151,7 +152,7 @@ class GameDetails(Details):
     confirmation: Confirmation | None = None
     """The confirmation of a refutation by single calls; None without a refutation."""
     notices: list[str] = field(default_factory=list)
-    """Sentences on the calls, such as on outputs of unequal form."""
+    """Sentences on the calls, for example if all outputs were the same."""
     search_calls: Count | None = None
     """Number of runs of the search for pairs."""
     independence_calls: Count | None = None
@@ -196,7 +197,7 @@ class ExactDetails(Details):
     curve: Curve | None = None
     """Points (ε, δ(ε)) of the worst pair; None without a closed form."""
     worst_pair: str | None = None
-    """The compared pair with the largest loss, or the largest that breaks the claim."""
+    """The pair with the largest loss; if pairs break the claim, the worst of them."""
     loss_computed_from: str | None = None
     """Phrase for the computation of that loss."""
     scope: str | None = None

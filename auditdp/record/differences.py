@@ -22,9 +22,10 @@ from auditdp.record.versions import LawChange
 EXPECTED_POWER = 1.5
 """Loss that an audit should detect, as a multiple of the claim; remedies propose it."""
 BLIND_POWER = 2.0
-"""Detectable loss of a new audit, as a multiple of the claim, that is still acceptable.
+"""Loss that a new audit is compared with, as a multiple of the claim.
 
-``POWER_GROWTH`` is its tolerance, as for an audit of the baseline.
+The audit is reported if the smallest loss that it detects exceeds this one by a factor
+of more than ``POWER_GROWTH``.
 """
 POWER_GROWTH = 1.5
 """Factor by which the detectable loss may grow before an audit counts as weaker.

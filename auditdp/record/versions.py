@@ -38,8 +38,7 @@ class VersionsResult:
     """The part of the output, and the input, by which bets distinguished both versions;
     empty if they did not."""
     loss: str = ""
-    """The change of the privacy loss of the releases, by the traces; empty without
-    one."""
+    """The changed privacy loss of the releases, by the traces; empty if unchanged."""
     worse: str = ""
     """Why, by the traces, this version breaks the claim and the other one satisfies it;
     empty if nothing suggests that."""
