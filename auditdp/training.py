@@ -205,8 +205,8 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
             pairs differ. An adjacency that makes pairs itself stays as it is.
 
     Raises:
-        AdjacencyError: If ``search`` names a change, and the first pair does not differ
-            by it, or the adjacency makes pairs itself.
+        AdjacencyError: If there are no pairs; or if ``search`` names a change, and the
+            first pair does not differ by it, or the adjacency makes pairs itself.
     """
     adjacency = as_adjacency(two_worlds(pairs))
     named = search if isinstance(search, str) else None

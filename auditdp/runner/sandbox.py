@@ -8,8 +8,8 @@ the available isolation before code of users runs. A process that cannot enter i
 Landlock is the kernel's access control for processes without privileges. Its rules
 apply to the calling thread and to everything that it starts later, and cannot be
 removed. The version of Landlock's ABI determines the rights that a kernel can restrict
-(https://docs.kernel.org/userspace-api/landlock.html). The C library has no functions
-for Landlock, so its system calls are made by number. The other part of the sandbox is
+(https://docs.kernel.org/userspace-api/landlock.html). Its system calls are made by
+number, which needs no functions of the C library. The other part of the sandbox is
 ``namespaces``.
 """
 
@@ -139,8 +139,9 @@ class Sandbox:
     def confine(self, folder: Path) -> None:
         """Allow this process, and all that it starts, to write to one folder only.
 
-        Temporary files and caches of libraries are moved to that folder. Without
-        Landlock nothing is done.
+        ``DEVICES`` and the shared memory of audits stay writable, too. Temporary files
+        and caches of libraries are moved to that folder. Without Landlock nothing is
+        done.
 
         Raises:
             OSError: If the kernel refuses the isolation that it offered.

@@ -42,8 +42,8 @@ class StartLimits:
     """Limits at the start of a run."""
 
     many_files = 3
-    """Number of audit files from which on the fork server imports ``NEEDED``. With
-    fewer files, each process imports them itself if it needs them."""
+    """Smallest number of audit files for which the fork server imports ``NEEDED``.
+    With fewer files, each process imports these libraries itself if it needs them."""
     address_space = 384 << 20
     """Smallest limit of the address space, in bytes. Below it, the OpenBLAS of numpy
     and scipy tries to allocate memory without end."""

@@ -151,8 +151,8 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
 def _built(task: Task) -> Audit:
     """Import the audit from the other tree, and build it.
 
-    If that tree has no such audit, it is imported from the working tree, with the other
-    code of the other tree.
+    If that tree has no such audit, the audit file of the working tree is imported, and
+    its imports come from the other tree.
 
     Raises:
         VersionError: If neither tree has the audit, or it needs another module of the
