@@ -635,8 +635,7 @@ class RunRecord:
         device: The operating system and the processor.
         alpha_ledger: Shares of alpha, assigned before the run. Every planned audit has
             one.
-        results: The results, in the order of the plan; first the files that could not
-            be imported.
+        results: The results. A file that could not be imported has an ERROR.
         schema: Version of the JSON schema.
         seconds: Duration of the run.
         started: Start of the run in ISO 8601 with its time zone; empty if not recorded.

@@ -134,7 +134,8 @@ class Fate(StrEnum):
     SURVIVED = "survived"
     """No evidence refuted the mutant, and nothing proves that it keeps the claim."""
     EQUIVALENT = "equivalent"
-    """The mutant keeps the claim, for the reason given; it is not counted."""
+    """For the reason given, the mutant keeps the claim or does what the mechanism does.
+    It is not counted."""
     INVALID = "invalid"
     """The mutant crashes, so nobody could overlook the fault; it is not counted."""
 

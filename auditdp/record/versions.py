@@ -45,7 +45,8 @@ class VersionsResult:
     reason: str = ""
     """Why the versions were not compared, or the bets ended early; else empty."""
     inputs: Count = 0
-    """Number of pairs of inputs that were traced."""
+    """Number of traces of each version; some pairs of inputs are traced several
+    times."""
     calls: Count = 0
     """Number of calls for the bets."""
     alpha: Probability | None = None
