@@ -134,7 +134,7 @@ class Fate(StrEnum):
     SURVIVED = "survived"
     """No evidence refuted the mutant, and nothing proves that it keeps the claim."""
     EQUIVALENT = "equivalent"
-    """For the reason given, the mutant keeps the claim or does what the mechanism does.
+    """The mutant keeps the claim or does what the mechanism does, for the reason given.
     It is not counted."""
     INVALID = "invalid"
     """The mutant crashes, so nobody could overlook the fault; it is not counted."""
