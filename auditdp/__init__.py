@@ -1,7 +1,7 @@
 """auditdp: is a mechanism's claimed privacy guarantee true?
 
-The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names. A name is
-imported when it is first asked for, so that a command which needs little of it starts at once.
+This module has the names that audits use; ``ARCHITECTURE.md`` lists the other modules.
+Each name is imported at its first use, so that commands start quickly.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _NAMES = {
     "auditdp.record.results": "AuditResult Verdict",
     "auditdp.training": "audit_training",
 }
-"""The names of each module, apart by spaces."""
+"""The names of this module by the module that defines them, separated by spaces."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
-    # joblib.py in the working folder must not take the library's place.
+    # A file in the working folder, such as joblib.py, must not replace a library.
     sys.path.append(sys.path.pop(0))
 
 from auditdp.cli import main

@@ -1,8 +1,14 @@
 """Settings of a project: ``[tool.auditdp]`` of its pyproject.toml, and the environment.
 
-If several places state a setting, the first of these counts: the command line, the
-environment (``AUDITDP_SEED``), the chosen profile (``[tool.auditdp.profiles.ci]``), the
-table, the default.
+If several places state a setting, the first of these counts:
+
+1. the command line,
+2. the environment, such as ``AUDITDP_SEED``,
+3. the chosen profile, such as ``[tool.auditdp.profiles.ci]``,
+4. the table ``[tool.auditdp]``,
+5. the default in ``Configuration``.
+
+``load`` applies all but the first; ``KINDS`` has the valid values.
 """
 
 from __future__ import annotations
@@ -21,10 +27,10 @@ from auditdp.record.budget import BUDGETS, EXPECTED, LONGEST, MOST_SEED, Budget
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
-"""Environment variable with the name of the profile, where none is given."""
+"""Environment variable with the name of the profile, if the command gives none."""
 IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
-"""Environment variable with folders from which processes of audits import, separated as in
-``PATH``. The judging process does not import from them: code in such a folder runs
+"""Environment variable with folders from which processes of audits import, separated as
+in ``PATH``. The judging process does not import from them: code in such a folder runs
 without an import by name, for example ``sitecustomize.py`` and plugins of libraries."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
@@ -34,14 +40,15 @@ DEFAULT = "default"
 
 
 class SettingKind(NamedTuple):
-    """The type of a setting."""
+    """The type of a setting: its valid values, and how to read them from text."""
 
     expected: str
-    """Phrase for valid values."""
+    """Phrase for valid values, for messages of errors."""
     fits: Callable[[Any], bool]
-    """Returns True for a valid value of the file."""
+    """Function that returns True for a valid value."""
     read: Callable[[str], Any]
-    """Converts the text of the environment."""
+    """Function that converts the text of an environment variable to a value. For an
+    invalid text it raises ValueError or returns a value that does not fit."""
 
 
 def _is_number(value: Any) -> bool:
@@ -111,10 +118,10 @@ KINDS: dict[str, SettingKind] = {
         "the path of a file", lambda value: isinstance(value, str) and bool(value), str
     ),
 }
-"""The settings by name."""
+"""The type of each setting, by its name."""
 IN_FOLDERS = {"paths", "data", "baseline"}
-"""Settings that are paths. Paths of the file are relative to its folder, paths of the
-environment to the working folder."""
+"""Settings that are paths. Paths in the file are relative to the folder of the file.
+Paths in the environment are relative to the folder for which ``load`` is called."""
 
 
 def _is_whole(value: Any) -> bool:
@@ -125,7 +132,7 @@ def _is_whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The settings of ``auditdp run``; its options replace them."""
+    """The settings of a project; options of a command replace them."""
 
     paths: tuple[str, ...] = ("audits",)
     """Folders and files to collect audits from."""
@@ -134,48 +141,48 @@ class Configuration:
     budget: str = "standard"
     """Budget of each game, as text for ``Budget.read``."""
     timeout: float = 600.0
-    """Seconds per audit; 0 for none."""
+    """Time limit of an audit that states none, in seconds; 0 for no limit."""
     seed: int | None = None
-    """Root seed; None draws a fresh one and prints it."""
+    """Root seed. With None, a run draws a fresh seed and prints it."""
     data: str = ""
     """Folder of data files; empty for none."""
     workers: str = "1"
-    """Audits that run at a time: a number, or 'auto'."""
+    """Number of audits that run at the same time, or 'auto'."""
     max_memory: str = ""
-    """Memory that an audit may take, such as '2G'; empty for no limit."""
+    """Memory that an audit may use, such as '2G'; empty for no limit."""
     fail_on: tuple[str, ...] = ()
-    """Further outcomes that make a run fail."""
+    """Outcomes of ``FAILURES`` that make a run fail, in addition to findings."""
     sandbox: str = "auto"
     """Isolation of audits from other files and processes: 'auto' (as far as the kernel
     allows), 'required' or 'off'."""
     network: bool = False
-    """True to leave the network open in the sandbox."""
+    """True if audits in the sandbox may use the network."""
     trace: bool = True
     """True to trace the code of an audit before its game, unless the audit refuses."""
     baseline: str = "auditdp-baseline.toml"
-    """File of the accepted results."""
+    """File of the baseline (``auditdp.record.baseline``)."""
     profile: str = ""
-    """The profile that was chosen; empty for none."""
+    """Name of the chosen profile; empty for none."""
     folder: Path = field(default_factory=Path)
-    """Folder of the file, or the folder in which the search began if there is no file.
-    """
+    """Folder of the file with the settings. Without one, the folder in which the search
+    for it began."""
     sources: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(KINDS, DEFAULT)
     )
-    """Origin of each setting, by name."""
+    """Phrase for the place that states each setting, by the setting's name."""
 
 
 def project_folder(folder: Path) -> Path:
-    """Return the nearest folder upward whose pyproject.toml has ``[tool.auditdp]``.
+    """Return the folder whose pyproject.toml has the settings ``[tool.auditdp]``.
 
-    The search ends at the root of a git repository, so that no settings of another
-    project around it are used.
+    It is the nearest one among ``folder`` and the folders that contain it. The search
+    ends at the root of a git repository: settings of a project around it do not count.
 
     Returns:
         The folder, or ``folder`` itself if there is none.
 
     Raises:
-        ConfigurationError: If a file on the way is not TOML.
+        ConfigurationError: If a searched pyproject.toml is not TOML or cannot be read.
     """
     for candidate in (folder, *folder.parents):
         try:
@@ -200,7 +207,7 @@ def load(
         environment: Environment variables; by default those of this process.
 
     Returns:
-        The configuration; the defaults if there is no file.
+        The configuration; without a file, that of the environment and the defaults.
 
     Raises:
         ConfigurationError: If the file is not TOML, or a key, a value, a profile or a
@@ -260,10 +267,10 @@ def variable(name: str) -> str:
 
 
 def _tools(path: Path) -> dict[str, Any]:
-    """Return the table ``tool`` of a file; empty where there is no such file or table.
+    """Return the table ``tool`` of a TOML file; empty without such a file or table.
 
     Raises:
-        ConfigurationError: If it is no TOML.
+        ConfigurationError: If the file is not TOML or cannot be read.
     """
     if not path.is_file():
         return {}
@@ -308,7 +315,10 @@ def _expected(name: str, value: Any) -> str:
 
 
 def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
-    """Return all profiles, after checking them, whether they are chosen or not."""
+    """Return the settings of every profile by its name, after checking them.
+
+    Profiles that are not chosen are checked as well.
+    """
     if not isinstance(profiles, dict) or not all(
         isinstance(layer, dict) for layer in profiles.values()
     ):
@@ -322,11 +332,11 @@ def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of the environment; empty variables are ignored.
+    """Return the settings in environment variables; empty variables are ignored.
 
     Raises:
-        ConfigurationError: If a value is invalid, or a name is similar to that of a
-            setting.
+        ConfigurationError: If a value is invalid, or the name of an unknown variable is
+            similar to that of a setting, as by a typing error.
     """
     names = {variable(name): name for name in KINDS}
     found = {}

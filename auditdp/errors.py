@@ -1,7 +1,7 @@
 """The errors of the harness. Each message has the value, the valid form and the remedy.
 
-``die_with_parent`` ends a process with its parent. It is here because this file imports
-nothing, and a run calls it before anything else.
+``die_with_parent`` is here because this file imports nothing else of the harness, so
+each process of a run can call it at once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ ELSEWHERE = tuple(
         *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
     }
 )
-"""Folders with code that does not belong to the user: the harness, Python and libraries.
-"""
+"""Folders with code that is not the user's: the harness, Python and libraries."""
 
 
 class AuditError(Exception):
-    """Anything that the harness refuses, with a message a person can act on."""
+    """Base of the errors of the harness, with a message that a person can act on."""
 
 
 class ClaimError(AuditError, ValueError):
@@ -36,7 +35,10 @@ class ClaimError(AuditError, ValueError):
 
 
 class AdjacencyError(AuditError, ValueError):
-    """Two inputs that are not neighbours; playing them would raise a false alarm."""
+    """Two inputs that are not neighbours, so that a game on them proves nothing.
+
+    Also an adjacency, or pairs, that cannot be used.
+    """
 
 
 class MechanismError(AuditError):
@@ -44,7 +46,7 @@ class MechanismError(AuditError):
 
 
 class RaisedError(MechanismError):
-    """A mechanism that raised an exception of its own."""
+    """A mechanism whose code raised an exception."""
 
 
 class CollectionError(AuditError):
@@ -52,7 +54,7 @@ class CollectionError(AuditError):
 
 
 class ConfigurationError(AuditError):
-    """A setting, path or option that cannot be used."""
+    """A setting, file, path or option that cannot be used."""
 
 
 class StoppedError(AuditError):
@@ -74,18 +76,19 @@ EXTRAS = {
     "cryptography": "attest",
     "securesystemslib": "attest",
 }
-"""The extra that installs each optional package."""
+"""The extra of auditdp that installs an optional package, by the package's name."""
 
 
 class MissingExtraError(AuditError, ImportError):
-    """Something that needs an optional package which is not installed."""
+    """An optional package that is needed and not installed."""
 
     @classmethod
     def of(cls, error: BaseException) -> MissingExtraError | None:
         """Return the error that names the extra of a package whose import failed.
 
         Returns:
-            The error, or None if ``error`` is another one or the package has no extra.
+            The error, or None if ``error`` is not the failed import of a package in
+            ``EXTRAS``.
         """
         package = (getattr(error, "name", None) or "").partition(".")[0]
         if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
@@ -104,7 +107,7 @@ class Timeout(BaseException):
 
 
 class Skip(Exception):  # noqa: N818 - control flow, as in unittest.SkipTest
-    """Raised by an audit factory that cannot run here; the reason is reported."""
+    """Raised by an audit factory if it cannot run here; the reason is reported."""
 
 
 class _AssertedError(AssertionError):
@@ -119,14 +122,14 @@ class PrivacyViolation(_AssertedError):  # noqa: N818 - reads as the sentence th
     The message has the counterexample.
 
     Attributes:
-        result: The ``AuditResult``; None if there is none.
+        result: The ``AuditResult``; None without one.
     """
 
 
 class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
-    """Raised by ``assert_private``: a control was not refuted.
+    """Raised by ``assert_private``: the audit did not refute a control.
 
-    So the audit would not find an equal fault of the mechanism.
+    So it would not find the same fault in the mechanism.
 
     Attributes:
         result: The ``AuditResult``.
@@ -134,9 +137,9 @@ class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
 
 
 class NotConfirmed(_AssertedError):  # noqa: N818 - as PrivacyViolation
-    """Raised by ``assert_private``: evidence refuted the claim without a confirmation.
+    """Raised by ``assert_private``: a refutation of the claim was not confirmed.
 
-    So nothing is decided.
+    So the claim is neither refuted nor cleared.
 
     Attributes:
         result: The ``AuditResult``.
@@ -144,10 +147,10 @@ class NotConfirmed(_AssertedError):  # noqa: N818 - as PrivacyViolation
 
 
 class MiscalibrationWarning(UserWarning):
-    """Warning of ``assert_private``: the noise is calibrated to too small a sensitivity.
+    """Warning of ``assert_private``: noise is calibrated to too small a sensitivity.
 
-    The claim is not refuted, and noise with slack may satisfy it. The message has the
-    pair and the remedy.
+    The claim is not refuted: the noise may be large enough for another reason. The
+    message has the pair and the remedy.
     """
 
 
@@ -162,11 +165,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def raised_at(error: BaseException) -> str:
-    """Return the innermost line of the user's code that an exception passed.
+    """Return the innermost line of the user's code in the traceback of an exception.
 
     Returns:
-        A text such as ``counts.py, line 7``, or "" if the exception passed no such
-        line.
+        A text such as ``counts.py, line 7``, or "" if the traceback has only code of
+        the harness, of Python and of libraries.
     """
     frames = reversed(traceback.extract_tb(error.__traceback__))
     own = next(
@@ -181,11 +184,15 @@ def raised_at(error: BaseException) -> str:
 
 
 def raised_in(error: BaseException, path: str) -> str:
-    """Return the innermost line of a file that an exception passed, as text.
+    """Return the innermost line of one file in the traceback of an exception.
+
+    Args:
+        error: The exception.
+        path: The file, as the traceback names it.
 
     Returns:
-        A text such as ``audit_it.py, line 7``; the line that raised if the exception
-        did not pass the file.
+        A text such as ``audit_it.py, line 7``. If the traceback has no line of the
+        file, it is the line that raised; "" without a traceback.
     """
     frames = traceback.extract_tb(error.__traceback__)
     where = next(
@@ -196,9 +203,10 @@ def raised_in(error: BaseException, path: str) -> str:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent ends, if the system can do so.
+    """Make the kernel kill this process when its parent ends.
 
-    A parent that is killed cannot end its children.
+    A parent that is killed cannot end its children itself. This has an effect only on
+    Linux.
     """
     if sys.platform != "linux":
         return

@@ -1,12 +1,13 @@
 """Reading files and messages of others within limits, and writing files safely.
 
 A record, a log, a baseline, settings or a file of outputs may come from anybody. At
-most ``FileLimits.file_bytes`` are read. JSON nests at most 200 levels deep and contains no lone
-surrogates. A file that cannot be read raises ``ConfigurationError`` or ``ValueError``,
-whatever its content. A link in a folder cannot redirect a file that is written there.
+most ``FileLimits.file_bytes`` of it are read. JSON nests at most 200 levels deep and
+contains no lone surrogates. Whatever a file contains, only ``ConfigurationError``,
+``ValueError`` and ``OSError`` are raised. A link in a folder cannot redirect a file
+that is written there.
 
-A process that imports an audit file may send anything. All limits of its messages are
-in this file.
+A process that imports an audit file may send anything. ``FileLimits`` has all limits of
+its messages.
 """
 
 from __future__ import annotations
@@ -38,29 +39,34 @@ class FileLimits:
     message_bytes = 1 << 25
     """Largest message of an audit's process, without arrays."""
     array_bytes = 1 << 30
-    """Size of the arrays of an answer, unless its request allows another size."""
+    """Largest size of all arrays of a message, unless a request sets another one."""
     result_bytes = 1 << 23
-    """Largest result of an audit. A message quotes it as text of at most 3 times this."""
+    """Largest result of an audit. In a message it is quoted as text, which has at most
+    three times this size."""
     run_bytes = 1 << 28
-    """Size of all results of a run, so that its log stays below ``file_bytes``."""
+    """Largest size of all results of a run. Its log then stays below ``file_bytes``."""
     audits = 1_000
-    """Audits of a file. Each takes a share of alpha from all others, and two processes."""
+    """Largest number of audits of a file. Each one reduces the alpha of all others."""
     id_characters = 4_096
     """Longest id of an audit."""
     sources = 20_000
-    """Files below the working folder that an audit file imports."""
+    """Largest number of files below the working folder that an audit file imports."""
     source_bytes = 1 << 30
-    """Size of these files together."""
+    """Largest size of these files together."""
     path_parts = 100
-    """Nested folders above such a file."""
+    """Largest number of parts of the path of such a file."""
     shown_characters = 16_384
-    """Part of an error or of printed text that is kept, half at either end."""
+    """Characters of a longer text that are kept, half at either end."""
     lock_seconds = 30.0
-    """Time for which a report waits for another one in the same folder."""
+    """Time for which a report waits for another process that writes to its folder."""
 
 
 def without_middle(text: str) -> str:
-    """Return a text; replace the middle of a long text by the number of its characters."""
+    """Return a text of limited length: the middle of a longer one is left out.
+
+    The limit is ``FileLimits.shown_characters``. The result states the number of the
+    characters that were left out.
+    """
     if len(text) <= FileLimits.shown_characters:
         return text
     half = FileLimits.shown_characters // 2
@@ -72,17 +78,21 @@ def without_middle(text: str) -> str:
 def open_file(
     path: Path, most: int = FileLimits.file_bytes, *, below: Path | None = None
 ) -> BinaryIO:
-    """Open a file for reading.
+    """Open a regular file for reading.
 
-    With ``below``, the file must lie in that folder, also after links are resolved.
+    Args:
+        path: The file.
+        most: Largest size of the file, in bytes.
+        below: A folder that must contain the file, also after links are resolved; None
+            for any place.
 
     Raises:
         FileNotFoundError: If there is no such file.
         OSError: If the file cannot be read.
-        ConfigurationError: If it is not a regular file, exceeds ``most`` bytes, or lies
-            elsewhere.
+        ConfigurationError: If it is not a regular file, has more than ``most`` bytes,
+            or lies outside ``below``.
     """
-    # A pipe without a writer makes nobody wait.
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if below is not None:
         folder = Path(os.path.realpath(path.parent))
@@ -113,9 +123,9 @@ def json_of(content: str | bytes) -> Any:
 
     Raises:
         ValueError: If the text is not JSON, nests too deep, has numbers of more than
-            4,300 digits, or contains half a character.
+            4,300 digits, or contains half a character (a lone surrogate).
     """
-    # Commands that read no record do without this import.
+    # Commands that read no record do not need this import.
     from pydantic_core import (
         from_json,
     )
@@ -124,11 +134,11 @@ def json_of(content: str | bytes) -> Any:
 
 
 def toml_of(content: bytes) -> dict[str, Any]:
-    """Return the value of a TOML text.
+    """Return the table of a TOML text.
 
     Raises:
-        ValueError: If the text is not TOML, nests too deep, or has integers of more
-            than 64 bits.
+        ValueError: If the text is not TOML, nests too deep, or has integers outside 64
+            bits with sign.
     """
     try:
         found = tomllib.loads(content.decode())
@@ -139,10 +149,12 @@ def toml_of(content: bytes) -> dict[str, Any]:
 
 
 def refuse_integers(value: Any, most: int) -> None:
-    """Raise if nested data contain an integer that is too large to be printed or drawn.
+    """Raise if nested data contain an integer whose absolute value is ``most`` or more.
+
+    Such an integer may be too large to be printed or drawn.
 
     Raises:
-        ValueError: With the size of the integer.
+        ValueError: With the number of bits of the integer.
     """
     waiting = [value]
     while waiting:
@@ -165,11 +177,11 @@ def place_to_write(path: Path, *, below: Path | None = None) -> Path:
 
     Args:
         path: The requested path.
-        below: The folder that must contain the result; by default the folder of
-            ``path``. A path below the working folder must stay below it.
+        below: A folder that links must not leave, if it contains ``path``; by default
+            the folder of ``path``. The same holds for the working folder.
 
     Raises:
-        ConfigurationError: If a link leads out of that folder.
+        ConfigurationError: If a link leads out of one of these folders.
         OSError: If links form a circle.
     """
     asked, here = Path(os.path.abspath(path)), Path.cwd()
@@ -204,7 +216,14 @@ def place_of_temporary_files() -> str:
 
 
 def open_new(path: Path, flags: int = 0) -> int:
-    """Open a new file for writing, in place of a file with its name; follow no link.
+    """Replace a file by a new empty one, without following a link.
+
+    Args:
+        path: The file, which may be missing.
+        flags: Additional flags for ``os.open``.
+
+    Returns:
+        A file descriptor for reading and writing.
 
     Raises:
         OSError: If the file cannot be made.
@@ -214,10 +233,14 @@ def open_new(path: Path, flags: int = 0) -> int:
 
 
 def write_together(files: Mapping[Path, str], *, below: Path) -> None:
-    """Write the files of one report, without mixing them with those of another process.
+    """Write the files of one report.
 
-    If another process writes at the same time, the later report replaces the earlier
-    one.
+    If another process writes a report to the same folder, this one waits for it, for at
+    most ``FileLimits.lock_seconds``. So files of both reports are not mixed.
+
+    Args:
+        files: The text of each file by its path.
+        below: The folder of the report, which links must not leave.
 
     Raises:
         ConfigurationError: If a file cannot be written, or a link leads elsewhere.
@@ -229,11 +252,12 @@ def write_together(files: Mapping[Path, str], *, below: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder.
+    """Hold the lock of a folder during the block.
 
-    Without a lock, or if another process keeps it too long, continue without it.
+    The block runs without the lock if there is none, or if another process holds it for
+    ``FileLimits.lock_seconds``.
     """
-    # Everything else of this module can be imported on systems without it.
+    # Some systems lack this module, and the rest of this file works there.
     import fcntl
 
     try:
@@ -259,16 +283,25 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def write(path: Path, text: str, *, below: Path | None = None) -> None:
-    """Write a file whole or not at all; where a link leads to it, the link stays.
+    """Write a file completely or not at all.
+
+    If ``path`` is a link, its target is replaced.
+
+    Args:
+        path: The file.
+        text: Its content.
+        below: See ``place_to_write``.
 
     Raises:
-        ConfigurationError: If it cannot be written, or a link leads elsewhere.
+        ConfigurationError: If the file cannot be written, or a link leads out of its
+            folder.
     """
     temporary = None
     try:
         path = place_to_write(path, below=below)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Of a name that no other process has: it would put the unfinished file of this one in place.
+        # The name is random: with a shared one, another process could move the
+        # unfinished file of this process to ``path``.
         temporary = path.with_name(f".auditdp-{secrets.token_hex(8)}.part")
         with open(open_new(temporary), "w", encoding="utf-8") as file:
             file.write(text)
@@ -285,7 +318,7 @@ def write(path: Path, text: str, *, below: Path | None = None) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that an audit may have filled, with deep or closed subfolders."""
+    """Remove a folder, even if an audit left deep or unreadable subfolders in it."""
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():

@@ -1,9 +1,8 @@
 """Textbook mechanisms on one number, and the self-test of the auditor.
 
-Each mechanism has a parameter that breaks it. Inputs are 0 or 1, which are neighbours.
-``stated`` is the law that the mechanism states, ``epsilon`` or ``scale`` the law of its
-code. Twins whose code and statement differ test an auditor: it must refute broken
-mechanisms and leave correct ones alone.
+``cases`` pairs these mechanisms with true claims and with false ones. ``selftest``
+audits each case, for the neighbouring inputs 0 and 1. The auditor must refute the false
+claims, and must not refute the true ones.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Response:
 
     @property
     def keep(self) -> float:
-        """Probability of the truth."""
+        """Probability of returning the true bit."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
@@ -55,7 +54,7 @@ class Response:
         return np.where(rng.random(size) < self.keep, data, 1 - data).astype(np.int8)
 
     def distribution(self, data: int) -> FiniteLaw:
-        """Return the law of the bit, with the exact rationals of its doubles."""
+        """Return the law of the bit, with the double ``keep`` as an exact fraction."""
         keep = Fraction(self.keep)
         return FiniteLaw(np.array([data, 1 - data]), [keep, 1 - keep])
 
@@ -64,9 +63,10 @@ class Response:
 class LeakyResponse:
     """Randomised response that reveals the bit with probability delta.
 
-    Outputs: the noisy bit, or 2 + the bit when it is revealed. This is the extreme
-    (epsilon, delta) pair of Kairouz, Oh & Viswanath (2015): it is tight for (epsilon,
-    delta)-DP, and so the least favourable true claim for any test.
+    The output is the noisy bit, or 2 + the bit if the bit is revealed. Its two laws are
+    the extreme pair of Kairouz, Oh & Viswanath (2015) for (epsilon, delta)-DP. So the
+    claim is true and tight: no (epsilon, delta)-DP mechanism is easier to refute by
+    mistake.
     """
 
     epsilon: float
@@ -78,7 +78,7 @@ class LeakyResponse:
         return f"LeakyResponse({self.epsilon:g}, {self.delta:g})"
 
     def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
-        """Return ``size`` outputs in 0..3, int8."""
+        """Return ``size`` outputs, each 0, 1, 2 or 3, as int8."""
         revealed = rng.random(size) < self.delta
         return np.where(
             revealed, 2 + data, Response(self.epsilon)(data, size, rng=rng)
@@ -95,7 +95,7 @@ class LeakyResponse:
 
 @dataclass(frozen=True)
 class LaplaceMechanism:
-    """The number plus Laplace noise (Dwork et al. 2006).
+    """The input plus Laplace noise (Dwork et al. 2006).
 
     It is (1/scale)-DP on inputs that differ by 1.
     """
@@ -118,13 +118,16 @@ class LaplaceMechanism:
         )
 
     def distribution(self, data: float) -> LaplaceLaw:
-        """Return the law as one Laplace coordinate."""
+        """Return the law of the output, which has one coordinate."""
         return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
 
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """x + N(0, sigma²); (1/sigma)-Gaussian DP on inputs that differ by 1."""
+    """The input plus Gaussian noise N(0, sigma²).
+
+    It is (1/sigma)-Gaussian DP on inputs that differ by 1.
+    """
 
     sigma: float
 
@@ -138,15 +141,15 @@ class GaussianMechanism:
         return data + self.sigma * rng.standard_normal(size)
 
     def log_prob(self, outputs: Array, data: float) -> Array:
-        """Return the log density of each output, up to a constant."""
+        """Return the log density of each output, up to a constant of the mechanism."""
         return np.asarray(-0.5 * ((outputs - data) / self.sigma) ** 2)
 
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """Laplace noise that is drawn once a call and added to all its outputs.
+    """The input plus Laplace noise that is drawn once for all outputs of a call.
 
-    Its outputs are not independent runs, so it cannot be audited.
+    The outputs of a call are not independent runs, so it cannot be audited.
     """
 
     scale: float
@@ -162,7 +165,7 @@ ALPHA = 1e-6
 
 
 class _BlackBox:
-    """A mechanism with its law hidden, so that only outputs can give it away."""
+    """A mechanism without its stated law: an audit has to learn from its outputs."""
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = as_mechanism(mechanism)
@@ -173,9 +176,10 @@ class _BlackBox:
 
 
 def cases() -> list[tuple[Any, Claim, str]]:
-    """Return mechanisms with a claim and the expected verdict.
+    """Return the cases of the self-test: (mechanism, claim, expected verdict).
 
-    Some claims are true and tight, others are false by various margins.
+    Some claims are true and tight, others are false by various margins. Each mechanism
+    also occurs as a black box.
     """
     true: list[tuple[Any, Claim, str]] = [
         (Response(1.0 - 1e-12), PureDP(1.0), "CERTIFIED"),
@@ -200,7 +204,10 @@ def cases() -> list[tuple[Any, Claim, str]]:
 
 
 def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (what, expected verdict, verdict, calls) for every case."""
+    """Audit every case, and yield (description, expected verdict, verdict, calls).
+
+    The last case is a mechanism that shares its noise between the outputs of a call.
+    """
     for mechanism, claim, expected in cases():
         audit = Audit(mechanism, claim, AnyValues((0, 1)))
         result = run_audit(

@@ -1,8 +1,9 @@
-"""Audit trainers: a trainer as a mechanism, and audits by many trainings or by canaries.
+"""Audit trainers, by many trainings on neighbouring data or by canaries in one.
 
-``Training`` makes a training a function of its data and its seed, whatever it draws
-from. ``level_by_step`` certifies how the privacy loss grows with the released steps.
-``audit_training`` audits the claim of a trainer.
+``audit_training`` audits the claim of a trainer. ``Training`` makes the trainer a
+mechanism: its output depends on the data and a seed alone, also if the trainer draws
+from global generators. ``level_by_step`` certifies lower bounds on the privacy loss of
+the first steps of a training.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Attack: TypeAlias = Callable[[Any], Any]
-"""A function of the released output of a training, computed by an adversary."""
+"""A function of the output of a training, as an adversary computes it."""
 
 
 class Training:
-    """A trainer as a mechanism ``f(data, rng)`` with one output a call.
+    """A trainer as a mechanism ``f(data, rng)`` with one output per call.
 
     The global generators of Python, NumPy and, if it is loaded, torch are set from
     ``rng`` before every training and restored afterwards. So a trainer that draws from
     them gives the same output for the same seed, in any order and any process. The
-    output of a training is read as follows: a torch module by its ``state_dict()``, a
-    tensor as an array, and a generator (a trainer that yields the release of each step)
-    as a list.
+    output of a training becomes data as follows: a torch module becomes its
+    ``state_dict()``, a tensor becomes an array, and a generator becomes a list. A
+    trainer that yields the release of each step is such a generator.
 
     Args:
         train: ``train(data, rng)``, or ``train(data)`` if it draws from global
             generators.
-        attack: A function of the output that replaces the output. By post-processing, a
-            refutation of the claim for the attack refutes the claim.
+        attack: A function whose result replaces the output. By post-processing, a
+            refutation of the claim for this result refutes the claim for the output.
 
     Raises:
         MechanismError: If the trainer is not callable, or takes other arguments.
@@ -82,12 +83,13 @@ class Training:
         self.forecasters = [NormalRatio()]
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
-        """Return the output of one training, after the attack if there is one."""
-        # A trace watches neither the draw of the seed, which is no noise and no order of records, nor its generator.
+        """Return the output of one training, or the result of the attack on it."""
+        # A trace must not record the draw of the seed: it is neither noise nor an order
+        # of records. So it is drawn by a ``Generator`` that the trace does not observe.
         bits = Generator.bit_generator.__get__(rng)
         seed, loaded = int(Generator(bits).integers(2**63)), "torch" in sys.modules
         released = self._trained(data, seed)
-        # It was loaded while it trained, so that its generator was not set.
+        # If the training loaded torch, torch's generator was not set before.
         if not loaded and "torch" in sys.modules:
             released = self._trained(data, seed)
         return released if self.attack is None else self.attack(released)
@@ -99,21 +101,23 @@ class Training:
 
 
 class _AttackedBatch:
-    """An attack on each output of a mechanism that trains many models at once."""
+    """A mechanism that trains many models per call, with an attack on each output."""
 
     def __init__(self, mechanism: Mechanism, attack: Attack) -> None:
         self.mechanism, self.attack = mechanism, attack
         self.name = f"{name_of(attack)} on {name_of(mechanism)}"
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> list[Any]:
-        """Return the attack's results for ``size`` trainings."""
+        """Return the results of the attack for ``size`` trainings."""
         return [
             self.attack(released) for released in self.mechanism(data, size, rng=rng)
         ]
 
 
 def as_training(train: Any, attack: Attack | None = None) -> Any:
-    """Return a trainer as a mechanism; a mechanism with ``size`` only gets the attack.
+    """Return a trainer as a mechanism, with the attack on each output if there is one.
+
+    A mechanism ``train(data, size, *, rng)`` stays as it is without an attack.
 
     Raises:
         MechanismError: If the trainer is not callable, or takes other arguments.
@@ -125,11 +129,14 @@ def as_training(train: Any, attack: Attack | None = None) -> Any:
 
 @contextmanager
 def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
-    """Set the global generators of Python, NumPy and torch, and restore them later."""
+    """Set the global generators of Python, NumPy and torch during the block.
+
+    Their states are restored after it. Torch is left out if it is not loaded.
+    """
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    # A forked process must not use the channel.
+    # ``fork_rng`` would initialise CUDA for its devices, and a fork does not keep that.
     gpus = range(
         torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
     )
@@ -137,7 +144,8 @@ def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
         random.seed(int(numbers[0]))
         np.random.seed(numbers[1:2].view(np.uint32))  # noqa: NPY002  # the state that trainers draw from
         if torch:
-            # without a GPU, `torch.manual_seed` keeps the whole stack for each generator that may come, ten times the cost
+            # Without a GPU, ``torch.manual_seed`` stores the call stack for each future
+            # generator, which takes ten times as long.
             seeded = torch if torch.cuda.is_available() else torch.default_generator
             seeded.manual_seed(int(numbers[2] >> np.uint64(1)))
         try:
@@ -151,7 +159,7 @@ def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator]
     """Return a trainer as a function of data and a generator.
 
     Raises:
-        MechanismError: If it takes other arguments.
+        MechanismError: If the trainer requires other arguments.
     """
     parameters = [
         p
@@ -170,7 +178,10 @@ def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator]
 
 
 def _read(released: Any) -> Any:
-    """Return a released object as data: arrays, and dicts and lists of arrays."""
+    """Return the output of a trainer as data: arrays, and dicts and lists of arrays.
+
+    Other values stay as they are.
+    """
     if isgenerator(released):
         return [_read(each) for each in released]
     if callable(state := getattr(released, "state_dict", None)):
@@ -185,13 +196,17 @@ def _read(released: Any) -> Any:
 
 
 def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
-    """Return the adjacency of an audit.
+    """Return the adjacency of an audit of a trainer.
 
-    A search is among the pairs that differ like the first one.
+    Args:
+        pairs: See ``audit_training``.
+        search: True to search among pairs that differ like the first given one; False
+            for the given pairs alone; or the name of the change by which the searched
+            pairs differ. An adjacency that makes pairs itself stays as it is.
 
     Raises:
-        AdjacencyError: If the first pair does not differ by the change that ``search``
-            names, or there are no pairs.
+        AdjacencyError: If there are no pairs; or if ``search`` names a change, and the
+            first pair does not differ by it, or the adjacency makes pairs itself.
     """
     adjacency = as_adjacency(two_worlds(pairs))
     named = search if isinstance(search, str) else None
@@ -223,9 +238,9 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
 
 
 def two_worlds(pairs: Any) -> Any:
-    """Return two inputs as a pair, even if each is a tuple such as features and labels.
+    """Return a tuple of two inputs as a ``Pair``; other arguments stay as they are.
 
-    Other arguments are returned as they are.
+    Each input may itself be a tuple, such as features and labels.
     """
     if (
         isinstance(pairs, tuple)
@@ -237,7 +252,7 @@ def two_worlds(pairs: Any) -> Any:
 
 
 MOST_STEPS = 6
-"""Default number of numbers of steps for which a level is certified."""
+"""Largest number of bounds of ``level_by_step`` by default."""
 
 
 @dataclass(frozen=True)
@@ -247,11 +262,11 @@ class LevelByStep:
     All bounds hold together with confidence 1 - alpha.
 
     Attributes:
-        steps: Numbers of released steps, increasing.
-        bounds: The bound for each number of steps.
+        steps: Numbers of released steps, increasing. ``bounds`` has a bound for each.
+        bounds: Lower bounds on the claim's parameter, such as ε.
         claim: The claim about all steps.
-        alpha: Probability that a bound exceeds the true privacy loss.
-        trainings: Number of trainings on each input.
+        alpha: Probability that any of the bounds exceeds the true privacy loss.
+        trainings: Number of trainings on each of the two inputs.
     """
 
     steps: Sequence[int]
@@ -261,7 +276,7 @@ class LevelByStep:
     trainings: int
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the bounds and the claim against the number of steps.
+        """Draw the bounds and the claim over the number of steps, and return the axes.
 
         Args:
             axes: Axes of Matplotlib; new ones by default.
@@ -286,28 +301,30 @@ def level_by_step(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> LevelByStep:
-    """Certify a level for several numbers of steps, from the same trainings.
+    """Certify lower bounds on the privacy loss after several numbers of steps.
 
-    Each bound comes from a game on the recorded releases of the first steps
-    (``auditdp.bounds.stated_assumptions``), with an equal share of alpha. The bounds
-    show which steps lose most privacy, and whether a claim about all steps grows as it
-    should.
+    All bounds use the same trainings. Each bound comes from a game on the recorded
+    releases of the first steps (``auditdp.bounds.stated_assumptions``), with an equal
+    share of alpha. The bounds show in which steps the privacy loss grows most.
 
     Args:
         train: ``train(data, rng)`` or ``train(data)``, which yields or returns the
-            release of each step, with equally many entries in each; or a mechanism
-            ``train(data, size, *, rng)`` that returns shape (size, steps, ...).
+            release of each step, all with the same number of entries; or a mechanism
+            ``train(data, size, *, rng)`` that returns an array of shape (size, steps,
+            ...).
         claim: The claim about all steps together.
         pairs: Two inputs (data, neighbour), or an adjacency whose first pair is used.
         trainings: Number of trainings on each input, at least 20.
         steps: Numbers of steps; by default at most six, in a geometric sequence up to
             all steps.
-        alpha: Probability that a bound exceeds the true privacy loss.
+        alpha: Probability that any of the bounds exceeds the true privacy loss.
         seed: Root seed.
 
     Raises:
         ConfigurationError: If a number is out of range.
-        MechanismError: If the number of released entries differs between steps.
+        AdjacencyError: If the inputs are not neighbours.
+        MechanismError: If the number of released entries differs between steps,
+            trainings or inputs.
     """
     if not 0 < alpha < 1 or trainings < FEWEST_OUTPUTS:
         raise ConfigurationError(
@@ -337,7 +354,8 @@ def level_by_step(
         raise ConfigurationError(
             f"expected steps in 1..{last}, the steps of a training, got steps={steps!r}"
         )
-    # The levels of an accountant's curves bound nothing; ε at the δ that it quotes is bounded by itself.
+    # The curve of an accountant has no parameter to bound. So the bounds are on ε, at
+    # the δ that the accountant quotes.
     curve = (
         EpsilonDelta(claim.quoted)
         if isinstance(claim, AccountedDP)
@@ -377,9 +395,9 @@ def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Flo
 
 
 TRAININGS = 1_000
-"""Default number of trainings on neighbouring data sets."""
+"""Default number of trainings of an audit with ``pairs``."""
 SUSPECT_TRAININGS = 20_000
-"""Default number of trainings if a trace suggests that the claim is false."""
+"""Default number of trainings if traces or bets suggest that the claim is false."""
 
 
 def audit_training(
@@ -405,15 +423,15 @@ def audit_training(
     """Audit the claim of a trainer.
 
     With ``pairs``, such as two neighbouring data sets, a coin chooses one of them for
-    each training, and forecasters bet on the coin. This certifies most, and needs many
-    trainings. With ``canaries`` one training is enough: a coin of its own decides for
-    each canary whether it is in the data, and an attack on the output guesses the
-    coins. This certifies less.
+    each training, and forecasters bet on the coin. This gives the larger lower bounds,
+    and needs many trainings. With ``canaries``, one training is enough: for each
+    canary, a coin decides whether it is in the data, and an attack on the output
+    guesses the coins. This gives smaller lower bounds.
 
     The output is the return value of the trainer: the final model, predictions, or all
     steps, if the trainer yields after every step. Further knowledge of an adversary,
-    such as the composition of batches, belongs to the output only if the claim allows
-    it.
+    such as the composition of batches, may be part of the output only if the claim
+    covers it.
 
     Args:
         train: ``train(data, rng)``, or ``train(data)`` if it draws from the global
@@ -422,8 +440,8 @@ def audit_training(
             (canaries,), True for those that are in. For ``pairs`` also a mechanism that
             trains many models at once, ``train(data, size, *, rng)``, with its
             ``log_prob`` or ``score`` if it has one (``auditdp.mechanism.protocol``).
-        claim: The claim of its accountant, such as ``ApproxDP(3.0, 1e-5)``, or better
-            the whole curve (``AccountedDP``).
+        claim: The claim of the trainer's accountant, such as ``ApproxDP(3.0, 1e-5)``,
+            or better the whole curve (``AccountedDP``).
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as
             features and labels; a list of pairs; or an adjacency. They have to differ
             by the change that the claim is about: a record added or replaced.
@@ -437,30 +455,30 @@ def audit_training(
             those that seem to be in the data; with ``pairs``, a value that replaces the
             output, such as the score of a membership inference.
         calls: Limit of the number of trainings, including those of the trace, the
-            search and the confirmation. The default is 1,000, or up to 20,000 if two
-            traced trainings suggest that the claim is false or differ from the
-            accountant's model; with ``canaries`` it is 1, and more trainings draw the
-            canaries anew.
-        find: A fault to find nine times in ten, such as 'level:1.5' (see
-            ``auditdp.record.budget.Fault``). The game then has the number of trainings
-            that this takes, and at least ``calls``; other trainings are additional.
+            search and the confirmation. The default is 1,000, or up to 20,000 if traces
+            or bets suggest that the claim is false. With ``canaries`` the default is 1;
+            each further training draws the coins of the canaries anew.
+        find: A fault that the game has to find nine times in ten, such as 'level:1.5'
+            (see ``auditdp.record.budget.Fault``). The game then has the necessary
+            number of trainings, and at least ``calls``; other trainings are additional.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds
             the true privacy loss.
         seed: Root seed; equal seeds give equal results.
-        controls: Trainers that break the claim on purpose; each has to be refuted.
+        controls: Trainers that break the claim on purpose. The result is INCONCLUSIVE
+            unless the audit refutes each of them.
         evidence: Kinds of evidence; by default 'game', or 'one_run' with ``canaries``.
         forecasters: Forecasters for the game; chosen automatically by default.
         trace: Whether to trace the code first. A trace proposes pairs and fits laws to
             the noise.
         observe: Side outputs that belong to the output: 'stdout', 'logging', 'files'
             (see ``Audit``).
-        progress: Called with the number of trainings so far and in total; a notebook
-            draws a bar by default.
+        progress: Called with the number of trainings so far and in total. By default a
+            notebook draws a bar.
 
     Returns:
-        The result; its ``history`` is the bound after each number of trainings.
+        The result. Its ``history`` has the lower bound after a number of trainings.
 
     Raises:
         ConfigurationError: If the arguments do not fit together.

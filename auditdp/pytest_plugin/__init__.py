@@ -1,13 +1,17 @@
 """A pytest plugin: audit files as test items, and an ``auditor`` for ordinary tests.
 
-``pytest --auditdp`` collects ``audit_*.py`` below the visited folders and the folders
-of the ini option ``auditdp_paths``. A file on the command line is always collected.
-Every audit is an item: a finding fails, an audit that crashes is an error, and a
-skipped or inconclusive audit is skipped. The result of an audit is that of ``auditdp
-run`` with the same seed and the same α, for any number of processes of pytest-xdist.
+``pytest --auditdp`` collects ``audit_*.py`` in the folders that pytest visits, and adds
+the folders of the ini option ``auditdp_paths`` to them. Without ``--auditdp`` pytest
+collects these files only below ``auditdp_paths``. An audit file on the command line is
+always collected.
 
-Every pytest session imports this module, so it imports nothing of auditdp before an
-audit is collected.
+Every audit is an item. A finding and a refutation that was not confirmed fail. An audit
+that crashes is an error. A skipped or inconclusive audit is skipped, unless the setting
+``fail_on`` names that. The result of an audit is that of ``auditdp run`` with the same
+seed and the same α, for any number of processes of pytest-xdist.
+
+Every pytest session imports this module, so it imports nothing else of auditdp before
+an audit is collected.
 """
 
 from __future__ import annotations
@@ -28,14 +32,15 @@ MARKERS = (
 )
 OPTIONS = ("budget", "seed", "alpha", "profile", "report")
 RESULTS = "auditdp_results"
-"""Attribute of a test's report with the results of its audits as JSON."""
+"""Attribute of a test's report that has the results of its audits as JSON."""
 SOURCES = "auditdp_sources"
+"""Key under which a worker of pytest-xdist sends the source files of its audits."""
 _session = pytest.StashKey["AuditSession"]()
 _results = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of audits."""
+    """Add the command line options and the ini option of the plugin."""
     group = parser.getgroup("auditdp", "privacy audits")
     group.addoption(
         "--auditdp",
@@ -85,7 +90,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers; with --auditdp, visit folders of audits like those of tests."""
+    """Register the markers, and add the audit folders to those that pytest visits.
+
+    The folders are added only with ``--auditdp``, and if the command line names no
+    paths.
+    """
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     if config.getoption("auditdp") and config.args_source is not config.ArgsSource.ARGS:
@@ -98,7 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(
         config.getoption(f"auditdp_{name}") not in ("", None, []) for name in OPTIONS
     ):
-        # Options that cannot be used are refused before anything runs.
+        # This refuses invalid options before anything runs.
         audit_session(config)
 
 
@@ -116,7 +125,7 @@ def _wanted(path: Path, config: pytest.Config) -> bool:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Collect an audit file that pytest does not take for a file of tests."""
+    """Collect an audit file that pytest found and does not import as a test module."""
     if not _is_audit_file(file_path) or parent.session.isinitpath(file_path):
         return None
     if any(
@@ -130,7 +139,10 @@ def pytest_collect_file(
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Collect an audit file on the command line, or one that matches ``python_files``."""
+    """Collect an audit file instead of importing it as a test module.
+
+    Pytest would import it if the command line names it, or ``python_files`` matches it.
+    """
     named = parent.session.isinitpath(module_path)
     if not _is_audit_file(module_path) or not (
         named or _wanted(module_path, parent.config)
@@ -146,7 +158,7 @@ def _audit_file(path: Path, parent: pytest.Collector) -> pytest.Collector:
 
 
 def audit_session(config: pytest.Config) -> AuditSession:
-    """Return the state that the audits of this process share; make it on first use."""
+    """Return the state that all audits of this process share, made at the first use."""
     if _session not in config.stash:
         from auditdp.pytest_plugin.session import AuditSession
 
@@ -155,7 +167,7 @@ def audit_session(config: pytest.Config) -> AuditSession:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Share α between the audits that are left once all have been selected."""
+    """Store which audits were selected, since they share α."""
     if _session in session.config.stash:
         from auditdp.pytest_plugin.items import AuditItem
 
@@ -167,7 +179,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the results of a test's audits to its report, as text for other processes."""
+    """Add the results of a test's audits to its report, as JSON.
+
+    Workers of pytest-xdist send reports to the main process.
+    """
     report = yield
     if item.stash.get(_results, None) and (report.when == "call" or not report.passed):
         setattr(report, RESULTS, item.stash[_results])
@@ -176,12 +191,12 @@ def pytest_runtest_makereport(
 
 
 def keep(item: pytest.Item, result: str) -> None:
-    """Keep a result for the report of its test."""
+    """Store the result of an audit, as JSON, until the report of its test is made."""
     item.stash.setdefault(_results, []).append(result)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Gather the results of this process and of others."""
+    """Collect the results of audits from a report, of this process or of a worker."""
     _gathered.extend(getattr(report, RESULTS, ()))
 
 
@@ -189,20 +204,20 @@ _gathered: list[str] = []
 
 
 def pytest_sessionstart() -> None:
-    """Begin with no results."""
+    """Remove the results of an earlier session in this process."""
     _gathered.clear()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over which files the audits of a process of pytest-xdist are made of."""
+    """Add the source files that a worker of pytest-xdist sent to this process."""
     sources = getattr(node, "workeroutput", {}).get(SOURCES)
     if sources:
         audit_session(node.config).sources |= set(sources)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that reports which files the audits are made of."""
+    """Send the audits' source files from a worker of pytest-xdist to the main one."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None and _session in session.config.stash:
         output[SOURCES] = sorted(audit_session(session.config).sources)
@@ -211,22 +226,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the results of the audits, and write the requested reports."""
+    """Print a summary of all audits, and write the requested reports."""
     if _gathered:
         audit_session(config).report(_gathered, terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the processes of audits."""
+    """End the processes in which audits ran."""
     if _session in config.stash:
         config.stash[_session].close()
 
 
 @pytest.fixture
 def auditor(request: pytest.FixtureRequest) -> Auditor:
-    """Audits a mechanism in a test, with randomness of that test.
+    """Audit mechanisms in a test, by ``auditor.assert_private(…)``.
 
-    Use it as ``auditor.assert_private(…)``.
+    The id of the test keys the randomness.
     """
     from auditdp.pytest_plugin.items import Auditor
 

@@ -1,4 +1,4 @@
-"""Audit files and audits as pytest items, and the ``auditor`` fixture."""
+"""Audit files and audits as pytest items, and the class of the ``auditor`` fixture."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from auditdp.report.sentences import undecided
 
 
 class AuditFile(pytest.File):
-    """An audit file, which is imported in a process of its own."""
+    """An audit file; a separate process imports it."""
 
     def collect(self) -> Iterator[AuditItem]:
-        """Yield its audits, in the order of the file.
+        """Yield the audits of the file, in its order.
 
         Raises:
-            CollectError: If it does not import.
+            CollectError: If the file cannot be imported.
         """
         collected = audit_session(self.config).collect(self.path)
         if collected.failure:
@@ -52,10 +52,11 @@ class AuditFile(pytest.File):
 
 
 class AuditItem(pytest.Item):
-    """One audit.
+    """One audit as a test item.
 
     Attributes:
-        audit: Its id, by which its randomness is keyed.
+        audit: The id of the audit, which keys its randomness.
+        description: The description that the audit file declares.
     """
 
     def __init__(self, *, audit: str, description: str, **arguments: Any) -> None:
@@ -65,7 +66,10 @@ class AuditItem(pytest.Item):
         self.add_marker("audit")
 
     def setup(self) -> None:
-        """Run the audit; one that crashes is an error of the set-up, and no failure."""
+        """Run the audit.
+
+        A crash is an error of the set-up, since only a finding is a failure.
+        """
         self.result = audit_session(self.config).run(self.audit)
         keep(self, RESULT.dump_json(self.result).decode())
         if self.result.verdict is Verdict.ERROR:
@@ -74,7 +78,7 @@ class AuditItem(pytest.Item):
             self._undecided("skipped")
 
     def runtest(self) -> None:
-        """Fail where the audit is a finding, or a refutation was not confirmed."""
+        """Fail if the result is a finding, or a refutation was not confirmed."""
         if self.result.is_finding or self.result.is_unconfirmed:
             pytest.fail(terminal.line(self.result), pytrace=False)
         if self.result.is_undecided or self.result.verdict is Verdict.INCONCLUSIVE:
@@ -89,7 +93,7 @@ class AuditItem(pytest.Item):
         pytest.skip(f"{what}: {undecided(self.result) or self.result.summary}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the name of the item for pytest."""
+        """Return the file and the name of the item for reports of pytest."""
         return self.path, None, f"audit {self.name}"
 
 
@@ -97,10 +101,11 @@ KNOWN = ("alpha", "calls", "find")
 
 
 class Auditor:
-    """Audits mechanisms in one test.
+    """The value of the fixture ``auditor``: it audits mechanisms in one test.
 
-    The root seed and the test's id key the randomness, so that it is the same for any
-    number of processes and any selection of tests.
+    The root seed, the test's id and the number of the call in the test key the
+    randomness. So it does not depend on the number of processes or on the selection of
+    tests.
 
     Args:
         item: The test.
@@ -138,11 +143,11 @@ class Auditor:
         trace: bool = True,
         observe: Sequence[str] = (),
     ) -> AuditResult:
-        """Raise if the claim is refuted or a control is not.
+        """Raise if the claim is refuted or a control is not refuted.
 
-        See ``auditdp.assert_private``. The defaults of ``calls``, ``find`` and
-        ``alpha`` are those of the marker, then those of the budget; the last default of
-        alpha is 1e-6.
+        See ``auditdp.assert_private``. By default ``calls``, ``find`` and ``alpha`` are
+        those of the marker ``auditdp``. Without them, the budget of the session states
+        ``calls`` and ``find``, and ``alpha`` is 1e-6.
 
         Raises:
             PrivacyViolation: If the claim is refuted.

@@ -1,4 +1,4 @@
-"""The state that all audits of a pytest session share: settings, processes, α, the report."""
+"""The state that all audits of a pytest process share, such as settings and α."""
 
 from __future__ import annotations
 
@@ -25,7 +25,15 @@ from auditdp.runner.sandbox import Sandbox, sandbox_of
 
 
 class AuditSession:
-    """The audits of one pytest process.
+    """Settings and processes for the audits of one pytest process, and their report.
+
+    Attributes:
+        budget: The budget, as text for ``Budget.read``.
+        seed: The root seed; 0 by default.
+        fail_on: Outcomes that fail in addition to findings.
+        trace: Whether the code of audits is traced.
+        sources: Paths of the source files of the collected audits.
+        selected: Ids of the audits that will run; they share α.
 
     Raises:
         UsageError: If a setting or an option cannot be used.
@@ -57,7 +65,7 @@ class AuditSession:
         self._alpha = alpha if alpha is not None else self._settings.alpha
         self.fail_on, self.trace = self._settings.fail_on, self._settings.trace
         self.sources: set[str] = set()
-        # The audits that will run; they share α.
+        # Pytest selects audits after their collection.
         self.selected: list[str] = []
         self._tasks: dict[str, Task] = {}
         self._open = ExitStack()
@@ -76,13 +84,13 @@ class AuditSession:
         return self._workers
 
     def collect(self, path: Path) -> Collected:
-        """Import an audit file and return its declarations."""
+        """Import an audit file in another process, and return its declarations."""
         (collected,) = self._processes().collect([path])
         self.sources |= set(collected.sources)
         return collected
 
     def run(self, audit: str) -> AuditResult:
-        """Run one audit in a process of its own.
+        """Run one audit in processes of its own and return its result.
 
         Raises:
             UsageError: If a setting cannot be used.
@@ -111,7 +119,12 @@ class AuditSession:
     def report(
         self, gathered: Sequence[str], reporter: pytest.TerminalReporter
     ) -> None:
-        """Print the summary of all results, and write the requested reports."""
+        """Print the summary of all results, and write the requested reports.
+
+        Args:
+            gathered: The results as JSON.
+            reporter: The terminal of pytest.
+        """
         record = self._record([RESULT.validate_json(text) for text in gathered])
         reporter.section("privacy audits")
         reporter.write_line(
@@ -125,7 +138,10 @@ class AuditSession:
             )
 
     def _record(self, results: Sequence[AuditResult]) -> RunRecord:
-        """Return the record, in an order that does not depend on who ran what."""
+        """Return the record of the session, with the results sorted by id.
+
+        The order does not depend on the processes that ran the audits.
+        """
         ordered = sorted(results, key=lambda result: result.id)
         ids = [result.id for result in ordered]
         arguments: dict[str, Any] = {
@@ -156,5 +172,5 @@ class AuditSession:
         )
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes in which audits ran."""
         self._open.close()

@@ -1,8 +1,8 @@
-"""The file of a baseline, and how a run updates it.
+"""The file of a baseline: read, written, and updated by a run.
 
-The file is TOML that is read in a diff: sorted, without floats and without line
-numbers. A new baseline has the results of the run, and findings only if they are
-accepted.
+A baseline has one entry for each audit of a repository. People review the file as a
+diff: its entries are sorted, numbers other than calls are texts of a few digits, and no
+entry has a line number. A finding enters the baseline only if a person accepts it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ VERSION = 3
 READABLE = (1, 2, VERSION)
 """Versions of the file that can be read.
 
-Version 1 has a digest of the digits of the claim, which is ignored, and its calls
-include those of counting. Versions 1 and 2 have no digest of the adjacency.
+Version 1 has a digest of the digits of the claim, which is ignored. Its calls are read
+as 0 if they include calls of counting. Versions 1 and 2 have no digest of the
+adjacency.
 """
 HEAD = (
     "# Results of the audits of this repository. A run that finds more, or tests less, is a regression.\n"
@@ -48,10 +49,10 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""Keys of numbers, which are texts in the file, with their amount, or None for any."""
+"""Amount of numbers by key; None for any amount. The file has them as one text."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
-"""The keys whose value is not a text."""
+"""Types of the values in the file that are not texts, by key."""
 EXPECTED = {list: "a list of texts", int: "an integer", dict: "a table", str: "a text"}
 KEYS = (
     *("claim", "adjacency", "numbers", "digest", "verdict", "expect", "at_least"),
@@ -68,8 +69,8 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     """Return the entries of a baseline by id.
 
     Raises:
-        ConfigurationError: If there is none, or its content is not that of
-            ``write_baseline``, with the line or the entry.
+        ConfigurationError: If the file is missing, or its content is not valid. The
+            message names the line or the entry where that is known.
     """
     try:
         text = (
@@ -127,7 +128,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
 
 
 def write_baseline(entries: Iterable[Entry]) -> str:
-    """Return the text of a baseline, sorted by id."""
+    """Return the text of a baseline file, with the entries sorted by id."""
     blocks = [_block(entry) for entry in sorted(entries, key=lambda entry: entry.id)]
     return "\n".join([HEAD + f"version = {VERSION}\n", *blocks])
 
@@ -151,7 +152,7 @@ def _block(entry: Entry) -> str:
 
 
 def _value(key: str, value: Any) -> str:
-    """Return the TOML of a value."""
+    """Return the value of a key of an entry as TOML."""
     if NUMBERS.get(key) == 1:
         return _text(f"{value:g}")
     if key in NUMBERS:
@@ -167,7 +168,10 @@ def _value(key: str, value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a TOML string, which is one of JSON except for the character DEL."""
+    """Return a text as a TOML string.
+
+    Every JSON string is a TOML string, except that TOML requires an escaped DEL.
+    """
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -211,7 +215,13 @@ def _refused(
 
 
 def _read(key: str, value: Any, where: str) -> Any:
-    """Return the value of an entry's field from that in the file."""
+    """Return the value of a field of ``Entry``, from the value of its key in the file.
+
+    Args:
+        key: The key, which is also the name of the field.
+        value: The value of the key in the TOML file.
+        where: The file and the table, for messages of errors.
+    """
     expected = TYPES.get(key, str)
     given = f"{where}: {key} = {value!r}"
     # In Python a boolean is an integer.
@@ -236,7 +246,13 @@ def _read(key: str, value: Any, where: str) -> Any:
 
 
 def _numbers(amount: int | None, text: str, given: str) -> Any:
-    """Return one number, or the tuple of several."""
+    """Return the number in a text if ``amount`` is 1, otherwise a tuple of its numbers.
+
+    Args:
+        amount: Required amount of numbers; None for one or more.
+        text: Numbers, separated by spaces.
+        given: Start of the message of an error, with the file, the key and the text.
+    """
     try:
         numbers = tuple(map(float, text.split()))
     except ValueError:
@@ -269,10 +285,12 @@ def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
 def updated(
     known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, Accepted]
 ) -> dict[str, Entry]:
-    """Return the entries after a run, which replaces those that it covers.
+    """Return the entries of the baseline after a run.
 
+    The results of the run replace the old entries of their audits. An old entry without
+    a result is removed if the run was to audit it (``covered``); otherwise it stays.
     Claims and bounds keep the digits of the old entry if the run does not contradict
-    them, so that a diff has no meaningless changes.
+    them. Then a diff has no meaningless changes.
 
     Args:
         known: The old entries by id.
@@ -327,7 +345,7 @@ def updated(
 
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
-    """Return a new entry with the digits of the old one, as far as both agree."""
+    """Return the new entry, with the old digits where both entries agree."""
     agreed = ["claim", "adjacency"]
     if old.numbers:
         agreed.append("numbers")

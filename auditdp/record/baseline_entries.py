@@ -32,7 +32,7 @@ from auditdp.record.results import (
 )
 
 DIGITS = 2
-"""Significant digits of calls and bounds, which are rounded to promise less."""
+"""Significant digits of calls (rounded down) and of bounds (rounded outwards)."""
 CLAIMED_DIGITS = 9
 """Significant digits of the numbers of a claim."""
 STRENGTH = {
@@ -42,7 +42,7 @@ STRENGTH = {
     Verdict.INCONCLUSIVE: 1,
     Verdict.SKIPPED: 0,
 }
-"""Order of the verdicts that refute nothing."""
+"""Rank of each verdict that refutes nothing; a larger number is a stronger result."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:e[+-]?\d+)?(?!\w)")
 
 
@@ -61,13 +61,13 @@ class Accepted:
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """A claim and its neighbours, without its source and the way it was audited.
+    """A claim and its neighbours, in the form in which two runs are compared.
 
     Attributes:
         claim: The claim, as reports write it.
-        adjacency: The adjacency, as reports write it; a long domain is cut there.
-        numbers: The numbers of the claim, one or two, or those of a curve; empty if
-            they are not known.
+        adjacency: The adjacency, as reports write it, with a long domain shortened.
+        numbers: The numbers of the claim, such as its ε and δ, or the points of its
+            curve; empty if they are not known.
         digest: The digest of the whole adjacency; empty if an earlier version wrote the
             record, or if no inputs are given.
     """
@@ -79,7 +79,7 @@ class Claimed:
 
     @classmethod
     def of(cls, claim: ClaimRecord | None) -> Claimed:
-        """Return a recorded claim for comparison; a skipped audit states none."""
+        """Return a recorded claim for comparison, or an empty one for None."""
         if claim is None:
             return Claimed()
         # A claim has one of these parameters, or none.
@@ -99,10 +99,10 @@ class Claimed:
         )
 
     def same(self, other: Claimed) -> bool:
-        """Compare two claims up to floating point.
+        """Return True if both claims and their neighbours are equal up to rounding.
 
-        If both have their numbers, the numbers in their texts are not compared, since
-        they are the same numbers after rounding.
+        If ``numbers`` of both claims are known, the numbers in the texts of the claims
+        are not compared, since they are the same numbers after rounding.
         """
         if not self.same_neighbours(other):
             return False
@@ -120,9 +120,10 @@ class Claimed:
         return all(same_number(a, b, near=near) for a, b in pairs)
 
     def same_neighbours(self, other: Claimed) -> bool:
-        """Compare the neighbours of two claims.
+        """Return True if both claims have the same neighbours.
 
-        Unless both have a digest, the texts of their adjacencies are compared alone.
+        The texts of the adjacencies are compared. The digests are compared, too, if
+        both claims have one.
         """
         digests = {self.digest, other.digest} - {""}
         return len(digests) < 2 and same_text(self.adjacency, other.adjacency)
@@ -133,7 +134,9 @@ def _without_numbers(text: str) -> str:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Compare two texts up to the last of six digits of their numbers.
+    """Return True if two texts are equal, with a tolerance of 1e-5 for their numbers.
+
+    The tolerance is relative. It allows another last digit of numbers with six digits.
 
     >>> same_text("at most 0.333333", "at most 0.333334"), same_text("3 nodes", "4 nodes")
     (True, False)
@@ -150,19 +153,22 @@ class Entry(Claimed):
 
     Attributes:
         id: The id of the audit.
-        verdict: Its verdict.
-        expect: The fault that it declares, or "holds".
+        verdict: The verdict of the audit.
+        expect: The fault that the audit declares, such as "violation", or "holds".
         at_least: Lower bound on the parameter of the claim, rounded down, or None.
         at_most: Upper bound on the parameter of the claim, rounded up, or None.
-        counted: (ε, δ) of the inputs played, by counting, rounded up.
-        told_apart: Probability of an event on one input played, rounded down, and on
-            its neighbour, rounded up, by counting.
+        counted: Upper bound (ε, δ) on the privacy loss of the inputs played, from the
+            counts of their outputs, rounded up; None without one.
+        told_apart: A lower bound on the probability of an event on one input played,
+            and an upper bound on its probability on the neighbour, both from counts and
+            rounded outwards; None without one.
         sees: The smallest loss that a clean game refutes nine times in ten, as a
             multiple of the claim, rounded up; None if it is not known.
         evidence: The kinds of evidence that were gathered.
-        controls: The broken twins that were refuted.
-        calls: Calls that the audit and its budget decide, rounded down.
-        accepted: The acceptance of its finding, or None.
+        controls: Names of the broken twins that were refuted.
+        calls: Number of calls, rounded down. Calls whose number depends on the drawn
+            outputs are left out.
+        accepted: The acceptance of the audit's finding, or None.
     """
 
     id: str
@@ -180,7 +186,7 @@ class Entry(Claimed):
 
 
 def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
-    """Return the entry of a result."""
+    """Return the entry of a result in a baseline."""
     counting = next(details(result.evidence, CountingDetails), CountingDetails())
     about_played = [e for e in result.evidence if e.known.subject is Subject.PLAYED]
     counted = None
@@ -218,7 +224,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
 
 
 def decided_by_data(evidence: Evidence) -> bool:
-    """Return True if the outputs decide the number of calls of an evidence."""
+    """Return True if the number of calls of an evidence depends on drawn outputs."""
     game = evidence.details
     sought = isinstance(game, GameDetails) and game.calls_to_find is not None
     return evidence.known.by_data or sought
@@ -235,9 +241,15 @@ def rounded_down(calls: int) -> int:
 
 
 def _outward(value: float | None, *, up: bool) -> float | None:
-    """Return a bound with two significant digits that is not tighter, or None.
+    """Return a bound rounded outwards to two significant digits.
 
-    An infinite upper bound and a lower bound of 0 bound nothing, so they become None.
+    Args:
+        value: The bound, or None.
+        up: True for an upper bound, False for a lower one.
+
+    Returns:
+        The bound, or None if there is none or it bounds nothing: an upper bound of
+        infinity, or a lower bound of at most 0.
     """
     if value is None or math.isnan(value):
         return None
@@ -263,9 +275,11 @@ def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
 
 
 def covered(record: RunRecord) -> Callable[[str], bool]:
-    """Return a test of ids: whether the run was to audit them, if they exist.
+    """Return a test of an audit's id: True if the run was to audit it, if it exists.
 
-    Audits that the run left out on purpose are not gone.
+    An audit with such an id and without a result no longer exists. The test is False
+    for every id if the run selected its audits by a keyword, or by a change without a
+    list of the audits among which it selected.
     """
     arguments: Mapping[str, Any] = record.arguments
     by_change = arguments.get("changed_since") and "among" not in arguments
@@ -277,7 +291,11 @@ def covered(record: RunRecord) -> Callable[[str], bool]:
 
 
 def below(targets: Iterable[str]) -> Callable[[str], bool]:
-    """Return a test of ids: whether they belong to some folders, files or ids."""
+    """Return a test of an audit's id: True if it belongs to one of the targets.
+
+    Args:
+        targets: Folders, files, or ids of audits.
+    """
     paths = [_relative(str(path)) for path in targets]
 
     def among(identifier: str) -> bool:

@@ -4,7 +4,7 @@ A budget has the same text on the command line, in the settings, in pytest and i
 records: a name (``standard``), a number of calls (``200000``), or a fault that the game
 is to find nine times in ten (``tail:0.005``). A game that was continued has several
 parts, separated by commas, such as ``standard,1000000``. Each part after the first
-states the total number of calls after that continuation.
+states the total number of calls after that continuation, or a fault to find.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUDGETS = {"quick": 2_000, "standard": 50_000, "thorough": 1_000_000}
 """Calls of a game, by the name of the budget."""
 LIMITS = ("quick",)
 """Budgets that no audit exceeds, whatever number of calls it names. An audit that needs
-more calls is then undecided."""
+more calls may then stay undecided."""
 FAULTS = {"level": "level:1.5", "tail": "tail:0.005", "output": "output:0.001"}
 """Kinds of faults, with an example of each."""
 EXPECTED = f"{', '.join(BUDGETS)}, a number of calls, or a fault to find: {', '.join(FAULTS.values())}"
@@ -32,8 +32,8 @@ class Fault:
     Attributes:
         kind: One of:
 
-            - 'level': the claim fails everywhere. The pair is the worst one that is
-              allowed at ``size`` times the level (ε, μ or ρ) of the claim.
+            - 'level': both laws of outputs are the worst ones that the claim would
+              allow at ``size`` times its level (ε, μ or ρ).
             - 'tail': a set of outputs has twice the claimed privacy loss. Its
               probability is ``size`` on the input that gives it more often.
             - 'output': only one of the two inputs gives an output, with the
@@ -106,16 +106,17 @@ class Budget:
         calls: Calls of an audit that names no number.
         minimum: Calls that every kind of evidence has, even if the audit names fewer.
         is_limit: Whether no audit has more than ``calls``, even if it names more. Games
-            then end at their verdict, and searches for pairs are a quarter as long.
+            then end at their verdict, and evidence without a game generates a quarter
+            of its usual number of pairs.
         fault: The fault that games are to find nine times in ten, if any. The number of
             calls of a game then follows from it.
-        later: Total calls after each continuation of a game, in order.
+        later: Total calls after each continuation of a game, or the fault to find.
         is_scarce: Whether a run is expensive, such as a training. The number of calls
             then includes all runs of the audit.
         if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
             claim is false, or if the bets gain.
-        stop_when_refuted: Whether a game ends at its verdict, instead of using all calls
-            for a better lower bound.
+        stop_when_refuted: Whether a game ends at its verdict, instead of using all
+            calls for a better lower bound.
         name: The text that stated ``calls``, such as ``standard``.
     """
 
@@ -153,7 +154,10 @@ class Budget:
         return ",".join([self.name or str(self.calls), *map(str, self.later)])
 
     def missing_calls(self, named: int | None) -> int:
-        """Return how many of the calls that an audit names exceed the limit."""
+        """Return the number of calls by which an audit's own number exceeds the limit.
+
+        It is 0 if this budget is no limit, or if the audit names no number.
+        """
         if not self.is_limit or named is None:
             return 0
         return max(named - self.calls, 0)
@@ -208,9 +212,9 @@ class AuditBudget:
         named: The number of calls that the audit names, if it names one.
         reserve: Runs after the game, in addition to ``game_calls``.
         fault: The fault that the game is to find nine times in ten, if any.
-        max_calls: Limit of the calls of the game, whatever ``fault`` needs; None for no
-            limit.
-        later: Total calls after each continuation of the game, in order.
+        max_calls: Limit of the calls of the game, even if it needs more to find
+            ``fault``; None for no limit.
+        later: Total calls after each continuation of the game, or the fault to find.
         is_scarce: See ``Budget``.
         if_suspect: See ``Budget``.
         stop_when_refuted: See ``Budget``.
@@ -234,12 +238,12 @@ class AuditBudget:
 
     @property
     def suspect_calls(self) -> int:
-        """Runs if a trace suggests that the claim is false."""
+        """Number of runs of the game if a trace suggests that the claim is false."""
         return self.game_calls if self.if_suspect is None else self.if_suspect
 
     @property
     def game_runs(self) -> float:
-        """Limit of all runs of a game; infinite if a fault or a continuation decides."""
+        """Limit of all runs of a game; infinite with a fault or a continuation."""
         if self.fault is not None or self.later:
             return math.inf
         return max(self.calls, self.game_calls + self.reserve, self.if_suspect or 0)

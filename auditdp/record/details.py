@@ -44,23 +44,26 @@ class Series(Row):
 
 @dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
 class Scatter(Row):
-    """A scatter plot: its series, the names of its axes, whether both are logarithmic, and whether equality is drawn."""
+    """A scatter plot: its series and its axes."""
 
     x_label: str = ""
     y_label: str = ""
     series: list[Series] = field(default_factory=list)
     diagonal: bool | None = None
+    """True if the line y = x is drawn."""
     log: bool | None = None
+    """True if both axes are logarithmic."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Details(Row):
-    """Fields that the details of any kind of evidence may have."""
+    """The base of the details of each kind of evidence."""
 
     scatter: Scatter | None = None
-    """A plot that the audit's ``figure`` makes."""
+    """A plot that the audit's ``figure`` made; None without one."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
-    """Fields that this version does not know, by their key."""
+    """Other fields by their key: numbers of the audit's ``figure``, and fields that
+    this version does not know."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON object, with the plot and unknown fields last."""
@@ -86,87 +89,97 @@ class ForecasterWealth(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedPair(Row):
-    """A pair, the number of its calls, and the growth of the wealth per call, in nats."""
+    """A pair of a game, and the number of its calls."""
 
     pair: str
     calls: Count
     growth: Number | None = None
+    """Recent log wealth of its best forecaster, divided by its calls, in nats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Row):
-    """The number of runs and the log wealth of a game when it stopped or continued."""
+    """The end of one part of a game; a game that was continued has several parts."""
 
     calls: Count
+    """Number of runs from the start of the game to this end."""
     log_e_value: Number
+    """Natural logarithm of the wealth at this end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Confirmation(Row):
-    """The outcome of a confirmation on fresh randomness."""
+    """The outcome of a confirmation: a game on one pair, with fresh randomness."""
 
     pair: str = ""
     calls: Count
-    """Calls, one by one, but for those ``together``."""
+    """Number of calls. They are made one by one, except in ``GameDetails.together``."""
     log_e_value: Number
+    """Natural logarithm of the wealth at the end."""
     alpha: Probability
     """Error probability of the confirmation."""
     confirmed: bool
     """True if the wealth reached 1/alpha."""
     forecaster: str = ""
-    """Who won most."""
+    """Name of the forecaster with the largest wealth."""
     bets: Count = 0
-    """Guesses of the best forecaster which input was used."""
+    """Number of calls in which this forecaster was surer of an input than the claim
+    allows."""
     right: Count = 0
-    """Number of bets on the input that was used."""
+    """Number of these calls in which that input was the one used."""
     outputs: Plain | None = None
-    """The outputs, compressed, where the mechanism draws its own randomness."""
+    """The compressed outputs; None unless the mechanism draws its own randomness."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameDetails(Details):
-    """A game of bets."""
+    """Numbers of a game, in which forecasters bet on the input of each call."""
 
     wealth_path: Path = field(default_factory=list)
     """Natural logarithm of the wealth after a number of calls."""
     bound_path: Path = field(default_factory=list)
-    """Lower bound after a number of calls, wherever it rose; empty if a finding was not
-    confirmed."""
+    """Lower bound on the claim's parameter after a number of calls, at each rise; empty
+    if the claim has no parameter, or a finding was not confirmed."""
     threshold: Number | None = None
-    """Logarithm of the wealth that refutes the claim."""
+    """Natural logarithm of the wealth that refutes the claim."""
     refuted_at: Count | None = None
-    """Calls until the claim was refuted."""
+    """Number of calls until the claim was refuted; None if it was not."""
     forecasters: list[ForecasterWealth] = field(default_factory=list)
-    """Those that won most."""
+    """The forecasters with the largest wealth."""
     forecasters_played: Count | None = None
+    """Number of all forecasters."""
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
+    """The confirmation of a refutation by single calls; None without a refutation."""
     notices: list[str] = field(default_factory=list)
-    """Notices about the calls."""
+    """Sentences on the calls, for example if all outputs were the same."""
     search_calls: Count | None = None
+    """Number of runs of the search for pairs."""
     independence_calls: Count | None = None
+    """Number of runs that checked whether calls are independent."""
     calls_to_find: str | None = None
-    """Phrase for the calls that find the requested fault."""
+    """Phrase for the number of calls that find the requested fault."""
     calls_lacking: int | None = None
-    """Number of these calls that exceed a limited budget."""
+    """Number of calls by which a limited budget is too small to find that fault."""
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
-    """The parts but the last, in words."""
+    """Phrase for all parts before the last one; None if the game has one part."""
     detectable_epsilon: Number | None = None
-    """The smallest level that the calls would have refuted nine times in ten."""
+    """The smallest value of the claim's parameter (ε, μ or ρ) that the calls would have
+    refuted nine times in ten."""
     detectable_alternative: str | None = None
-    """Phrase for the mechanism with that loss."""
+    """Phrase for a mechanism with that loss."""
     detectable_rarely: tuple[Share, Share] | None = None
-    """Probabilities of two rare leaks that the game would have found: a loss of twice the
-    level, and an output of one input alone."""
+    """Probabilities of two rare leaks that the game would have found nine times in ten:
+    outputs that lose twice the claim, and an output that only one input gives."""
     smallest: Confirmation | None = None
-    """The confirmation on the smallest pair."""
+    """The confirmation of the same finding on a smaller pair."""
     together: Confirmation | None = None
-    """Outcome of fresh calls with several outputs, if single calls did not confirm a
-    finding."""
+    """Outcome of fresh calls with several outputs, after single calls did not confirm a
+    finding; otherwise None."""
     same_outputs: Count | None = None
-    """Number of calls with equal outputs on both inputs of every pair, with the same
-    randomness; None if some differed."""
+    """Number of calls per input, with the same randomness on both inputs of a pair, if
+    all pairs gave equal outputs; None if some differed or that was not tested."""
     trace: GameTrace | None = None
     """The trace of the code before the game; None without a trace."""
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
@@ -174,47 +187,47 @@ class GameDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactDetails(Details):
-    """Laws that are compared exactly."""
+    """Numbers of an exact comparison of the laws that the mechanism states."""
 
     exact_epsilon: Number | None = None
-    """A double that is at most the exact pure ε of the worst pair, where it is attained."""
+    """The exact pure ε of the worst pair, rounded down to a double; None if no output
+    attains it, or if the claim is not pure and the loss is that of Gaussian noise."""
     claim_curve: Curve = field(default_factory=list)
-    """δ(ε) of the claim."""
+    """Points (ε, δ(ε)) of the claim."""
     curve: Curve | None = None
-    """δ(ε) of the worst pair."""
+    """Points (ε, δ(ε)) of the worst pair; None without a closed form."""
     worst_pair: str | None = None
-    """The compared pair with the largest loss."""
+    """The pair with the largest loss; if pairs break the claim, the worst of them."""
     loss_computed_from: str | None = None
     """Phrase for the computation of that loss."""
     scope: str | None = None
-    """Phrase for the covered pairs."""
+    """Phrase for the pairs to which the evidence applies."""
     pairs_enumerated: Count | None = None
-    """Number of enumerated pairs."""
+    """Number of pairs whose laws were compared."""
     given_sensitivity: Number | None = None
-    """The declared sensitivity, where the bound is given that and not all pairs."""
+    """The declared sensitivity, if the bound on all pairs follows from it; None if the
+    pairs themselves were compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountantAnswer(Row):
-    """The answer of an accountant.
-
-    ``epsilon`` is None if the accountant raised; ``finding`` is empty if its number
-    counts.
-    """
+    """The ε that an accountant computed, and the model for which it holds."""
 
     name: str
     soundness: str
     epsilon: Number | None = None
+    """The computed ε; None if the accountant raised."""
     adjacency: str
     sampling: str
     source: str
     finding: str = ""
+    """Why the number does not count, or is missing; empty if it counts."""
     always: ClassVar[Collection[str]] = ("epsilon",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingDetails(Details):
-    """Accountants that are compared."""
+    """Answers of several accountants to one claim, compared with each other."""
 
     claimed_epsilon: Number | None = None
     about: str | None = None
@@ -225,24 +238,28 @@ class AccountingDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRunDetails(Details):
-    """Canaries that were guessed: how many in how many trainings, by which test, and its p-value."""
+    """Numbers of a test that guesses which canaries were in the training data."""
 
     canaries: Count | None = None
+    """Number of canaries in each training."""
     trainings: Count | None = None
     method: str | None = None
+    """Name of the test."""
     p_value: Number | None = None
     assumed_lower: Number | None = None
-    """A lower bound that holds if scores are independent and Gaussian; none where residuals speak against that."""
+    """Lower bound on the claim's parameter that holds if scores are independent and
+    Gaussian; None if a test rejected this assumption, or without such a bound."""
     assumption_p_value: Number | None = None
-    """p-value of a test of that assumption."""
+    """p-value of the test of that assumption."""
     assumption_power: Number | None = None
-    """Probability that this test detects Student's t with ten degrees of freedom."""
+    """Probability that the test rejects scores that have Student's t distribution with
+    ten degrees of freedom."""
     always: ClassVar[Collection[str]] = ("p_value",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpperBound(Row):
-    """No set of outputs has P(S) > e^epsilon Q(S) + delta."""
+    """An upper bound on a loss: every set S has P(S) <= e^epsilon Q(S) + delta."""
 
     delta: Number
     epsilon: Number
@@ -250,34 +267,40 @@ class UpperBound(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class CountingDetails(Details):
-    """Outputs that were counted."""
+    """Numbers of evidence that counts outputs.
+
+    Without an upper bound on the loss the fields ``scope`` to ``counted_pairs`` are
+    None, and so is the event. There is no such bound if outputs are too many to be
+    counted, or if the claim is Gaussian.
+    """
 
     runs_per_input: Count | None = None
     confidence: Number | None = None
-    """Confidence of all statements together."""
+    """Confidence of all statements together, except for the event."""
     scope: str | None = None
-    """Phrase for the counted pairs; None if outputs are too many to be counted, as the
-    next four fields."""
+    """Phrase for the counted pairs."""
     outputs: Count | None = None
+    """Number of different outputs."""
     upper_bounds: list[UpperBound] | None = None
-    """Bounds that hold together."""
+    """Upper bounds on the loss of every counted pair; all of them hold together."""
     delta_upper: Number | None = None
-    """δ of the upper bound."""
+    """δ of the reported upper bound on ε."""
     delta_at_claim: Number | None = None
     """Upper bound on δ at the claimed ε, for a claim with δ > 0."""
     counted_pairs: list[str] | None = None
-    """The pairs, where they are not too many to name."""
+    """The counted pairs; None if they are more than 64."""
     law_distance: Number | None = None
-    """Upper bound on the distance of the code from its stated law."""
+    """Upper bound on the distance between the law of the outputs and the stated law;
+    None if no stated law was compared."""
     law_distance_is: str | None = None
     """Name of that distance."""
     followed: str | None = None
-    """That distance in words, where the law is not refuted."""
+    """Sentence on that distance; None if the stated law was refuted."""
     event_at_least: Number | None = None
-    """Lower bound on the probability of some outputs on one input of a pair, with an error
-    of its own: 1 - ``confidence``."""
+    """Lower bound on the probability of an event, a set of outputs, on one input of a
+    pair. Both bounds on the event have an error of their own, 1 - ``confidence``."""
     event_at_most: Number | None = None
-    """Upper bound on their probability on the other input."""
+    """Upper bound on the probability of the event on the other input."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -289,58 +312,71 @@ class CountingDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityDetails(Details):
-    """Queries that were compared on neighbours."""
+    """Numbers of a comparison of the values before the noise, on neighbours."""
 
     scope: str | None = None
+    """Phrase for the compared pairs."""
     sensitivity: Number | None = None
+    """The declared sensitivity."""
     norm: str | None = None
     largest_difference: Number | None = None
-    """The sensitivity that the worst pair needs."""
+    """Norm of the difference of the query on the worst pair."""
     worst_pair: str | None = None
     pairs_compared: Count | None = None
     exhaustive: bool | None = None
-    """True if all neighbours were compared, and the query draws nothing."""
+    """True if all neighbours were compared, and the query draws no randomness."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassOfInputs(Row):
-    """Estimates of one class of inputs, of all of them together and of the one that is furthest off."""
+    """Statistics of the estimates for one class of inputs.
+
+    They are over all calls on all inputs of the class, except the largest bias and the
+    largest variance. Intervals are Student's, and no verdict rests on them.
+    """
 
     keys: ClassVar[Mapping[str, str]] = {"name": "class"}
     name: str = Field(
         validation_alias=AliasChoices("class", "name"), serialization_alias="class"
     )
-    """The class, 'class' in JSON."""
+    """Name of the class. Its key in JSON is 'class'."""
     n: Count
-    """Calls."""
+    """Number of estimates."""
     truth: Number
     """Mean of the true values."""
     mean: Number
+    """Mean of the estimates."""
     low: Number
-    """Lower end of the interval of the mean."""
+    """Lower end of the interval for the mean."""
     high: Number
+    """Upper end of the interval for the mean."""
     variance: Number
+    """Variance of the estimates on one input, averaged over the inputs."""
     variance_low: Number
+    """Lower end of the interval for the variance."""
     variance_high: Number
+    """Upper end of the interval for the variance."""
     variance_bound: Number | None = None
+    """Promised bound on the variance; None if none is promised."""
     largest_bias: Number = 0.0
-    """Largest bias of one input."""
+    """Bias, with its sign, on the input with the largest absolute bias."""
     largest_variance: Number = 0.0
-    """Largest variance of one input."""
+    """Variance on the input with the largest variance."""
     always: ClassVar[Collection[str]] = ("variance_bound",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EstimationDetails(Details):
-    """Estimates by class of inputs, and how far an expectation may be off and still count as equivalent."""
+    """Statistics of estimates, for each class of inputs."""
 
     classes: list[ClassOfInputs] = field(default_factory=list)
     margin: Number | None = None
+    """Largest bias that still counts as unbiased; None if no such margin is stated."""
     always: ClassVar[Collection[str]] = ("margin",)
 
 
 class Subject(Enum):
-    """Objects of the kinds of evidence."""
+    """The object about which a kind of evidence makes its statements."""
 
     CODE = "the outputs of the code"
     PLAYED = (
@@ -354,43 +390,47 @@ class Subject(Enum):
 
 @dataclasses.dataclass(frozen=True)
 class EvidenceKind:
-    """Properties of a kind of evidence that the other rooms need."""
+    """A kind of evidence: the function that gathers it, and its properties."""
 
     gatherer: str
-    """Address of its function, such as ``package.module:function``.
+    """Address of the function, such as ``package.module:function``.
 
     The function takes an ``EvidenceRequest`` and an error probability.
     """
     record: type[Details]
-    """Type of its details."""
+    """Type of the details of such evidence."""
     title: str
     """Name in reports."""
     about: str
-    """Description of its object in one line."""
+    """Description in reports, a phrase such as 'many canaries in one execution'."""
     subject: Subject = Subject.CODE
-    """Its object.
+    """The object of the evidence.
 
-    Only evidence about the code itself, or its calibration, refutes a proved claim.
+    If the law is certified, evidence that refutes the model alone does not refute the
+    claim (``auditdp.record.verdict``).
     """
     usual: bool = True
-    """True if an audit that names no kinds gathers it if it applies."""
+    """True if audits that name no kinds gather this kind where it applies."""
     sampled: bool = False
-    """True if it errs with a probability, so that it has a share of alpha.
+    """True if the evidence errs with a probability and always takes a share of alpha.
 
     Such evidence detects smaller losses with more calls.
     """
     any_claim: bool = True
-    """True if it applies to claims of any curve, and not to ε, δ and μ alone."""
+    """True if the evidence also applies to claims that are a whole curve δ(ε)."""
     by_data: bool = False
-    """True if the drawn outputs decide whether it is gathered."""
+    """True if the drawn outputs decide whether the evidence is gathered."""
     sees_noise: bool = True
-    """True if it depends on the size of the noise, and has to refute every control."""
+    """True if the evidence depends on the size of the noise.
+
+    Such evidence has to refute every control.
+    """
     opposes: bool = False
     """True if its lower bound is compared with the upper bounds of other evidence."""
 
     @property
     def proves(self) -> bool:
-        """True if its statements on a law or a model are proved, not sampled."""
+        """True if the evidence proves statements about a law or a model."""
         return self.subject in (Subject.LAW, Subject.MODEL)
 
 
@@ -463,7 +503,11 @@ KINDS = {
         any_claim=False,
     ),
 }
-"""Kinds of evidence by name, in order of gathering; of equal verdicts the first leads."""
+"""Kinds of evidence by name.
+
+Their order is that of the evidence in a result. If several kinds have the verdict of an
+audit, the first one leads.
+"""
 
 if TYPE_CHECKING:
     AnyDetails = Details
@@ -474,16 +518,25 @@ else:
 
 
 def kind_of(name: str) -> EvidenceKind:
-    """Return a kind of evidence; one of another version of auditdp has defaults."""
+    """Return the kind of evidence with a name.
+
+    A name that only another version of auditdp knows gives a kind with default
+    properties.
+    """
     title = name.replace("_", " ").capitalize()
     return KINDS.get(name) or EvidenceKind("", Details, title, "")
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
-    """Return the details of a kind of evidence, from themselves or from JSON data.
+    """Return the details of a kind of evidence.
+
+    Args:
+        kind: Name of the kind.
+        given: Details of the type of that kind, which are returned as they are, or a
+            mapping from JSON.
 
     Raises:
-        ValueError: If they are those of another kind, or a value is of another type (a
+        ValueError: If ``given`` is neither, or a value in it is of a wrong type (a
             pydantic.ValidationError).
     """
     record = kind_of(kind).record

@@ -1,4 +1,8 @@
-"""Differences between a baseline and a run: findings, weaker audits, stale entries."""
+"""Differences between a baseline and a run: findings, weaker audits, stale entries.
+
+``differences`` compares a whole run. It calls one function for each subject: the
+claims, the findings, the strength of each audit, and the entries without a result.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,15 @@ from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
 EXPECTED_POWER = 1.5
-"""Loss that an audit should detect, as a multiple of the claim."""
+"""Loss that an audit should detect, as a multiple of the claim; remedies propose it."""
 BLIND_POWER = 2.0
-"""Multiple of the claim beyond which a new audit is reported as weak."""
+"""Loss that a new audit is compared with, as a multiple of the claim.
+
+The audit is reported if the smallest loss that it detects exceeds this one by a factor
+of more than ``POWER_GROWTH``.
+"""
 POWER_GROWTH = 1.5
-"""Growth of the detectable loss that counts as weaker.
+"""Factor by which the detectable loss may grow before an audit counts as weaker.
 
 Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred
 checks of harmless changes.
@@ -69,7 +77,10 @@ REGRESSIONS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of one audit; the result is None if the run has none."""
+    """A difference between the baseline and the run in one audit.
+
+    ``result`` is None if the run has no result of the audit.
+    """
 
     audit: str
     kind: Kind
@@ -87,12 +98,12 @@ def differences(
     covered: Callable[[str], bool],
     today: date,
 ) -> list[Difference]:
-    """Return all differences, worst first, otherwise by id.
+    """Return all differences, sorted by kind, worst first, and then by id.
 
     Args:
-        known: The entries by id.
+        known: The entries of the baseline by id.
         record: The run.
-        covered: Test of ids: whether the run was to audit them, if they exist.
+        covered: Test of an audit's id: True if the run was to audit it, if it exists.
         today: The day in UTC; an acceptance holds until the end of the day of its
             expiry.
     """
@@ -108,13 +119,13 @@ def differences(
 
 
 def worst_first(found: Sequence[Difference]) -> list[Difference]:
-    """Return differences worst first, otherwise by id."""
+    """Return the differences, sorted by kind, worst first, and then by id."""
     order = list(Kind)
     return sorted(found, key=lambda each: (order.index(each.kind), each.audit))
 
 
 def of_versions(record: RunRecord) -> Iterator[Difference]:
-    """Yield the differences of mechanisms from another revision of the code."""
+    """Yield a difference for each mechanism that differs from another revision."""
     for result in record.results:
         versions = result.versions
         if versions is not None and versions.change is not LawChange.UNSEEN:
@@ -123,7 +134,7 @@ def of_versions(record: RunRecord) -> Iterator[Difference]:
 
 
 def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
-    # Nothing else is known of an audit that crashed.
+    # A crashed audit has nothing else to compare.
     if result.verdict is Verdict.ERROR:
         yield Kind.CRASHED, result.summary
         return
@@ -155,7 +166,7 @@ def _findings(entry: Entry | None, result: AuditResult, today: date) -> Found:
                 f"{accepted.reason}",
             )
         return
-    # An acceptance is of one fault, and not of every later one.
+    # An acceptance covers one fault. A later one may have another verdict.
     same = entry is not None and entry.verdict is result.verdict
     same = same and entry is not None and entry.expect == result.expected
     if accepted is None or not same:
@@ -195,7 +206,10 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
 def _uncompared(
     known: Mapping[str, Entry], results: Mapping[str, AuditResult]
 ) -> Iterator[Difference]:
-    """Yield the audits whose neighbours may have changed without notice."""
+    """Yield the audits in which a change of the neighbours may stay unnoticed.
+
+    Their digests are missing in the baseline, or leave a part of the neighbours out.
+    """
     undigested = []
     for name, result in results.items():
         if name not in known:
@@ -247,7 +261,10 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
 
 
 def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
-    """Yield the changes of an audit's strength, each weaker, stronger or by chance."""
+    """Yield the changes of an audit's strength, as (kind, sentence).
+
+    The kind is weaker, stronger, or chance.
+    """
     # With a small budget, chance decides the verdict and the refuted controls.
     may_vary = Kind.WEAKER
     if result.is_undecided:
@@ -284,7 +301,10 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
-    """Yield the reason if an audit detects less than its entry, or is new and blind."""
+    """Yield a difference if the smallest loss that an audit detects is too large.
+
+    It is compared with that of the entry, or with ``BLIND_POWER`` for a new audit.
+    """
     power = result.power
     then: float | None = BLIND_POWER
     if entry is not None:
@@ -318,19 +338,23 @@ def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
 
 
 def drift(entry: Entry, now: Entry) -> str:
-    """Return the contradiction between two runs, or an empty text.
+    """Return a sentence on a contradiction between the bounds of two runs, or ''.
 
-    Two intervals without a common point contradict each other. Counts contradict each
-    other if one run certifies an event of probability at least p on an input and at
-    most q on its neighbour, and the other run certifies (ε, δ) for all events: p > e^ε
-    q + δ. A lower bound of the game above a counted ε contradicts nothing, since the
-    loss may be in outputs that are rarer than δ.
+    Two intervals for the claim's parameter contradict each other if they have no common
+    point. Counts contradict each other as follows. One run certifies that an event has
+    probability at least p on an input and at most q on its neighbour. The other run
+    certifies (ε, δ) for all events, and p > e^ε q + δ. A lower bound of the game above
+    a counted ε is no contradiction: the loss may be in outputs that are rarer than δ.
 
     Guarantee: for an audit of the same inputs whose mechanism did not change, the text
-    is not empty with probability at most 4α, the sum of the errors of the statements,
-    where α is the error of counting or of the game in one audit. Two runs have to err
-    in opposite directions for it, which is far rarer
+    is not empty with probability at most 4α. This is the sum of the errors of the
+    statements, where α is the error of counting or of the game in one audit. A false
+    contradiction needs two runs that err in opposite directions, so it is far rarer
     (``tests/statistical/test_unchanged_audits.py``).
+
+    Args:
+        entry: The entry of the baseline.
+        now: The entry of the run.
     """
     then_low, then_high = entry.at_least, entry.at_most
     low, high = now.at_least, now.at_most
@@ -351,7 +375,13 @@ def drift(entry: Entry, now: Entry) -> str:
 def _counts_contradict(
     counted: tuple[float, float] | None, event: tuple[float, float] | None
 ) -> tuple[str, ...]:
-    """Return sentences on a bound and on an event that contradicts it, or nothing."""
+    """Return two phrases, on a bound and on an event that contradicts it, or none.
+
+    Args:
+        counted: The bound (ε, δ).
+        event: A lower bound on the event's probability on one input, and an upper bound
+            on that on the neighbour.
+    """
     if counted is None or event is None:
         return ()
     epsilon, delta = counted
@@ -368,7 +398,7 @@ def _counts_contradict(
 def _without_result(
     known: Mapping[str, Entry], record: RunRecord, covered: Callable[[str], bool]
 ) -> Iterator[Difference]:
-    """Yield the planned audits and the entries without a result."""
+    """Yield the planned audits without a result, and the entries without one."""
     for name in record.missing:
         text = f"it was planned and has no result: the run is {record.status}"
         yield Difference(name, Kind.CRASHED, text)

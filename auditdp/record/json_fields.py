@@ -1,4 +1,4 @@
-"""Types of fields of records, and the base of records without their empty fields."""
+"""Types of the fields of records, and ``Row``, the base of their classes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from auditdp.files import refuse_integers
 
 
 def json_number(value: float | None) -> float | str | None:
-    """Return a number for JSON, in which infinities and NaN are strings."""
+    """Return a number for JSON; infinities and NaN become strings, such as "inf"."""
     if value is None or math.isfinite(value):
         return value
     return str(float(value))
 
 
 def _plain(value: Any) -> Any:
-    """Return nested data with every number as ``json_number`` writes it."""
+    """Return nested data as lists and mappings, with floats as ``json_number`` does."""
     if isinstance(value, float):
         return json_number(value)
     if isinstance(value, dict):
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_large_integers(value: dict[str, Any]) -> dict[str, Any]:
-    # Reports convert integers to doubles, of which the largest is below 2^1024.
+    # Reports convert integers to doubles, and the largest double is below 2^1024.
     refuse_integers(value, 1 << 1000)
     return value
 
@@ -43,35 +43,39 @@ _AS_JSON = PlainSerializer(json_number, when_used="json")
 
 Number = Annotated[float, _AS_JSON]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-"""A number of calls, of pairs, and the like."""
+"""A count of calls, pairs or other things."""
 Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
 Probability = Annotated[float, Field(ge=0, le=1), _AS_JSON]
 Share = Annotated[float, Field(gt=1e-300), _AS_JSON]
-"""A share of outputs, large enough to divide by."""
+"""A share of outputs, so large that its inverse is a finite double."""
 Seconds = Annotated[float, Field(ge=0), _AS_JSON]
 Plain = Annotated[
     dict[str, Any],
     AfterValidator(_without_large_integers),
     PlainSerializer(_plain, when_used="json"),
 ]
-"""A mapping to JSON data of any shape."""
+"""A mapping from strings to JSON data of any shape."""
 Path = list[tuple[Count, Number]]
-"""(calls, number after these calls), ascending."""
+"""Pairs of a number of calls and a value after these calls, by ascending calls."""
 Curve = list[tuple[Number, Number]]
-"""(ε, δ(ε)), ascending."""
+"""Pairs (ε, δ(ε)), by ascending ε."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A record whose empty fields are left out of JSON."""
+    """The base of records; JSON leaves out their fields that are None."""
 
     keys: ClassVar[Mapping[str, str]] = {}
-    """JSON keys by the names of the fields that have another key."""
+    """The JSON key of a field by its name, if key and name differ."""
     always: ClassVar[Collection[str]] = ()
-    """Fields that are written as null if they are None."""
+    """Names of the fields that JSON has as null, if they are None."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON object of the serialised fields."""
+        """Return the JSON object of the record.
+
+        Args:
+            fields: The serialised value of each field, by the field's name.
+        """
         # JSON keys may be reserved words of Python, such as ``class``.
         return {
             self.keys.get(name, name): value

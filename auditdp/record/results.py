@@ -1,11 +1,9 @@
 """Results of audits: verdicts, evidence, counterexamples, and the record of a run.
 
-All of it is plain data that goes to JSON and back without loss, and every report is a
-pure function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
-
-A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``,
-which imports this module, so they are named by their addresses and imported at the
-first use.
+A ``RunRecord`` has an ``AuditResult`` for each audit, and that has ``Evidence`` of each
+kind. All of it is plain data that goes to JSON and back without loss, and every report
+is a pure function of a ``RunRecord``. An infinite epsilon is written as the string
+"inf".
 """
 
 from __future__ import annotations
@@ -62,22 +60,29 @@ class Verdict(StrEnum):
     There is a counterexample and, for statistical evidence, a stated error probability.
     """
     MISCALIBRATED = "MISCALIBRATED"
-    """Two neighbours need more than the noise is calibrated to.
+    """Two neighbours differ by more than the noise is calibrated to.
 
-    The argument for the claim fails; the claim may hold.
+    The argument for the claim fails; the claim itself may still hold.
     """
     CERTIFIED = "CERTIFIED"
     """The claim is proved for the stated model and scope."""
     NOT_REFUTED = "NOT_REFUTED"
-    """No violation was found; the result has the smallest epsilon that would have been."""
+    """The claim was neither refuted nor proved.
+
+    If a game was played, its details have the smallest loss that it would have refuted.
+    """
     EQUIVALENT = "EQUIVALENT"
-    """An estimate is within the stated margin of its promised value."""
+    """Estimates are within the promised margin or bound, with a stated confidence."""
     INCONCLUSIVE = "INCONCLUSIVE"
-    """The evidence decides nothing: a control survived, or the code has another law."""
+    """The evidence decides nothing.
+
+    For example, a control survived, a refutation was not confirmed, or the code does
+    not draw from its stated law.
+    """
     ERROR = "ERROR"
-    """The audit crashed or timed out; nothing was found out."""
+    """The audit crashed or timed out, without any finding."""
     SKIPPED = "SKIPPED"
-    """The audit could not run here; the reason is given."""
+    """The audit could not run here; the summary has the reason."""
 
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
@@ -89,22 +94,27 @@ PRECEDENCE = (
     Verdict.EQUIVALENT,
     Verdict.NOT_REFUTED,
 )
-"""The verdict of an audit is the first of these that any of its evidence has."""
+"""Verdicts by precedence. The first one that any evidence has is usually that of the
+audit; ``auditdp.record.verdict`` has the exceptions."""
 DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
-"""Verdicts by the fault that ``@audit(expect="violation")`` and the like declare."""
+"""The verdict of each fault that an audit can declare, as ``expect="violation"``."""
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Why a claim is false, for a person to check.
+    """Inputs that refute a claim or its calibration, for a person to check.
 
     Attributes:
-        pair: The two neighbouring inputs, rendered.
-        output: The output that tells them apart most, rendered; empty where the evidence is not about one output.
-        explanation: One sentence with both probabilities, or the wealth that the bets gained.
-        confirmed: Whether the finding was confirmed on fresh randomness (game), or needs none (exact).
-        probabilities: Probability, or density, of the output on the first and on the second input, where a law states both.
-        python: Both inputs as Python to paste, what differs marked; empty where ``pair`` has all of them.
+        pair: Text of the two neighbouring inputs, or the name of a class of inputs.
+        explanation: Why these inputs refute the claim, in one sentence.
+        output: Text of the output whose probabilities differ most; empty if the
+            evidence is not about one output.
+        confirmed: Whether the finding was confirmed on fresh randomness, as by a game,
+            or needs no confirmation, as exact evidence.
+        probabilities: Probability or density of the output on the first and on the
+            second input; None if no law states both.
+        python: Python code that makes both inputs, with a mark where they differ; empty
+            if ``pair`` shows the inputs in full.
     """
 
     pair: str
@@ -117,24 +127,30 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one kind.
+    """Evidence of one kind about one mechanism.
 
     Attributes:
-        kind: 'game', 'exact', 'sensitivity', …: a name in ``auditdp.record.details.KINDS``.
-        verdict: What this evidence alone supports.
-        statement: One sentence: what was seen, with its error probability or its scope.
-        assumptions: What the statement rests on.
-        epsilon_lower: Certified lower bound on the claim's parameter (epsilon, mu or rho); None of an accountant's curve,
-            and where a finding was not confirmed.
-        epsilon_upper: Certified upper bound, within the stated scope.
-        log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
-        calls: Executions of the mechanism.
-        counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
-        details: Numbers for plots and tables, in the record of that kind (``auditdp.record.details``); a mapping is
-            read as such.
-        self_reported: Whether it was computed in the process of the audit, by code that the audit's file can change, and
-            handed to who judges; what one process did alone, as ``check`` does, is not marked.
-        unconfirmed: Whether it refuted what is claimed, and is INCONCLUSIVE since that was not confirmed or not believed.
+        kind: Name of the kind in ``auditdp.record.details.KINDS``, such as 'game'.
+        verdict: The verdict that this evidence alone supports.
+        statement: The result in one sentence, with its error probability or its scope.
+        assumptions: Assumptions of the statement.
+        epsilon_lower: Certified lower bound on the claim's parameter (epsilon, mu or
+            rho); None if there is none, for example because the claim has no such
+            parameter or a finding was not confirmed.
+        epsilon_upper: Certified upper bound on that parameter, within the stated scope;
+            None if there is none.
+        log_e_value: Natural logarithm of the wealth against the claim; None if no bets
+            were made.
+        calls: Number of runs of the mechanism.
+        counterexample: Inputs that refute the claim; None unless the verdict is
+            VIOLATED or MISCALIBRATED.
+        details: Numbers for plots and tables. A mapping becomes the record that
+            ``KINDS`` has for the kind.
+        self_reported: Whether the process of the mechanism computed the evidence, where
+            code of the audit's file can change it. False if mechanism and judge share
+            one process, as in ``check``.
+        unconfirmed: Whether the evidence refuted the claim and is INCONCLUSIVE, because
+            fresh calls did not confirm it or its calls may depend on each other.
     """
 
     kind: str
@@ -170,11 +186,11 @@ def details(evidence: Iterable[Evidence], kind: type[AnyOf]) -> Iterator[AnyOf]:
 
 
 def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
-    """Add the numbers and the plot of an audit's ``figure`` to an evidence.
+    """Return evidence with the numbers and the plot of an audit's ``figure`` added.
 
     Raises:
-        ValueError: If its scatter plot, or a detail of the same name, is of another
-            type (a pydantic.ValidationError).
+        ValueError: If the scatter plot, or a number with the name of a detail, has a
+            wrong type (a pydantic.ValidationError).
     """
     own = evidence.details
     given = {each.name: getattr(own, each.name) for each in fields(own)}
@@ -189,11 +205,25 @@ SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """The claim as it is written into a record.
+    """A claim as plain data.
 
-    ``curve`` has a few of the (ε, δ) statements of a claim that its parameters do not give, ``level`` the number of what is
-    no claim of privacy: a sensitivity, a margin, a variance. ``digest`` covers everything that decides which inputs are
-    neighbours and which pairs are played (``auditdp.adjacency.digest``); it is empty where no inputs are given.
+    Attributes:
+        kind: Class of a claim of privacy, such as 'PureDP', or another name.
+        text: The claim, as reports write it.
+        adjacency: Name of the adjacency, or the number of classes of inputs.
+        source: Where the claim is made, such as a paper.
+        parameter: Name of the parameter that the bounds of the audit are about:
+            'epsilon', 'mu', 'rho', 'sensitivity', or '' for a promise about estimates.
+        epsilon: The claim's ε, if that is its parameter; otherwise None.
+        delta: The claim's δ; None without one.
+        mu: The claim's μ of Gaussian DP, if that is its parameter; otherwise None.
+        rho: The claim's ρ, if that is its parameter; otherwise None.
+        curve: Some (ε, δ) statements of a claim whose parameters do not determine its
+            curve; otherwise empty.
+        level: The number of another promise: a sensitivity, a margin, or a variance.
+        digest: Digest of everything that decides which inputs are neighbours and which
+            pairs are played (``auditdp.adjacency.digest``); empty if no inputs are
+            given.
     """
 
     kind: str
@@ -219,7 +249,7 @@ class Published:
     reading: str = ""
     """The audited reading of the claim, such as 'as stated' or 'as deployed'."""
     repairs: str = ""
-    """Id of the audit whose violated claim this one repairs; empty where it repairs none."""
+    """Id of the audit whose violated claim this audit repairs; empty without one."""
     cost: str = ""
     """The cost of a repair in variance or accuracy."""
     decides: str = ""
@@ -236,9 +266,9 @@ class Place:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited.
+    """The result for a control: a deliberately broken twin of the audited mechanism.
 
-    ``blind`` names the kinds of evidence that should have refuted it and did not.
+    ``blind`` names the kinds of evidence that had to refute the twin and did not.
     """
 
     name: str
@@ -250,7 +280,7 @@ class ControlResult:
 
     @property
     def survived(self) -> bool:
-        """True if the audit did not refute it."""
+        """True if the audit did not refute the broken twin."""
         return self.verdict not in REFUTATIONS
 
 
@@ -258,12 +288,26 @@ class ControlResult:
 class AuditResult:
     """The complete result of one audit; a notebook renders it as a card.
 
-    ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
-    the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
-    and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
-    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder. ``asked`` has the kinds of
-    evidence that the audit asks for; not all of them may apply. ``interrupted`` says whether the game was stopped by hand
-    before it had spent its calls. ``versions`` is the mechanism beside that of another revision, where they were compared.
+    Attributes:
+        id: The id of the audit.
+        verdict: The one verdict, drawn from all evidence and controls.
+        summary: The reason of the verdict, as a sentence.
+        expected: The fault that the audit declares, such as 'violation', or 'holds'.
+        epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names.
+        epsilon_upper: Upper bound on that parameter.
+        log_e_value: That of the leading evidence; None if that made no bets.
+        alpha: The audit's share of the run's error probability.
+        calls: Number of runs of the mechanism, without those of its controls.
+        counterexample: That of the leading evidence; None unless the claim or its
+            calibration is refuted.
+        printed: Text that the audit wrote to standard output and standard error.
+        lacking: Number of calls that a limited budget such as ``quick`` left out.
+        mechanism_at: Where the mechanism is defined; None outside the working folder.
+        audit_at: Where the audit is defined; None outside the working folder.
+        asked: Kinds of evidence that the audit requests; some may not apply.
+        interrupted: Whether a person stopped the game before its last call.
+        versions: Comparison of the mechanism with that of another revision; None if
+            they were not compared.
     """
 
     id: str
@@ -314,7 +358,7 @@ class AuditResult:
 
     @property
     def is_self_reported(self) -> bool:
-        """True if all evidence for the verdict was computed by code of the audit."""
+        """True if the mechanism's process computed all evidence for the verdict."""
         supporting = self._supporting
         return bool(supporting) and all(each.self_reported for each in supporting)
 
@@ -344,21 +388,21 @@ class AuditResult:
 
     @property
     def has_same_outputs(self) -> bool:
-        """True if both inputs of every pair gave equal outputs, which hides any loss."""
+        """True if both inputs of every pair gave equal outputs, which hides a loss."""
         return any(game.same_outputs for game in self._games)
 
     @property
     def notices(self) -> list[str]:
-        """Remarks on the calls of the mechanism that hold for every verdict."""
+        """Sentences of the games on the calls of the mechanism, each once."""
         texts = chain.from_iterable(game.notices for game in self._games)
         return list(dict.fromkeys(texts))
 
     @property
     def recorded(self) -> list[Confirmation]:
-        """The confirmations with recorded outputs.
+        """The confirmations whose outputs were recorded.
 
-        Outputs are recorded if the mechanism draws its own randomness, which no seed
-        repeats.
+        Outputs are recorded if the mechanism draws its own randomness, since no seed
+        can repeat its calls.
         """
         played = [game.confirmation for game in self._games]
         return [
@@ -372,12 +416,16 @@ class AuditResult:
 
     @property
     def declared(self) -> Verdict | None:
-        """The verdict of the declared fault, or None if the claim is declared to hold."""
+        """The verdict of the declared fault, or None if no fault is declared."""
         return DECLARABLE.get(self.expected)
 
     @property
     def as_expected(self) -> bool:
-        """True if the audit found the fault that it declares, and no other."""
+        """True if the audit ended and its verdict agrees with its declaration.
+
+        With a declared fault, the verdict is that of the fault; without one, the
+        verdict is no refutation. In both cases every control was refuted.
+        """
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
         if self.declared is not None:
@@ -386,10 +434,10 @@ class AuditResult:
 
     @property
     def refuting(self) -> list[Evidence]:
-        """The evidence that refuted, and on which the verdict does not rest.
+        """The evidence that refuted the claim, although the verdict is another one.
 
-        Its refutation was not confirmed or not believed, a proof contradicts it, or a
-        control survived.
+        The refutation was not confirmed, a proof contradicts it, or a control survived.
+        With the verdict MISCALIBRATED only unconfirmed evidence counts.
         """
         if self.verdict is Verdict.VIOLATED:
             return []
@@ -405,7 +453,7 @@ class AuditResult:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """True if the verdict dropped an undeclared refutation."""
+        """True if ``refuting`` has a refutation that the audit does not declare."""
         # A refuted claim whose refutation was not confirmed has another verdict.
         dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
         dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
@@ -413,7 +461,7 @@ class AuditResult:
 
     @property
     def contradiction(self) -> str:
-        """A sentence on the first contradiction in the result, empty without one."""
+        """Phrase for the first contradiction between fields; empty without one."""
         verdicts = {each.verdict for each in self.evidence}
         # These verdicts rest on no evidence.
         is_open = self.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
@@ -434,12 +482,12 @@ class AuditResult:
 
     @property
     def is_undecided(self) -> bool:
-        """True if the missing calls of a brief budget may decide the audit.
+        """True if the calls that a limited budget left out may decide the audit.
 
-        They may if a declared refutation was missed or a control survived. A proved
-        claim is decided, and so is an undeclared refutation. A refuted calibration is
-        not decided if a violation is declared, which outranks it. More calls do not
-        help evidence that makes none.
+        The audit missed its declared refutation, or a control survived only evidence
+        that improves with calls. If a violation is declared, a refuted calibration
+        alone is undecided, since a violation outranks it. A proved claim and an
+        undeclared refutation are decided.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
@@ -465,7 +513,7 @@ class AuditResult:
 
     @property
     def needs_a_look(self) -> bool:
-        """True for a finding, a refutation that was not confirmed, and an error."""
+        """True if the result is a finding, an unconfirmed refutation, or an ERROR."""
         return self.is_finding or self.is_unconfirmed or self.verdict is Verdict.ERROR
 
     @property
@@ -473,8 +521,8 @@ class AuditResult:
         """(calls, certified lower bound) of the game, for each rise of the bound.
 
         All of these bounds hold together with the audit's confidence, so a game may be
-        stopped at any of them. The list is empty without a game, and for the curve of
-        an accountant.
+        stopped at any of them. The list is empty without a game, for a claim without a
+        parameter, and if a finding was not confirmed.
         """
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
@@ -485,7 +533,7 @@ class AuditResult:
         return content
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the bounds against the claim.
+        """Draw the bounds and the claim, and return the axes.
 
         Args:
             axes: The axes to draw on; new ones of Matplotlib by default.
@@ -494,14 +542,14 @@ class AuditResult:
         return drawn
 
     def plot_history(self, axes: Axes | None = None) -> Axes:
-        """Draw the lower bound against the calls, and the claim.
+        """Draw the lower bound over the calls, with the claim, and return the axes.
 
         Args:
             axes: The axes to draw on; new ones of Matplotlib by default.
 
         Raises:
-            ConfigurationError: If there is no history, as of an audit by canaries or of
-                an accountant's curve.
+            ConfigurationError: If ``history`` is empty, as for an audit by canaries or
+                of an accountant's curve.
         """
         if not self.history:
             raise ConfigurationError(
@@ -546,7 +594,10 @@ class LedgerEntry:
 
 
 class _Asked(TypedDict, total=False):
-    """The arguments of a run that commands read; further ones are kept unchecked."""
+    """Types of the arguments in ``RunRecord.arguments`` that commands read.
+
+    Other arguments are allowed and not checked.
+    """
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
     paths: list[str]
@@ -572,13 +623,30 @@ _ASKED: TypeAdapter[_Asked] = TypeAdapter(_Asked)
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The log of a run, from which every report is made.
+    """The record of a run, from which every report is made.
 
-    ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
-    ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who answers for it, are empty unless told.
-    ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
-    ``sandbox`` is what held the processes of audits; empty where an earlier version ran them. ``sources`` has the SHA-256 of
-    each file below the working folder that was imported to collect the audits, by its path.
+    Attributes:
+        root_seed: The seed of all random streams.
+        status: 'complete', 'interrupted', 'running' (also if the process was killed),
+            or a shard such as 'shard 2 of 8'.
+        arguments: Options of the command, such as the budget.
+        versions: Versions of Python, auditdp and libraries, by name.
+        revision: The commit, and a digest of the code.
+        device: The operating system and the processor.
+        alpha_ledger: Shares of alpha, assigned before the run. Every planned audit has
+            one.
+        results: The results. A file that could not be imported has an ERROR.
+        schema: Version of the JSON schema.
+        seconds: Duration of the run.
+        started: Start of the run in ISO 8601 with its time zone; empty if not recorded.
+        project: Name of the project; empty if it has none.
+        author: Person who answers for the record; empty if none is named.
+        finished: Time of the last line of the log, like ``started``.
+        run: Random name of the run, which every line of its log has.
+        sandbox: Restrictions of the processes of audits; empty if an earlier version
+            wrote the record.
+        sources: SHA-256 of each file below the working folder that was imported to
+            collect the audits, by its path.
     """
 
     root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
@@ -618,11 +686,11 @@ class RunRecord:
 
     @property
     def planned(self) -> int:
-        """Number of planned audits."""
+        """Number of results and of planned audits without a result."""
         return len(self.results) + len(self.missing)
 
     def ended(self, verdict: Verdict) -> int:
-        """Return the number of audits with a verdict."""
+        """Return the number of audits that ended with this verdict."""
         return sum(result.verdict is verdict for result in self.results)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -635,7 +703,7 @@ class RunRecord:
 
     @property
     def contradiction(self) -> str:
-        """A sentence on the first contradiction in the record, empty without one."""
+        """Phrase for the first contradiction between fields; empty without one."""
         names = Counter(result.id for result in self.results)
         # Reports and baselines find results by their ids.
         repeated = [name for name, results in names.items() if results > 1]
@@ -663,7 +731,7 @@ class RunRecord:
 
     @classmethod
     def from_plain(cls, content: Any) -> RunRecord:
-        """Return the record in JSON data; see ``from_json``."""
+        """Return the record from parsed JSON; see ``from_json``."""
         return _consistent(_RECORD.validate_python(content))
 
 
@@ -672,10 +740,10 @@ RESULT: TypeAdapter[AuditResult] = TypeAdapter(AuditResult)
 
 
 def result_of(content: Any) -> AuditResult:
-    """Return the result in JSON data, such as a line of a log.
+    """Return the result of one audit from parsed JSON, such as that in a line of a log.
 
     Raises:
-        ValueError: If it is not a result, or contradicts itself.
+        ValueError: If the data is no result, or contradicts itself.
     """
     return _consistent(RESULT.validate_python(content))
 

@@ -1,7 +1,7 @@
-"""Records of a trace: the lines with noise, and the suspected faults.
+"""Records of the trace before a game, and of the mutants of a mechanism.
 
-A trace records the lines with noise, and proposes faults; it is never evidence. A
-mutant is the mechanism with one fault, and its fate shows whether the audit detects
+A trace lists the lines with noise and suspected faults; it is never evidence. A mutant
+is the mechanism with one deliberate fault, and its fate shows whether the audit detects
 that fault.
 """
 
@@ -19,61 +19,76 @@ from auditdp.record.json_fields import Count, Number, Row
 
 @dataclass(frozen=True, kw_only=True)
 class TracedLine(Row):
-    """The releases of one line; each number is the largest over the pairs."""
+    """One line of code that adds noise, with the noise of one family that it adds.
+
+    ``moved`` and ``needed`` are the largest over the traced pairs. The scale and the
+    loss are those of the pair on which the line loses most.
+    """
 
     file: str
-    """Its file, relative to the working folder where it lies below."""
+    """File of the line: its path from the working folder, or its name if the file lies
+    elsewhere."""
     line: Count
-    """Its number; 0 where nobody knows."""
+    """Number of the line; 0 if it is unknown."""
     family: str
     """Family of the noise, such as 'Laplace'."""
     scale: str
-    """Scale of the noise at the largest loss; empty without a scale."""
+    """Scale of the noise; empty if it has none."""
     moved: Number
-    """Change of the values of one run, in the norm of the noise; for events and choices,
-    the change of the logarithm of their probability."""
+    """Change between the inputs, in the norm of the noise, of all values in one run to
+    which the line adds noise; for random events and choices, the change of the
+    logarithm of their probability."""
     loss: Number | None = None
-    """Loss of the line alone, in the parameter of the claim; None if a law is unknown.
-    """
+    """Privacy loss of the line alone, as a value of the claim's parameter; None if the
+    loss is unknown."""
     share: Number | None = None
-    """Loss of the line alone, as a multiple of the claim."""
+    """Privacy loss of the line alone, as a multiple of the claim; None if unknown."""
     needed: Number | None = None
-    """Scale of the noise that the claim needs for that change alone, if one number
-    expresses it."""
+    """Scale of the noise that the claim needs for the change ``moved`` alone; None if
+    one number cannot express it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedFinding(Row):
-    """A suspected fault, on the pair with the largest loss."""
+    """A suspected fault at one line of code, on the pair with the largest loss.
+
+    ``family``, ``scale``, ``moved`` and ``needed`` describe the noise of the line on
+    that pair, as in ``TracedLine``. They are None if the line has no noise with a
+    scale.
+    """
 
     kind: str
     """The kind, as in ``auditdp.tracing.Finding``."""
     file: str
-    """Its file, relative to the working folder where it lies below; empty where it is about the output."""
+    """File of the line: its path from the working folder, or its name if the file lies
+    elsewhere; empty if the fault is about the output."""
     line: Count
-    """Its number; 0 where it is about the output."""
+    """Number of the line; 0 if the fault is about the output."""
     sentence: str
+    """Description of the fault."""
     read_off: bool
-    """True if the trace understood everything that the finding rests on; otherwise it is a
-    place to check."""
+    """True if the trace understood all code that the finding depends on; otherwise the
+    line is only a place to check."""
     confirmed: bool = False
     """True if runs with other draws confirmed it; otherwise it is a suspicion."""
     pair: str
+    """The pair with the largest loss of those with this finding."""
     pairs: Count = 1
-    """Number of pairs with the finding."""
+    """Number of traced pairs with this finding."""
     family: str | None = None
-    """Family of the noise of that line, if it has noise; this, ``scale``, ``moved`` and
-    ``needed`` are those of the pair."""
+    """Family of the noise, such as 'Laplace'."""
     scale: str | None = None
+    """Scale of the noise."""
     moved: Number | None = None
-    """Change of the values of the line."""
+    """Change, between the inputs, of the values to which the line adds noise."""
     needed: Number | None = None
-    """Scale that the claim needs for that change alone, if one number expresses it."""
+    """Scale that the claim needs for that change alone; None if one number cannot
+    express it."""
 
     @property
     def located(self) -> str:
-        """The sentence with its file; a suspicion if no runs confirmed it."""
+        """The sentence after its file, marked as a suspicion if it is not confirmed."""
         text = self.sentence
         if self.file:
             text = f"{self.file}: {text}"
@@ -84,46 +99,50 @@ class TracedFinding(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class GameTrace(Row):
-    """The trace before a game, by which its pairs were chosen."""
+    """The record of the traces before a game, which suggested pairs for it."""
 
     pairs: Count
+    """Number of traced pairs."""
     runs: Count
     """Runs of the mechanism for the trace, which are no calls of the game."""
     extent: str
-    """The traced part of the code: 'full', 'part' or 'none'."""
+    """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
-    """True if the loss of the releases bounds that of the output, by one run of each pair,
-    and by runs with other draws of the pair with the largest loss."""
+    """True if the loss of the releases appears to bound the loss of the output. This
+    rests on traced runs: of each pair, and with other draws of the pair with the
+    largest loss."""
     share: Number | None = None
-    """Loss of all releases on the pair with the largest loss, as a multiple of the claim;
-    infinite if a difference has no noise."""
+    """Loss of all releases together on the pair with the largest loss, as a multiple of
+    the claim; infinite if a difference has no noise."""
     pair: str = ""
-    """The pair that loses most; empty where none was traced."""
+    """The pair with the largest loss; empty if no pair has a loss."""
     played: bool = False
-    """True if the replayed ratio was a forecaster of the game."""
+    """True if the ratio of the traced laws was a forecaster of the game."""
     lines: list[TracedLine] = field(default_factory=list)
     findings: list[TracedFinding] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)
+    """Sentences on code that the traces did not understand."""
 
 
 class Fate(StrEnum):
     """The outcome of a mutant, which is the mechanism with one fault."""
 
     KILLED = "killed"
-    """The audit's evidence refuted the claim for it, or showed that it loses more than its stated law."""
+    """Evidence refuted the mutant, or showed that it loses more than its stated law."""
     REJECTED = "rejected"
-    """The harness refused its outputs; counts as killed."""
+    """The harness refused the mutant's outputs; this counts as killed."""
     SURVIVED = "survived"
-    """Nothing refuted it, and nothing proves that it keeps the claim."""
+    """No evidence refuted the mutant, and nothing proves that it keeps the claim."""
     EQUIVALENT = "equivalent"
-    """It keeps the claim, for the reason given; does not count."""
+    """The mutant keeps the claim or does what the mechanism does, for the reason given.
+    It is not counted."""
     INVALID = "invalid"
-    """It crashes, so nobody could overlook it; does not count."""
+    """The mutant crashes, so nobody could overlook the fault; it is not counted."""
 
 
 @dataclass(frozen=True)
 class MutantResult:
-    """A mutant and what became of it, with the evidence, or the argument."""
+    """A mutant and its fate, with the evidence or the argument in ``statement``."""
 
     name: str
     operator: str
@@ -135,10 +154,10 @@ class MutantResult:
 
 @dataclass(frozen=True)
 class Mutation:
-    """The outcome of an audit of the mutants of its mechanism."""
+    """The fates of all mutants of an audit's mechanism."""
 
     mutants: list[MutantResult] = field(default_factory=list)
-    """Every mutant."""
+    """All mutants, whatever their fate."""
 
     def of(self, *fates: Fate) -> list[MutantResult]:
         """Return the mutants with one of these fates."""

@@ -2,19 +2,19 @@
 
 Each kind of evidence supports statements about its own object alone.
 
-- The *claim* is about the outputs of the code, which the game and evidence of the
-  support sample. Exact evidence is about the law that the mechanism states, and
-  accounting about the model that its parameters describe; both assume that the code
-  follows the law or the model.
-- The *calibration*, noise scaled to the largest difference between neighbours, is an
-  argument for a claim. Evidence of sensitivity refutes that argument alone: noise with
-  slack keeps the claim without it, and if the noise has no slack, the other kinds
-  refute the claim.
+- The *claim* is about the outputs of the code. Evidence of the kinds ``game`` and
+  ``support`` samples these outputs. Exact evidence is about the law that the mechanism
+  states, and accounting is about the model that its parameters describe. Both assume
+  that the code follows the law or the model.
+- The *calibration* is an argument for a claim: the noise is scaled to the largest
+  difference between neighbours. Evidence of sensitivity refutes that argument alone.
+  Larger noise than needed may keep the claim without the argument; otherwise the other
+  kinds refute the claim.
 
 So a refuted claim comes before a refuted calibration, that before a proof, and a proof
-before a clean game. A certificate that is given a sensitivity falls with it. If kinds
-of evidence contradict each other, the summary names the assumptions of which one must
-be false.
+before a clean game. A certificate that assumes a sensitivity is withdrawn if the
+sensitivity is refuted. If kinds of evidence contradict each other, the summary lists
+assumptions of which at least one must be false.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ REMEDY = "Calibrate the noise to the difference of neighbours, or prove the clai
 
 
 def leading(evidence: Sequence[Evidence]) -> Evidence:
-    """Return the first evidence with the verdict that takes precedence."""
+    """Return the first evidence with the verdict that comes first in ``PRECEDENCE``."""
     return min(evidence, key=lambda each: PRECEDENCE.index(each.verdict))
 
 
 def conclude(
     evidence: Sequence[Evidence], controls: Sequence[ControlResult]
 ) -> tuple[Verdict, str]:
-    """Draw one verdict and its summary; a surviving control makes it INCONCLUSIVE."""
+    """Return the verdict of an audit, and its summary.
+
+    A control that survived makes the verdict INCONCLUSIVE.
+    """
     verdict, summary = _concluded(evidence)
     # An audit that misses a broken twin could miss any fault of the mechanism.
     surviving = [control.name for control in controls if control.survived]
@@ -88,10 +91,12 @@ def _with_verdict(evidence: Sequence[Evidence], verdict: Verdict) -> list[Eviden
 
 
 def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
-    """Return the verdict on the claim without refuted calibrations, and its summary.
+    """Return the verdict on the claim alone, and its summary.
+
+    Evidence that refutes a calibration does not count.
 
     Returns:
-        The pair, or None if all evidence refutes a calibration.
+        Verdict and summary, or None if all evidence refutes a calibration.
     """
     evidence = [each for each in evidence if each.verdict is not Verdict.MISCALIBRATED]
     if not evidence:
@@ -100,7 +105,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     if lead.verdict is Verdict.VIOLATED:
         return _violated(lead, evidence)
     # A proof is about the law. It does not hold for code that loses more than that law,
-    # or that counting refutes to follow it.
+    # or whose counted outputs refute that it follows the law.
     subject = lead.known.subject
     if _with_verdict(evidence, Verdict.CERTIFIED):
         beyond = beyond_its_law(evidence)
@@ -118,7 +123,11 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 
 
 def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
-    """Return the verdict of evidence that refutes, with its contradictions."""
+    """Return the verdict and its summary if the leading evidence refutes the claim.
+
+    The summary names the certificates that contradict the refutation. The verdict is
+    INCONCLUSIVE if only the model is refuted, and the law is certified.
+    """
     certificates = _with_verdict(evidence, Verdict.CERTIFIED)
     # Code that breaks a certified claim does not follow its law.
     laws = [each for each in certificates if each.known.subject is Subject.LAW]
@@ -142,7 +151,7 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 
 
 def _contradicted(certificate: Evidence) -> str:
-    """Return the assumptions of a certificate, of which one is false."""
+    """Return a phrase for the assumptions of a refuted certificate; one is false."""
     if certificate.known.subject is Subject.LAW:
         another_law = "the code does not draw from the law that it states"
         reasons = _either([another_law, *_provisos(certificate)])
@@ -153,7 +162,10 @@ def _contradicted(certificate: Evidence) -> str:
 
 
 def _provisos(law: Evidence) -> list[str]:
-    """Return the assumptions of an exact bound, besides that the code has its law."""
+    """Return why an exact bound may be wrong for code that draws from the stated law.
+
+    There is one phrase for each assumption that may be false.
+    """
     reasons = []
     sensitivity = given_sensitivity(law)
     if sensitivity is not None:
@@ -174,14 +186,15 @@ def _either(reasons: Sequence[str]) -> str:
 
 
 def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
-    """Compare the game's lower bound with the upper bound of the stated law.
+    """Return a sentence if the code loses more than the law that it states.
 
-    The claim may be true if the code loses more than its law: then the law has slack,
-    and this comparison alone shows the fault.
+    The game's lower bound, with the confidence of its verdict, is compared with the
+    upper bound on the loss of the stated law over all pairs. Only this comparison shows
+    the fault if the claim leaves room for the larger loss.
 
     Returns:
-        A sentence, or None unless the loss that the game certifies, with the confidence
-        of its verdict, exceeds the law's loss on every pair of neighbours.
+        The sentence, or None if the lower bound is not above the upper one, or either
+        is missing.
     """
     law = next((e for e in evidence if e.known.subject is Subject.LAW), None)
     game = next((e for e in evidence if e.known.opposes), None)
@@ -200,10 +213,11 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
 
 
 def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Withdraw every certificate and upper bound that is given a refuted sensitivity.
+    """Return the evidence without certificates that assume a refuted sensitivity.
 
-    Accounting is always given one; exact evidence is given one if it bounds additive
-    noise by the declared sensitivity.
+    If any evidence is MISCALIBRATED, the sensitivity is refuted. Then accounting has
+    neither a certificate nor an upper bound. The same holds for exact evidence that
+    bounds the loss of additive noise by the declared sensitivity.
     """
     if not _with_verdict(evidence, Verdict.MISCALIBRATED):
         return list(evidence)
@@ -211,10 +225,10 @@ def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def given_sensitivity(evidence: Evidence) -> float | None:
-    """Return the sensitivity by which exact evidence bounds the loss.
+    """Return the declared sensitivity by which exact evidence bounds the loss.
 
     Returns:
-        The declared sensitivity, or None if the bound is over all pairs.
+        The sensitivity, or None if the evidence does not assume one.
     """
     exact = evidence.details
     if isinstance(exact, ExactDetails):
@@ -242,14 +256,17 @@ def bounds(
 ) -> tuple[float | None, float | None]:
     """Return the lower and the upper bound that belong to the verdict of an audit.
 
-    The lower bound of a violated claim is that of the leading evidence, or else of the
-    first other evidence that refutes. For another verdict with a finite upper bound it
-    is the game's lower bound, so that the two show each other's quality; otherwise it
-    is the largest of all lower bounds. An upper bound below the lower one belongs to a
-    law or model that the code does not follow, and is left out. Counting bounds the
-    inputs played alone, so it gives no upper bound here. An inconclusive audit has no
-    bounds, since its evidence contradicts itself or missed a broken twin; the evidence
-    keeps its own bounds.
+    Lower bound: If the claim is violated, it is that of the leading evidence, or else
+    of the first other evidence that refutes and has one. For another verdict with a
+    finite upper bound it is that of the game, since the distance of both bounds shows
+    how tight they are. Otherwise it is the largest of all lower bounds.
+
+    Upper bound: It is the first finite one of all evidence but counting, which bounds
+    the inputs played alone. An upper bound below the lower one belongs to a law or
+    model that the code does not follow, and is left out.
+
+    Both are None for an inconclusive audit, since its evidence contradicts itself or
+    missed a broken twin. The evidence keeps its own bounds.
     """
     if verdict is Verdict.INCONCLUSIVE:
         return None, None
@@ -273,7 +290,7 @@ def _lower_bounds(evidence: Sequence[Evidence]) -> list[float]:
 
 
 def _upper_bound(evidence: Sequence[Evidence]) -> float | None:
-    """Return the first finite upper bound, an infinite one without it, or None."""
+    """Return the first finite upper bound, or else an infinite one, or else None."""
     bounding = [each for each in evidence if each.known.subject is not Subject.PLAYED]
     uppers = [each.epsilon_upper for each in bounding if each.epsilon_upper is not None]
     # A finite bound of one law says more than an infinite one of another.

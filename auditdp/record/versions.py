@@ -1,4 +1,4 @@
-"""Records of a comparison of an audit's mechanism with that of another revision."""
+"""The record of a comparison of an audit's mechanism in two revisions of the code."""
 
 from __future__ import annotations
 
@@ -9,42 +9,49 @@ from auditdp.record.json_fields import Count, Probability
 
 
 class LawChange(StrEnum):
-    """The outcome of a comparison of the laws of the outputs."""
+    """The outcome of a comparison of two versions of a mechanism."""
 
     CHANGED = "changed"
-    """Bets on the version that ran distinguished the outputs of both."""
+    """Bets distinguished the outputs of both versions."""
     DRAWS = "draws otherwise"
-    """The code draws or computes otherwise, and no bets distinguished the outputs."""
+    """Traces of both versions differ, and bets did not distinguish their outputs."""
     UNSEEN = "unseen"
-    """Neither traces nor bets saw a difference."""
+    """Neither traces nor bets showed a difference."""
     FAILED = "not compared"
-    """The code of the other revision could not be run beside this one."""
+    """The versions could not be compared, for the reason given."""
 
 
 @dataclass(frozen=True)
 class VersionsResult:
-    """An audit's mechanism beside that of another revision, on the same inputs."""
+    """Comparison of an audit's mechanism with that of another revision.
+
+    Both versions run on the same inputs, and texts are sentences for reports.
+    """
 
     revision: str
-    """The requested revision, and its commit."""
+    """The other revision: the requested name, and its commit."""
     change: LawChange
     mechanism: str = ""
     lines: list[str] = field(default_factory=list)
-    """Differences between the traces of both, line by line."""
+    """Differences between the traces of both versions, one for each line of code."""
     outputs: str = ""
     """The part of the output, and the input, by which bets distinguished both versions;
     empty if they did not."""
     loss: str = ""
-    """The change of the privacy loss of the releases, by the traces; empty if it is the
-    same."""
+    """The changed privacy loss of the releases, by the traces; empty if unchanged."""
     worse: str = ""
-    """Reason why this revision breaks the claim, which the other one satisfies by its
-    trace; empty if there is none."""
+    """Why, by the traces, this version breaks the claim and the other one satisfies it;
+    empty if nothing suggests that."""
     reason: str = ""
+    """Why the versions were not compared, or the bets ended early; else empty."""
     inputs: Count = 0
+    """Number of traces of each version; some pairs of inputs are traced several
+    times."""
     calls: Count = 0
+    """Number of calls for the bets."""
     alpha: Probability | None = None
-    """Probability that bets distinguish versions with the same law."""
+    """Bound on the probability that bets distinguish versions with the same law; None
+    if no bets were made."""
 
     @property
     def differs(self) -> bool:
@@ -53,7 +60,7 @@ class VersionsResult:
 
     @property
     def text(self) -> str:
-        """All of it in one sentence, for a reader who knows the audit."""
+        """The whole comparison in one sentence, for a reader who knows the audit."""
         # The other fields of a failed comparison are empty.
         if self.change is LawChange.FAILED:
             return f"not compared with {self.revision}: {self.reason}"

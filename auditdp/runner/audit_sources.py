@@ -1,4 +1,8 @@
-"""The source files of one audit: those that its factory needs, and all their imports."""
+"""The source files of one audit: the audit file, and the files that it needs.
+
+``imports`` has the import graph of all files; here it starts from one factory, the
+function that declares an audit.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,30 @@ from pathlib import Path
 from auditdp.runner.imports import REFLECTING, Imports, bound_by
 
 HARNESS = Path(__file__).resolve().parents[1]
-"""The folder of auditdp, which is not followed: a change of it affects every audit."""
+"""The folder of auditdp. Imports are not followed into it, since a change of auditdp
+affects every audit anyway."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The sources of an audit."""
+    """The source files of an audit."""
 
     files: frozenset[Path]
-    """The files, its own first."""
+    """The audit file, and the files that its factory imports, directly or not."""
     opaque: str = ""
-    """Why there may be others; empty where there are none."""
+    """Why the audit may import further files; empty if it does not."""
 
 
 def trace(imports: Imports, file: Path, factory: str) -> Traced:
-    """Return the sources of an audit, within the folder of ``imports``.
+    """Return the source files of an audit, within the folder of ``imports``.
 
-    Of the audit file, only those imports count that the factory reaches, by names at
-    the top of the file.
+    In the audit file, only the imports count that the factory reaches through names at
+    the top of the file, and those of statements that always run.
+
+    Args:
+        imports: The import graph.
+        file: The audit file.
+        factory: Name of the function that declares the audit.
     """
     tree = imports.tree(file)
     if tree is None:
@@ -54,9 +64,11 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
 
 
 def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
-    """Return the statements of a module that a function reaches, and those without a name.
+    """Return the statements at the top of a module that a function needs.
 
-    Statements that bind no name run in any case.
+    These are the statements that it reaches through names, and all statements that bind
+    no name, since those always run. All statements are returned if the module does not
+    define the function, or if names may be used that do not occur in the code.
     """
     bound: dict[str, list[ast.stmt]] = {}
     always: list[ast.stmt] = []

@@ -1,6 +1,6 @@
-"""Trace the mechanism of one audit on its pairs, in the process that imported it.
+"""Trace the mechanism of one audit on its pairs, and describe the result in a sentence.
 
-The traces decide no verdict.
+This runs in the process that imported the audit file. The traces decide no verdict.
 """
 
 from __future__ import annotations
@@ -24,23 +24,28 @@ from auditdp.runner.run_record import TracedAudit
 from auditdp.tracing import Finding, PairTrace, Trace, compare
 
 TRIED = 10
-"""Number of pairs that are generated for each one that is traced; listed pairs and pairs
-that are not adjacent are skipped."""
+"""Limit of the drawn pairs, as a multiple of the pairs that are to be generated. Drawn
+pairs that are listed or not adjacent are skipped."""
 PROPOSAL = "a trace proposes, it proves nothing"
 CONFIRMED = "in runs with other draws as well"
 SUSPECTED = "if the output reveals the noise and random decisions there: runs with other draws did not confirm it"
 OF_OUTPUTS = ("round", "seed")
-"""Kinds of findings that break a claim whatever the releases lose."""
+"""Kinds of findings that break a claim, whatever the releases lose."""
 
 
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
-    """Return the trace of an audit's mechanism, from one run on each pair.
+    """Return the trace of an audit's mechanism, with one run per pair.
 
-    At most ``pairs`` pairs are generated in addition to the listed ones. The audit's id
-    keys the randomness.
+    Args:
+        built: The audit.
+        key: The audit's id, which keys the randomness.
+        root: The working folder.
+        pairs: Limit of the pairs that are generated in addition to the listed ones.
+        seed: Root seed.
 
     Raises:
         ConfigurationError: If the audit has no mechanism or no pairs.
+        AdjacencyError: If a listed pair is not adjacent.
         MechanismError: If the mechanism raises on every input.
     """
     claim = built.claim
@@ -100,7 +105,10 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
 def generated_pairs(
     adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int
 ) -> list[Pair]:
-    """Return at most the given number of pairs that are not listed in either order."""
+    """Return at most ``count`` generated pairs that are adjacent and not listed.
+
+    A pair also counts as listed in the other order.
+    """
     strategy = offers(adjacency).generated
     if strategy is None or not count:
         return []
@@ -118,7 +126,7 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
 
 
 def _result(found: Traced, claim: Claim) -> str:
-    """Return in one line what all of it comes to."""
+    """Return a sentence on the worst finding that breaks the claim, or on the loss."""
     broken = [
         (pair, trace, finding) for pair, trace in found for finding in breaking(trace)
     ]
@@ -165,7 +173,7 @@ def _result(found: Traced, claim: Claim) -> str:
 
 
 def _why_no_bound(trace: PairTrace) -> str:
-    """Return why the loss of the releases is no bound of that of the output."""
+    """Return why the loss of the releases may be smaller than that of the output."""
     if trace.extent != "full" or any(moved.loss is None for moved in trace.moved):
         return "part of the code is opaque"
     if trace.outcomes is not None and not trace.outcomes.complete:
@@ -180,9 +188,9 @@ def _why_no_bound(trace: PairTrace) -> str:
 
 
 def is_shown(trace: PairTrace, finding: Finding) -> bool:
-    """Return True if the output shows the noisy value of a finding.
+    """Return True if the output reveals the values that a finding is about.
 
-    Otherwise the releases may lose more than the output does.
+    Otherwise the output may lose less than the releases, and the finding may be false.
     """
     if finding.kind in OF_OUTPUTS or not trace.by_chance:
         return finding.kind in OF_OUTPUTS or trace.is_visible
@@ -191,7 +199,10 @@ def is_shown(trace: PairTrace, finding: Finding) -> bool:
 
 
 def breaking(trace: PairTrace) -> Iterator[Finding]:
-    """Yield the findings that break the claim, as far as the trace understands them."""
+    """Yield the findings that break the claim.
+
+    Findings on code that the trace does not understand are left out.
+    """
     for finding in trace.findings:
         if finding.is_read_off and (
             trace.satisfies is False or finding.kind in OF_OUTPUTS

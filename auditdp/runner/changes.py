@@ -1,9 +1,11 @@
 """The files that changed since a revision, by git, and the audits that they affect.
 
-The settings of a repository of somebody else can name programs: filters, hooks, a file
-monitor, a command to fetch missing objects. So git works with another folder in place
-of ``.git``. It has the objects, references and index of the repository, and only those
-settings that state the format of files.
+``changed_since`` finds the files, and ``concerned`` the audits.
+
+Settings of a repository can name programs, such as filters, hooks and file monitors. In
+a repository of somebody else these must not run. So ``Repository`` gives git a folder
+of its own in place of ``.git``. That folder has the objects, references and index of
+the repository, and only the settings that state the format of files.
 """
 
 from __future__ import annotations
@@ -30,15 +32,15 @@ class Changed:
     """The changes since a revision."""
 
     base: str
-    """The commit that the working tree is compared with: the merge base of the revision
-    and HEAD."""
+    """The commit with which the working tree is compared: the merge base of the
+    revision and HEAD."""
     files: frozenset[Path]
-    """Files that differ, are new, or are gone; absolute."""
+    """Absolute paths of the files that were changed, added or removed."""
     repository: Repository | None = None
     """The repository of the files; None if their old content is not available."""
 
     def names(self, file: Path) -> set[str]:
-        """Return the changed names at the top of a Python file; see ``changed_names``."""
+        """Return the names in a Python file that changed; see ``changed_names``."""
         before = after = None
         if self.repository is not None and file.is_file():
             after = file.read_bytes()
@@ -53,15 +55,16 @@ class Changed:
 
     @property
     def removed(self) -> frozenset[Path]:
-        """Those that are not there any more."""
+        """The changed files that no longer exist."""
         return frozenset(file for file in self.files if not file.exists())
 
 
 @contextmanager
 def checked_out(commit: str, folder: Path) -> Iterator[Path]:
-    """Check out a commit, and yield the folder in it that corresponds to a given folder.
+    """Check out a commit, and yield the folder in it that corresponds to ``folder``.
 
-    Files that are not committed, and submodules, are missing.
+    The files are temporary, and removed after the block. Files that are not committed,
+    and submodules, are missing.
 
     Raises:
         ConfigurationError: If git fails.
@@ -79,13 +82,14 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
 
 
 def changed_since(revision: str, folder: Path) -> Changed:
-    """Return the files that differ between the working tree and its merge base.
+    """Return the changes since the merge base of a revision and HEAD.
 
-    Files that are not committed are included.
+    The changes are those in the working tree. New files that are not committed count,
+    except those that git ignores.
 
     Raises:
         ConfigurationError: If there is no git or no repository, the revision is
-            unknown, or the history is too short.
+            unknown, or the clone is too shallow to contain the merge base.
     """
     if not revision or revision.startswith("-"):
         raise ConfigurationError(
@@ -118,7 +122,7 @@ def changed_since(revision: str, folder: Path) -> Changed:
             f"revision {revision}: it has no commit in common with HEAD: {why}"
         )
     commit = base.stdout.strip()
-    # Otherwise git would run itself in a submodule.
+    # Without this option for submodules git would run itself in each of them.
     listed = (
         "--name-only",
         "--no-renames",
@@ -152,24 +156,24 @@ KEPT = (
         "core.symlinks",
     ),
 )
-"""Settings of a repository that git keeps. They state the format of files, and none of
-them can name a program."""
+"""Settings of a repository that git may read. They state the format of files, and none
+of them can name a program."""
 SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
-"""Entries that the folder in place of ``.git`` links to."""
+"""Entries of ``.git`` to which the folder in its place has links."""
 OWN = ("HEAD", "config", "index", "objects")
-"""Entries that the folder in place of ``.git`` has as its own."""
+"""Entries of ``.git`` that are copied, or that git finds by environment variables."""
 
 
 class Repository:
-    """The repository of a folder, of whose settings nothing runs.
+    """A git repository, read without running programs that its settings name.
 
     Args:
-        folder: In it.
-        revision: For what is said where it is none.
+        folder: A folder in the working tree of the repository.
+        revision: The requested revision, for messages of errors.
 
     Attributes:
-        top: The folder with all its files.
-        shallow: Whether its history is cut off.
+        top: The top folder of the working tree.
+        shallow: Whether the clone is shallow, so that a part of the history is missing.
 
     Raises:
         ConfigurationError: If there is no git or no repository.
@@ -226,7 +230,11 @@ class Repository:
         }
 
     def asked(self, *arguments: str, **variables: str) -> str:
-        """Return the output of a git command.
+        """Return the standard output of a git command.
+
+        Args:
+            arguments: The arguments of git.
+            variables: Additional environment variables.
 
         Raises:
             ConfigurationError: If git fails.
@@ -244,7 +252,15 @@ class Repository:
     def git(
         self, *arguments: str, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run git with these arguments, and with additional environment variables."""
+        """Run git and return the ended process, whatever its exit code.
+
+        Args:
+            arguments: The arguments of git.
+            variables: Additional environment variables.
+
+        Raises:
+            ConfigurationError: If git is not installed, or takes too long.
+        """
         try:
             return subprocess.run(
                 ["git", "-C", str(self._folder), *arguments],
@@ -269,20 +285,21 @@ FOR_ALL = (
     *("pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt"),
     *("*constraints*.txt", "*.lock", "Pipfile", "environment.y*ml"),
 )
-"""Names of files that list the installed packages; a change of them affects every audit.
-"""
+"""Patterns of names of files that list the installed packages. A change of such a file
+affects every audit."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The audits to run, and those left out."""
+    """The audits that a change affects, and those that it does not affect."""
 
     concerned: Mapping[str, str]
-    """Why each audit that is run is run, by id."""
+    """The affected audits: the reason by the id of the audit."""
     left_out: tuple[str, ...]
+    """Ids of the other audits."""
     untraced: tuple[str, ...]
-    """Changed files, relative to the folder, that are not Python, so that no import leads
-    to them."""
+    """Changed files, relative to the folder, that are not Python. Audits may read them,
+    but no import leads to them."""
 
 
 def concerned(
@@ -290,9 +307,17 @@ def concerned(
 ) -> Selection:
     """Return the audits that a change affects.
 
-    A change affects an audit if it changes code that the audit's factory reaches, in
-    its file or in a file below the folder that it imports; if that is unknown; and if
-    it changes auditdp or the list of installed packages.
+    A change affects an audit in three cases:
+
+    - It changes code that the audit's factory reaches, in the audit file or in an
+      imported file below ``root``.
+    - It changes any Python file, and the imports of the audit are not all known.
+    - It changes auditdp or the list of installed packages.
+
+    Args:
+        audits: The id and the file of each audit.
+        changed: The change.
+        root: The working folder.
     """
     imports = Imports(root, changed.removed)
     reach, names = Reach(imports), cache(changed.names)
@@ -348,7 +373,7 @@ def _reason(
 
 
 def _meets(reached: set[str], changed: set[str]) -> bool:
-    """Return True if a reached name is among the changed ones."""
+    """Return True if a changed name is reached; ``WHOLE`` stands for all names."""
     return bool(changed) if WHOLE in reached else bool(changed & {*reached, WHOLE})
 
 

@@ -1,8 +1,10 @@
 """Child processes that do one piece of work each, and their messages.
 
-A child answers with one message of JSON, since the judging process must not unpickle
-results of a user's code. A child may send anything: messages have a maximal size, and
-an incomplete message makes nobody wait. The output of a child goes to a file.
+``perform`` runs in the child; ``Child`` and ``Inbox`` are for its parent. A child
+answers with one message of JSON, since other processes must not unpickle results of a
+user's code. A child may send anything: so messages have a maximal size, and the parent
+never waits for the rest of a message. Printed text goes to a file.
+
 Concurrent.futures and loky give up all work of a pool when one worker dies, and
 pebble's workers share a pipe and its lock. Here every child has a pipe of its own, from
 ``multiprocessing``.
@@ -34,7 +36,7 @@ from auditdp.runner.plan import Shown
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 
 HEADER = struct.Struct("!i")
-"""Format of the number of bytes, which ``multiprocessing`` sends before a message."""
+"""Format of the number of bytes that ``multiprocessing`` sends before a message."""
 
 
 class Inbox:
@@ -50,10 +52,10 @@ class Inbox:
         self._content = bytearray()
 
     def take(self) -> bytes | None:
-        """Return the next message; None while it is not whole.
+        """Return the next message, or None if it has not arrived completely.
 
         Raises:
-            EOFError: If there are no more.
+            EOFError: If the other end of the pipe was closed.
             OSError: If the pipe is broken.
             ValueError: If the message has more than ``FileLimits.message_bytes`` bytes.
         """
@@ -79,22 +81,20 @@ class Inbox:
 
 
 GRACE = 5.0
-"""Seconds between a time limit, which a child keeps by itself, and the end of a child that
-did not."""
+"""Seconds that a child has after its time limit, before it is killed."""
 TICK = 0.5
-"""Seconds between checks for events without a signal: ends of processes, time limits.
-"""
+"""Seconds between checks for ends of processes and for time limits."""
 NO_ANSWER = (
     "the process that ran it answered with something other than a result; run it "
     "alone under a debugger"
 )
 MOST_PRINTED = 1 << 26
-"""Bytes of output after which the file starts anew."""
+"""Size, in bytes, above which the output file of a child is emptied."""
 
 
 TALKING = ("run", "serve")
-"""Kinds of work that form a pair, judging and answering; each has an end of their pipe.
-"""
+"""Kinds of work of the two processes of an audit: one judges the audit, the other
+answers its requests about the mechanism. Each has one end of the pipe between them."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +106,21 @@ class Work:
     kind: str
     """A name in ``child_jobs.JOBS``."""
     task: Any
+    """The ``Task`` of the audit."""
     arguments: tuple[Any, ...] = ()
+    """Arguments of the job after the task."""
     memory: int | None = None
-    """Bytes of memory in addition to those of its process; None for no limit."""
+    """Bytes of memory that the child may allocate, in addition to the memory that it
+    has at its start; None for no limit."""
     sandbox: Sandbox = UNCONFINED
 
 
 @dataclass(frozen=True)
 class ChildMessage:
-    """The message of a child: the result of its work, and the modules that it imported."""
+    """The message of a child: the result of its work, and the modules that it imported.
+
+    The fields are those of ``WorkAnswer``.
+    """
 
     value: Any = None
     libraries: list[str] = field(default_factory=list)
@@ -128,14 +134,16 @@ class WorkAnswer:
     """The outcome of a piece of work: its result, or the reason for its failure."""
 
     number: int
+    """The number of the work."""
     value: Any = None
-    """The result as plain data; None after a failure."""
+    """The result as plain data; None without a result."""
     failed: Shown = ""
-    """Why it returned nothing: its process died or was ended."""
+    """Why a process of the work gave no answer, for example because it died; otherwise
+    empty. If only the process of the mechanism failed, there may still be a result."""
     printed: Shown = ""
     """The printed text, also that of native code and subprocesses."""
     libraries: list[str] = field(default_factory=list)
-    """Modules of auditdp's own dependencies that it imported and its parent had not."""
+    """Modules of ``LIBRARIES`` that the work imported for the first time."""
 
 
 ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
@@ -143,23 +151,29 @@ ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
 
 @dataclass
 class Child:
-    """A process that does one piece of work."""
+    """A process that does one piece of work, as its parent sees it."""
 
     work: Work
     process: BaseProcess
     receiver: Connection
+    """End of the pipe at which the answer arrives."""
     output: Path
+    """File with the printed text."""
     limit: float | None
-    """Seconds after which it is ended, unless that is left to the work."""
+    """Time limit of the work in seconds; None for no limit."""
     end_left: Callable[[], None] = lambda: None
-    """Ends the processes that the child left, before its files are removed."""
+    """Function that ends processes which the child started and left running."""
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
         self._inbox = Inbox(self.receiver)
 
     def answer(self) -> WorkAnswer | None:
-        """Return the answer, or what became of the process; None while it works."""
+        """Return the answer, or None while the child works.
+
+        If the child died, sent something else, or exceeds its time limit by ``GRACE``,
+        the answer has the reason. The child is ended with its answer.
+        """
         sent, failed = None, ""
         late = (
             self.limit is not None
@@ -200,11 +214,11 @@ class Child:
         )
 
     def end(self) -> None:
-        """End the process and everything that it left, and close its pipe."""
+        """End the process and the processes that it left running; close its pipe."""
         if self.process.is_alive():
             self.process.kill()
-        # This comes first: a process that it left holds the pipe whose end shows its
-        # end.
+        # ``join`` waits until a pipe is closed, and a process that the child left may
+        # hold its other end. So these processes are ended first.
         self.end_left()
         self.process.join(GRACE)
         self.receiver.close()
@@ -218,10 +232,11 @@ class Child:
 
 
 def printed_to(output: Path) -> str:
-    """Return the text in an output file, both ends of a long text.
+    """Return the text in an output file, without the middle of a long text.
 
     Returns:
-        The text, empty if the file was replaced.
+        The text, or '' if the file cannot be read, as if an audit replaced it by a
+        link.
     """
     try:
         with open_file(output, sys.maxsize, below=output.parent.resolve()) as file:
@@ -234,12 +249,15 @@ def printed_to(output: Path) -> str:
 
 
 def scratch_of(output: Path) -> Path:
-    """Return the folder that work which prints to a file may write to."""
+    """Return the scratch folder of the work with this output file.
+
+    In the sandbox, the work may write only to this folder.
+    """
     return output.with_name(f"{output.name}.scratch")
 
 
 def how_it_ended(code: int | None) -> str:
-    """Return a sentence for an exit code of ``multiprocessing``."""
+    """Return a phrase for an exit code of ``multiprocessing``, which may be None."""
     if code is None:
         return "for an unknown reason"
     if code >= 0:
@@ -254,7 +272,7 @@ def how_it_ended(code: int | None) -> str:
 
 
 def divert(output: Path) -> None:
-    """Send all that this process prints to a file, and give it nothing to read."""
+    """Redirect the printed text of this process to a file, and make its input empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         # An audit may have removed it.
@@ -264,13 +282,13 @@ def divert(output: Path) -> None:
         )
     except (
         OSError
-        # Another audit may have taken all room, and this one goes on without its output.
+        # Another audit may have filled the disk. Then the output is dropped.
     ):
         file = os.open(os.devnull, os.O_WRONLY)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)
     for number in (nothing, file):
-        # Otherwise it took the place of a closed stream.
+        # A smaller number took the place of a closed stream, and is in use now.
         if number > 2:
             os.close(number)
     sys.stdout = os.fdopen(
@@ -282,20 +300,21 @@ def divert(output: Path) -> None:
 
 
 def perform(sender: Connection, work: Work, output: Path) -> None:
-    """Do the work in this process, send the answer, and exit without running any hooks."""
+    """Do the work in this process, send the answer, and exit without exit hooks."""
     from auditdp.runner.child_jobs import JOBS
 
     process, before = os.getpid(), set(sys.modules)
     divert(output)
     work.sandbox.confine(scratch_of(output))
-    # It prints the place of a crash in native code.
+    # After a crash in native code, this prints where it happened.
     faulthandler.enable(sys.stderr)
     limit_memory(work.memory)
-    # A mechanism may have made copies by os.fork.
+    # A mechanism may fork, and its copies must end with this process.
     os.register_at_fork(after_in_child=die_with_parent)
     try:
         value = JOBS[work.kind](work.task, *work.arguments)
-        # In another process, a mechanism forked, and this is its copy of the audit.
+        # If the number differs, the mechanism forked. This is then a copy of the audit,
+        # which must not answer.
         if os.getpid() == process:
             libraries = sorted(
                 name
@@ -307,7 +326,7 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
                 stream.flush()
             sender.send_bytes(message)
     except BaseException:
-        # The traceback goes to the printed text, which is kept.
+        # The traceback becomes a part of the printed text in the record.
         traceback.print_exc()
         sys.stderr.flush()
     finally:
@@ -318,13 +337,17 @@ LIBRARIES = (
     *("dp_accounting", "flint", "hypothesis", "joblib", "scipy", "sklearn"),
     *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
 )
-"""Libraries that the parent imports once a child needed them, for later children."""
+"""Libraries that the parent imports after a child needed them. Later children then have
+them at their start."""
 
 
 def limit_memory(extra: int | None) -> None:
-    """Limit the additional memory of this process, in bytes.
+    """Limit the memory that this process may allocate from now on.
 
     Beyond the limit Python raises MemoryError.
+
+    Args:
+        extra: The limit in bytes; None for no limit.
     """
     if extra is None:
         return

@@ -1,6 +1,7 @@
-"""The jobs of child processes: judge an audit, answer, play a record again, show, trace.
+"""The jobs of child processes, which return plain data (``JOBS``).
 
-Results are plain data.
+A child judges an audit, answers the judging process about the mechanism, repeats a
+finding on its recorded outputs, describes an audit, or traces its mechanism.
 """
 
 from __future__ import annotations
@@ -63,14 +64,20 @@ if TYPE_CHECKING:
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer."""
 MOST_BITS = 63
-"""Longer integers among the parameters are recorded as text."""
+"""Largest number of bits of a parameter that is recorded as an integer; larger integers
+are recorded as hexadecimal text."""
 
 
 def judge(task: Task, connection: Connection) -> AuditResult:
-    """Run one audit and return its result.
+    """Run one audit in the judging process, and return its result.
 
     Any failure is a result with the verdict ERROR and its reason, never an exception.
-    The result depends on the task alone, since the task keys the randomness.
+    The task keys the randomness, so the result depends on the task and on the code of
+    the audit alone.
+
+    Args:
+        task: The audit to run.
+        connection: The pipe to the process of the mechanism.
     """
     started, cpu = time.perf_counter(), time.process_time()
     declared: DeclaredElsewhere | None = None
@@ -122,8 +129,8 @@ def judge(task: Task, connection: Connection) -> AuditResult:
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:
-        # A cancelled task, an exit, an interrupt that a mechanism raises: none is a
-        # finding.
+        # A mechanism may raise anything, such as SystemExit or KeyboardInterrupt. None
+        # of it is a finding.
         result = without_result(Verdict.ERROR, explained(_explain(task, error)))
     if result.claim is not None and declared is not None and not result.claim.source:
         result = replace(result, claim=replace(result.claim, source=declared.source))
@@ -151,7 +158,10 @@ def judge(task: Task, connection: Connection) -> AuditResult:
 
 
 def serve_task(task: Task, connection: Connection) -> None:
-    """Answer the judging process until it closes the pipe; print to stderr."""
+    """Answer the judging process about the mechanism, until it closes the pipe.
+
+    Printed text goes to stderr.
+    """
     place = partial(place_of, root=Path(task.root))
     with (
         contextlib.redirect_stdout(sys.stderr),
@@ -170,7 +180,8 @@ def serve_task(task: Task, connection: Connection) -> None:
         )
 
         def answered(what: str, arguments: tuple[Any, ...]) -> Any:
-            # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
+            # The judging process stops at its time limit. An answer that it no longer
+            # waits for ends soon after, and this process can answer again.
             seconds = allowance().seconds
             with time_limit(
                 max(seconds, 0.0) + LATER if math.isfinite(seconds) else None
@@ -188,7 +199,11 @@ def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutat
 
 @contextlib.contextmanager
 def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | None]:
-    """Start the process of the other revision, if there is one, before building the audit."""
+    """Start the process of the other revision, before the audit is built.
+
+    Yields:
+        The function that compares both versions; None without another revision.
+    """
     if task.against is None:
         yield None
         return
@@ -202,12 +217,16 @@ def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | 
 def _audit(
     task: Task, declared: DeclaredElsewhere
 ) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
-    """Run the audit, at ascending sizes until one is refuted, and return the last result.
+    """Run the audit, at ascending sizes until one is refuted.
 
     Every size has an equal share of α, so all of them together err with probability at
     most that of the task. If a violation is declared, a refuted calibration does not
-    end the search for it. A refutation without a confirmation ends the search, unless a
-    violation is declared: a larger size that is not refuted, or skipped, would hide it.
+    end the search for the violation. An unconfirmed refutation that is not declared
+    ends the search: the result of a larger size would hide it.
+
+    Returns:
+        The audit, its parameters, the settings and the result, all of the last size
+        that was run.
     """
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
@@ -263,7 +282,11 @@ def _audit(
 
 
 def play_recorded(task: Task, result: AuditResult) -> list[str]:
-    """Repeat the findings of a result on their recorded outputs; return a line for each."""
+    """Repeat the findings of a result on their recorded outputs.
+
+    Returns:
+        A sentence for each finding; none if no outputs were recorded.
+    """
     if not result.recorded:
         return []
     with _environment(task):
@@ -292,7 +315,8 @@ def _published(
 def _not_storable(result: AuditResult) -> str | None:
     """Return the reason for which a result cannot be written; None if it can.
 
-    A figure or name may not be plain data, or the result may be too large.
+    A figure or a name may contain data that JSON cannot express, or the result may be
+    too large.
     """
     try:
         size = len(RESULT.dump_json(result))
@@ -327,7 +351,7 @@ def _explain(task: Task, error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _environment(task: Task) -> Iterator[None]:
-    """Set the data folder for audits of this task."""
+    """Set the environment variable of the data folder during the block."""
     before = os.environ.get(DATA_VARIABLE)
     if task.data:
         os.environ[DATA_VARIABLE] = task.data
@@ -342,11 +366,11 @@ def _environment(task: Task) -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise ``Timeout`` in the block after the given seconds, and every second after that.
+    """Raise ``Timeout`` in the block after some seconds, and every second after that.
 
     It uses the alarm signal, which interrupts Python code and most system calls. If
     code is stuck in native code, or catches every exception, the parent ends the
-    process. A finding so far is kept.
+    process. Without a limit, or outside the main thread, nothing is raised.
     """
     usable = (
         hasattr(signal, "setitimer")
@@ -372,12 +396,12 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def _run(task: Task, connection: Connection) -> str:
-    """Return the result as JSON."""
+    """Return the result of an audit as JSON."""
     return RESULT.dump_json(judge(task, connection)).decode()
 
 
 def _serve(task: Task, connection: Connection) -> str:
-    """Answer who judges, and return nothing else."""
+    """Answer the judging process, and return a constant at the end."""
     serve_task(task, connection)
     return SERVED
 
@@ -390,7 +414,10 @@ def _again(task: Task, result: AuditResult) -> list[str]:
 
 
 def _show(task: Task) -> dict[str, Any]:
-    """Return the rows that describe an audit's declaration, or the reason for a failure."""
+    """Return rows (name, text) that describe an audit, or the reason for a failure.
+
+    The only key of the result is 'rows', 'refused' or 'crashed'.
+    """
     item = find(task)
     rows: list[tuple[str, str]] = [
         ("source", item.source or "not stated"),
@@ -440,7 +467,16 @@ def _show(task: Task) -> dict[str, Any]:
 
 
 def _trace(task: Task, pairs: int) -> dict[str, Any]:
-    """Return the trace of the audit's mechanism, or the reason for a failure."""
+    """Return the trace of an audit's mechanism, or the reason for a failure.
+
+    The only key of the result is 'trace', 'skipped', 'refused' or 'crashed'. If the
+    audit tries several sizes, the trace is of the first size with a finding that the
+    trace understands completely, or else of the last size.
+
+    Args:
+        task: The audit.
+        pairs: Limit of the generated pairs.
+    """
     from auditdp.runner.audit_traces import traced
 
     try:
@@ -472,7 +508,7 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
 
 
 SERVED = "served"
-"""The last message of a mechanism's process, which decides nothing."""
+"""Value of the last message of a mechanism's process; no result depends on it."""
 JOBS: dict[str, Callable[..., Any]] = {
     "run": _run,
     "serve": _serve,
@@ -480,4 +516,4 @@ JOBS: dict[str, Callable[..., Any]] = {
     "show": _show,
     "trace": _trace,
 }
-"""Kinds of work by name; the first argument is the task."""
+"""The function of each kind of work. Its first argument is the task."""

@@ -1,6 +1,6 @@
-"""Import an audit file once, and return the part of its declarations that planning needs.
+"""Import an audit file once, and return its declarations as planning needs them.
 
-A command that runs no audit imports nothing else of what audits need.
+This module imports little, so that commands that run no audit start quickly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ _collected: dict[str, list[Declared]] = {}
 
 
 def declared_by(path: Path, root: Path) -> list[Declared]:
-    """Return the declarations of an audit file; a process imports it once."""
+    """Return the declarations of an audit file, which is imported once per process.
+
+    Args:
+        path: The audit file.
+        root: The working folder, from which ids have their paths.
+    """
     if str(path) not in _collected:
         _collected[str(path)] = collect(path, root)
     return _collected[str(path)]
@@ -30,7 +35,8 @@ def find(task: Task) -> Declared:
     """Return the declaration that a task runs.
 
     Raises:
-        CollectionError: If there is none, though the file was collected with one.
+        CollectionError: If the file does not declare the audit now, although the plan
+            lists it.
     """
     for declared in declared_by(Path(task.path), Path(task.root)):
         if declared.id == task.id:
@@ -39,7 +45,13 @@ def find(task: Task) -> Declared:
 
 
 def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:
-    """Import an audit file and return its declarations as plain data, or its failure."""
+    """Import an audit file, and return its declarations or its failure as plain data.
+
+    Args:
+        path: The audit file.
+        root: The working folder.
+        overrides: Given parameters, as text, which are checked here.
+    """
     try:
         declared = declared_by(path.resolve(), root.resolve())
     except CollectionError as error:
@@ -85,5 +97,5 @@ def _sources(root: Path) -> set[str]:
 
 
 def printable(text: str) -> str:
-    """Escape what cannot be written as UTF-8."""
+    """Return a text with each character that UTF-8 cannot express escaped."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,10 @@
 """The process of one audit file: it imports the file and forks a child for every audit.
 
-A child starts in milliseconds, with the file and the libraries imported, and no audit
-inherits the state of another one. If a fork is not safe (the file started threads, or
-CUDA), the audits of the file run in processes of their own.
+A child starts in milliseconds, since the file and the libraries are already imported.
+No audit inherits the state of another one. If the import started threads or CUDA, a
+fork is not safe. Then each audit of the file runs in a process that imports the file
+itself (``alone``). The judging processes are forked from a process without any file
+(``judges``).
 """
 
 from __future__ import annotations
@@ -50,19 +52,26 @@ def host(
     folder: Path,
     limit: float,
 ) -> None:
-    """Collect a file, send its declarations, and do the work that arrives.
+    """Import an audit file, send its declarations, and do the work that arrives.
 
-    The process ends if an import takes more than ``limit`` seconds, when the run has
-    given up.
+    This is the main function of the process, which never returns from it normally.
+
+    Args:
+        connection: The pipe to the run.
+        path: The audit file.
+        overrides: Given parameters, as text.
+        folder: The folder for the output of this process and its children.
+        limit: Time limit of the import, in seconds. The run ends the process at this
+            limit; without the run, the process ends itself a little later.
     """
     process, output = os.getpid(), folder / f"{os.getpid()}.host"
     threads = _threads()
     divert(output)
-    # The run ends the process before that, and reports why.
+    # With the grace period the run comes first, and can report the reason.
     with leaving_with_the_run(limit + GRACE):
         collected = collected_from(path, Path.cwd(), overrides)
         if os.getpid() != process:
-            # The file forked, and this is its copy of the import.
+            # The file forked: this is a copy of its import, which must not answer.
             os._exit(1)
     sys.stdout.flush()
     printed = printed_to(output)
@@ -80,16 +89,19 @@ def host(
 
 
 def judges(connection: Connection, folder: Path) -> None:
-    """Fork a judging child for every audit, in a process that imports no file of a user."""
+    """Fork a judging child for every audit.
+
+    This is the main function of a process that imports no file of a user.
+    """
     divert(folder / f"{os.getpid()}.judges")
     _serve(connection, folder)
 
 
 def _serve(connection: Connection, folder: Path) -> NoReturn:
-    # The parent computes this once, so that forked processes need not.
+    # This caches the native libraries of this process for all its children.
     one_thread()
     gc.collect()
-    # Children then share the imported modules.
+    # Frozen objects are not collected, so children share their memory.
     gc.freeze()
     try:
         _fork_for_all(connection, folder)
@@ -99,7 +111,7 @@ def _serve(connection: Connection, folder: Path) -> NoReturn:
 
 def _fork_for_all(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
-    # Imported before the next audit is forked, if there is one.
+    # Libraries to import before the next child is forked, if there is one.
     missing: set[str] = set()
     limits = _limits()
     try:
@@ -110,7 +122,7 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
             )
             if connection.poll():
                 work = pickle.loads(connection.recv_bytes())
-                # Whoever asks sends the end of a pipe after the work.
+                # For these kinds, the run sends the end of a pipe after the work.
                 if work.kind in TALKING:
                     work = replace(
                         work,
@@ -119,8 +131,8 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                             *work.arguments,
                         ),
                     )
-                # By an audit, and this process cannot raise them again: the run makes
-                # another.
+                # An audit lowered a limit of this process, which cannot raise it again.
+                # So this process ends, and the run starts another one.
                 if _limits() != limits:
                     raise EOFError
                 _import(sorted(missing))
@@ -132,15 +144,16 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                     connection.send_bytes(ANSWER.dump_json(answer))
                     missing.update(answer.libraries)
     except (EOFError, OSError):
-        # The run has ended, one way or the other.
+        # The run has ended or died, or it has to start another process.
         for child in running:
             child.end()
 
 
 def _limits() -> list[object]:
-    """Return the resource limits that any process of this user may lower.
+    """Return the resource limits, priority and processors of this process.
 
-    They apply to this process and to all its children.
+    Any process of the same user, such as an audit, may lower them. Children inherit
+    them.
     """
     import resource
 
@@ -158,7 +171,7 @@ def _start(
     work: Work, connection: Connection, folder: Path, running: Sequence[Child]
 ) -> Child:
     with suppress(OSError):
-        # An audit may have closed it.
+        # An audit may have removed the permissions of the folder.
         folder.chmod(0o700)
     receiver, sender = FORK.Pipe(duplex=False)
     output = folder / f"{os.getpid()}.{work.number}"
@@ -188,7 +201,7 @@ def _forked(
 def alone(sender: Connection, work: Work, output: Path) -> None:
     """Do one piece of work in a process that has imported no audit file yet.
 
-    This is for files that cannot be forked.
+    It is used if the process of the file cannot be forked, or ended during this work.
     """
     die_with_parent()
     limit = None if work.task.timeout is None else work.task.timeout + 2 * GRACE
@@ -198,7 +211,13 @@ def alone(sender: Connection, work: Work, output: Path) -> None:
 
 @contextmanager
 def leaving_with_the_run(limit: float | None) -> Iterator[None]:
-    """End this process when the run ends, and after a time limit even within native code."""
+    """End this process if the run ends during the block, or at a time limit.
+
+    This also ends native code.
+
+    Args:
+        limit: Seconds; None for no limit.
+    """
     run, done = multiprocessing.parent_process(), threading.Event()
 
     def watch() -> None:
@@ -220,9 +239,10 @@ def leaving_with_the_run(limit: float | None) -> Iterator[None]:
 
 
 def _no_more_threads_than(before: int) -> bool:
-    """Return True if no thread was added.
+    """Return True if this process has at most ``before`` threads.
 
-    A thread that has just ended may still be counted for a moment.
+    The check is repeated for some milliseconds, since a thread that has just ended may
+    still be counted.
     """
     for _ in range(10):
         if _threads() <= before:
@@ -232,7 +252,7 @@ def _no_more_threads_than(before: int) -> bool:
 
 
 def _threads() -> int:
-    """Return the number of threads of this process, including those of native libraries.
+    """Return the number of threads of this process, also of native libraries.
 
     Returns:
         The number, or 1 if the system does not report it.
@@ -243,7 +263,7 @@ def _threads() -> int:
 
 
 def _has_cuda() -> bool:
-    """Return True if the driver of a GPU is loaded, which does not survive a fork."""
+    """Return True if the CUDA driver is loaded, which does not survive a fork."""
     with suppress(OSError):
         return "libcuda.so" in Path("/proc/self/maps").read_text()
     return False
@@ -253,7 +273,7 @@ def _import(libraries: Sequence[str]) -> None:
     gpu = Path("/dev/nvidiactl").exists()
     for name in libraries:
         if gpu and name.startswith("torch"):
-            # The call may start the driver, which does not survive a fork.
+            # This import may load the CUDA driver, which does not survive a fork.
             continue
         with suppress(Exception):
             importlib.import_module(name)

@@ -1,15 +1,16 @@
-"""The import graph of Python files below a folder, and the code that a function reaches.
+"""The import graph of Python files in a folder, and the code that a function reaches.
 
-Files are read as syntax trees. Imports within functions count, and so do texts that are
-given to ``import_module``. A computed name cannot be followed: the file is then opaque,
-and callers have to assume the worst.
+``Imports`` is the graph. Files are read as syntax trees. Imports within functions
+count, and so do texts that are given to ``import_module``. An import by a computed name
+cannot be followed: the file is then opaque, and callers have to assume that it imports
+anything.
 
-A function reaches statements at the top of files. A name leads to the statements that
-bind it, these lead to the names that they use, and an import leads to the name in the
-other file. A module that is used as a whole is reached as a whole. Statements that bind
-no name, such as a call, run at the import, so they are reached in every imported file.
-The same holds for functions with a decorator of the project, which may register them.
-Docstrings and comments are not code.
+``Reach`` follows names. A function reaches statements at the top of files. A name leads
+to the statements that bind it, these lead to the names that they use, and an import
+leads to the name in the other file. If code uses a module as a whole, all statements of
+the module are reached. Statements that bind no name, such as a call, run at the import,
+so they are reached in every imported file. The same holds for functions with a
+decorator, which may register them. Docstrings and comments are not code.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ IMPORTERS = ("import_module", "__import__")
 
 @dataclass(frozen=True)
 class Imported:
-    """An imported module: its name, or the first folder of a relative import."""
+    """One import: the module, and the names that are imported from it."""
 
     name: str
+    """Name of the module; in a relative import, from ``folder``."""
     folder: Path | None = None
+    """Folder in which a relative import starts; None for an absolute import."""
     names: tuple[str, ...] = ()
-    """The names that are imported from it; each may be a module."""
+    """Names that are imported from the module; each may be a module itself."""
     called: tuple[str, ...] = ()
-    """The local name of each of them."""
+    """Local names of ``names``, in the same order."""
 
     def bound(self, name: str) -> str:
         """Return the local name of an imported name."""
@@ -45,18 +48,20 @@ class Imported:
 class Imports:
     """The import graph of the files below a folder.
 
-    Files outside the folder, or in hidden folders, are not followed. Imports that led
-    to a ``removed`` file still lead to it.
+    Files outside the folder, or in hidden folders, are not followed.
     """
 
     root: Path
+    """The folder."""
     removed: frozenset[Path] = frozenset()
+    """Files that no longer exist, and to which imports lead nonetheless."""
     _direct: dict[Path, frozenset[Path]] = field(default_factory=dict)
     opaque: dict[Path, int] = field(default_factory=dict)
-    """Files that import by a computed name, or cannot be parsed, each with the line."""
+    """Files that import by a computed name, or cannot be parsed, each with the line.
+    They are added when a method reads them."""
 
     def closure(self, files: Iterable[Path]) -> frozenset[Path]:
-        """Return these files and all that they import, directly or not."""
+        """Return these files, and all files that they import, directly or not."""
         found: set[Path] = set()
         waiting = list(files)
         while waiting:
@@ -67,7 +72,7 @@ class Imports:
         return frozenset(found)
 
     def direct(self, file: Path) -> frozenset[Path]:
-        """Return the files that a file imports itself, with their packages."""
+        """Return the files that a file imports directly, with their packages."""
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
@@ -77,7 +82,10 @@ class Imports:
         return self._direct[file]
 
     def tree(self, file: Path) -> ast.Module | None:
-        """Return the syntax tree of a file; None for an opaque file, which has none."""
+        """Return the syntax tree of a file, or None if it is no Python file.
+
+        A file that cannot be parsed has none either, and becomes opaque.
+        """
         if file.suffix != ".py" or not file.is_file():
             return None
         try:
@@ -87,7 +95,12 @@ class Imports:
             return None
 
     def imported(self, tree: ast.AST, file: Path) -> Iterator[Imported]:
-        """Yield the imports of the code of a file."""
+        """Yield the imports in some code; one by a computed name makes ``file`` opaque.
+
+        Args:
+            tree: The code: a syntax tree, or a part of one.
+            file: The file of the code.
+        """
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 yield from (Imported(alias.name) for alias in node.names)
@@ -118,9 +131,12 @@ class Imports:
     def resolved(
         self, imported: Iterable[Imported], *, beside: Path
     ) -> frozenset[Path]:
-        """Return the files below the root that imports lead to.
+        """Return the files below the root to which imports lead.
 
-        The imports of a script also lead to files ``beside`` it.
+        Args:
+            imported: The imports of one file.
+            beside: The folder of that file, since a script also imports files in its
+                folder.
         """
         found: set[Path] = set()
         for item in imported:
@@ -136,7 +152,13 @@ class Imports:
         return frozenset(found)
 
     def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
-        """Return the files of a module, without those of the packages that contain it."""
+        """Return the files of a module, without those of the packages that contain it.
+
+        Args:
+            name: Name of the module.
+            folder: Folder in which a relative import starts; None for an absolute one.
+            beside: The folder of the importing file.
+        """
         parts = [part for part in name.split(".") if part]
         folders = [folder] if folder is not None else [*self._folders, beside]
         return sorted(
@@ -149,9 +171,10 @@ class Imports:
 
     @cached_property
     def _folders(self) -> list[Path]:
-        """Return the folders that contain modules.
+        """The folders below the root in which absolute imports find modules.
 
-        They are the root, its ``src``, and the folders of editable installations.
+        They are the root, its ``src``, and the folders of Python's path, such as those
+        of editable installations.
         """
         given = [Path(entry).resolve() for entry in sys.path if entry]
         inside = [
@@ -167,7 +190,13 @@ class Imports:
         )
 
     def _modules(self, folder: Path, parts: list[str], first: int) -> set[Path]:
-        """Return the files of a module and of its packages, present or removed."""
+        """Return the files of a module and of its packages, present or removed.
+
+        Args:
+            folder: The folder in which the name starts.
+            parts: The parts of the module's name.
+            first: Number of leading parts of the shortest package to include.
+        """
         found = set()
         for length in range(first, len(parts) + 1):
             place = folder.joinpath(*parts[:length])
@@ -190,28 +219,34 @@ def _called(node: ast.Call) -> str:
 
 
 REFLECTING = {"globals", "locals", "vars", "eval", "exec", "__subclasses__"}
-"""Names by which code reaches others that it does not write down."""
+"""Functions by which code may use names that do not occur in it."""
 ALWAYS = ""
-"""Name for statements that run whenever a file is imported."""
+"""Stands for the statements of a file that run at every import of it."""
 WHOLE = "*"
-"""Stands for all of a file."""
+"""Stands for all statements of a file."""
 Reached = dict[Path, set[str]]
-"""The names that are reached in each file, and ``ALWAYS`` or ``WHOLE``."""
+"""The reached names of each file; ``ALWAYS`` and ``WHOLE`` may be among them."""
 
 
 @dataclass
 class Reach:
-    """Follows names from file to file."""
+    """Finds the statements of files that a name reaches, from import to import."""
 
     imports: Imports
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
 
     def of(self, file: Path, name: str, files: Iterable[Path]) -> Reached:
-        """Return the statements that a name of a file reaches."""
+        """Return the names that a name of a file reaches.
+
+        Args:
+            file: The file.
+            name: A name that the file binds at its top.
+            files: Other files that are imported, whose statements without a name run.
+        """
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 
     def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:
-        """Return the statements that several names reach."""
+        """Return the names that several (file, name) reach, including themselves."""
         found: Reached = {}
         waiting = list(starts)
         while waiting:
@@ -251,9 +286,13 @@ class Reach:
     def _imported(
         self, item: Imported, file: Path, name: str
     ) -> Iterator[tuple[Path, str]]:
-        """Yield the statements that an import reaches.
+        """Yield the (file, name) to which an import leads.
 
-        If the import binds several names, only the one for this name is followed.
+        Args:
+            item: The import.
+            file: The importing file.
+            name: The local name that is reached. If the import binds it, only that part
+                of the import is followed; otherwise all of it is.
         """
         own = self.imports.module(item.name, item.folder, beside=file.parent)
         bound = {each for each in item.names if item.bound(each) == name}
@@ -272,10 +311,7 @@ class Reach:
                 yield from ((place, each) for place in own)
 
     def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
-        """Return the statements of a file by the names they bind, and the others.
-
-        The others run whenever the file is imported.
-        """
+        """Return the statements of a file by name, cached; see ``parts_of``."""
         if file not in self._parts:
             tree = self.imports.tree(file)
             self._parts[file] = {} if tree is None else parts_of(tree)
@@ -283,7 +319,11 @@ class Reach:
 
 
 def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    """Return the statements of a module by the names they bind, and those that always run."""
+    """Return the statements at the top of a module by the names that they bind.
+
+    Statements that run at every import have the name ``ALWAYS``. Docstrings, and the
+    part that runs only in a script, are left out.
+    """
     found: dict[str, list[ast.stmt]] = {ALWAYS: []}
     top = {name for statement in tree.body for name in bound_by(statement)}
     for statement in tree.body:
@@ -298,10 +338,15 @@ def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
 
 
 def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
-    """Return the names of a file whose statements differ.
+    """Return the names of a file whose statements differ between two versions.
+
+    Args:
+        before: The content of the old version; None if there is none.
+        after: The content of the new version; None if there is none.
 
     Returns:
-        The names, possibly with ``ALWAYS``; or ``WHOLE`` if a version cannot be read.
+        The names, possibly with ``ALWAYS``; or ``WHOLE`` alone if a version is missing
+        or cannot be parsed.
     """
     if before is None or after is None:
         return {WHOLE}
@@ -317,7 +362,10 @@ def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds, if it does nothing else."""
+    """Yield the names that a definition, an import or an assignment binds.
+
+    Other statements yield none. Neither does an assignment to an attribute or an item.
+    """
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
@@ -339,7 +387,13 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def _registers(statement: ast.stmt, own: set[str]) -> bool:
-    """Return True if a decorator may register the function: it is defined by the file."""
+    """Return True if a statement has a decorator that may register the function.
+
+    Args:
+        statement: The statement.
+        own: Names that the file binds at its top, by definitions and imports. Of these,
+            only the decorators of audits and of the standard library register nothing.
+    """
     decorators = getattr(statement, "decorator_list", ())
     names = {
         node.id
@@ -369,7 +423,7 @@ def _is_script(statement: ast.stmt) -> bool:
 
 
 def _code(statements: Iterable[ast.stmt]) -> list[str]:
-    """Return a statement as text, without its position and its docstrings."""
+    """Return each statement as text, without its position and its docstrings."""
     return [
         ast.dump(_Bare().visit(ast.parse(ast.unparse(statement))))
         for statement in statements
@@ -377,8 +431,8 @@ def _code(statements: Iterable[ast.stmt]) -> list[str]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out texts that stand by themselves, as docstrings do."""
+    """Replaces docstrings, and other texts that are statements, by ``pass``."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        """Put an empty statement in place of a text."""
+        """Return ``pass`` for a text, and other statements as they are."""
         return ast.Pass() if _is_text(node) else node

@@ -1,8 +1,9 @@
-"""The append-only log of a run: each line is on disk before an audit counts as finished.
+"""The append-only log of a run; an audit is finished when its line is on the disk.
 
-A process that is killed at any moment leaves a readable log. A log has one writer at a
-time. If a log has results of an unfinished run, it is kept when another run begins.
-Changes by others during the run are repaired at its end.
+``run_record`` has the format of a log. A process that is killed at any moment leaves a
+readable log. A log has one writer at a time. If a log has results of an unfinished run,
+it is copied before another run begins. Changes by other processes during the run are
+repaired at its end.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from auditdp.runner.run_record import DIGEST, Reading, chained, now, scan_log
 
 
 class RecordingError(StoppedError):
-    """A log that can no longer be written; its content is safe."""
+    """A log that can no longer be written; lines that were written before are safe."""
 
 
 class Log:
     """The log file of one run, opened for appending by one process at a time.
 
-    The folder is created; the default folder has a ``.gitignore`` for itself.
+    The folder is created if it is missing. In the default folder ``.auditdp``, a
+    ``.gitignore`` keeps its files out of git.
 
     Attributes:
-        before: The record in the file when it was opened; None if it was not a run, or
+        path: The absolute path of the file.
+        before: The content of the file when it was opened; None if it was empty or
             unreadable.
 
     Raises:
@@ -51,7 +54,8 @@ class Log:
             if self.path.parent.name == DEFAULT_LOG.parent.name and not os.path.lexists(
                 ignoring
             ):
-                # A folder that takes no file is the error of the log below, which names the option that helps.
+                # If the folder cannot be written, opening the log below raises an error
+                # that names the option which helps.
                 with suppress(ConfigurationError):
                     write(ignoring, "*\n")
             if not _is_log(self.path):
@@ -75,14 +79,18 @@ class Log:
         self.before = _held(path)
 
     def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
-        """Begin a new run.
+        """Begin a new run with its header, in place of the earlier log.
+
+        Args:
+            record: The record of the run before its first result.
+            keep: Whether to copy every earlier log that is readable. An unfinished,
+                changed or unreadable one is copied in any case.
 
         Returns:
-            The path of the earlier log, if it is kept because it is unfinished or
-            unreadable.
+            The path of the copy; None if the earlier log was not copied.
 
         Raises:
-            RecordingError: If it cannot be written.
+            RecordingError: If the log or the copy cannot be written.
         """
         kept = (
             self._keep()
@@ -90,7 +98,8 @@ class Log:
             else None
         )
         self._run = record.run
-        # The header comes with the new file: where there is no room for it, the log of the run before stays.
+        # The new file has the header from its start. If there is no room for it, the
+        # earlier log stays.
         self._renew(
             [self._as_line({"kind": "header", "record": json.loads(record.to_json())})]
         )
@@ -99,13 +108,16 @@ class Log:
     def resume(self, before: Reading) -> Path | None:
         """Continue a run after its last line that counts; later lines are removed.
 
-        Such lines are incomplete, after a kill, or were changed by others.
+        Such lines are incomplete, because the run was killed, or others changed them.
+
+        Args:
+            before: The content of this log.
 
         Returns:
-            The path of a copy of the log, if others had changed it.
+            The path of a copy of the log if others had changed it, else None.
 
         Raises:
-            RecordingError: If it cannot be kept.
+            RecordingError: If the copy cannot be written.
         """
         kept = self._keep() if before.edited else None
         os.ftruncate(self._file, before.size)
@@ -114,10 +126,10 @@ class Log:
         return kept
 
     def add(self, result: AuditResult) -> None:
-        """Append a finished audit.
+        """Append the result of a finished audit.
 
         Raises:
-            RecordingError: If it cannot be written.
+            RecordingError: If the log cannot be written.
         """
         self._line(
             {"kind": "result", "result": RESULT.dump_python(result, mode="json")}
@@ -126,11 +138,15 @@ class Log:
     def end(self, status: str, seconds: float) -> bool:
         """Append the closing line and close the file.
 
+        Args:
+            status: The status of the record, such as 'complete'.
+            seconds: Duration of the run.
+
         Returns:
             True if others had changed the log, so that it was written again.
 
         Raises:
-            RecordingError: If it cannot be written.
+            RecordingError: If the log cannot be written.
         """
         try:
             self._line({"kind": "end", "status": status, "seconds": seconds})
@@ -142,11 +158,14 @@ class Log:
             self.close()
 
     def close(self) -> None:
-        """Close the file, and let others write it."""
+        """Close the file, so that other runs may write it."""
         os.close(self._file)
 
     def _is_to_keep(self) -> bool:
-        """True if the log has results of a run that did not end, or was changed."""
+        """Return True if the earlier log is unfinished, changed or unreadable.
+
+        An unfinished log without results does not count.
+        """
         if self.before is None:
             return os.fstat(self._file).st_size > 0
         record = self.before.record
@@ -160,7 +179,7 @@ class Log:
             shutil.copyfile(self.path, kept)
         except OSError as error:
             with suppress(OSError):
-                # A part of a log would be one more run to explain.
+                # An incomplete copy would look like another run.
                 kept.unlink()
             raise RecordingError(
                 f"cannot keep the unfinished run as {kept}: {error.strerror}; it is still in {self.path}: make room, or "
@@ -169,7 +188,7 @@ class Log:
         return kept
 
     def free_name(self) -> Path:
-        """Return an unused path for a log that is to be kept."""
+        """Return an unused path beside the log, for a copy of it."""
         names = (
             self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}")
             for k in range(1, 1_000_000)
@@ -196,7 +215,7 @@ class Log:
         self._file, self._lines = file, lines
 
     def _is_ours(self) -> bool:
-        """True if the path still names the open file, and nobody else changed its content."""
+        """Return True if the path still names the open file, with its own content."""
         written = b"".join(self._lines)
         return self._is_there() and os.pread(self._file, len(written) + 1, 0) == written
 
@@ -207,7 +226,13 @@ class Log:
             return False
 
     def _as_line(self, content: dict[str, Any], last_line: bytes = b"") -> bytes:
-        """Return the line of the log for this content, after ``last_line``."""
+        """Return the line of the log with some content.
+
+        Args:
+            content: The fields of the line, in addition to the run and the time.
+            last_line: The line before it, whose digest the new digest includes; empty
+                for the first line, or the first one after a resumption.
+        """
         inner = json.dumps(
             {"run": self._run, "time": now(), **content}, allow_nan=False
         ).encode()[:-1]
@@ -226,7 +251,7 @@ class Log:
             os.fsync(self._file)
         except OSError as error:
             self._lines.pop()
-            # An incomplete line would have to be explained to its readers.
+            # Readers of the log would report an incomplete line.
             os.ftruncate(self._file, whole)
             raise RecordingError(
                 f"cannot write the run's log {self.path}: {error.strerror}; what was finished before is in it: make room, "
@@ -248,7 +273,10 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def _is_log(path: Path) -> bool:
-    """Return True if a file may be written as a log: it is one, or has no content."""
+    """Return True if a path may be written as a log.
+
+    It is missing, has no content, or is a log.
+    """
     if not path.exists():
         return True
     if not path.is_file():

@@ -1,17 +1,17 @@
 """Runs on several machines: by a dask cluster, or in shards that are merged.
 
-Dask: audit files are collected here, and results are logged here, by one writer; only
-the audits run elsewhere. If a worker dies, dask gives its audits to another one, and
-the result is the same, since the audit keys its randomness. A worker of dask runs its
-tasks in threads, where no signal can be caught and, under a nanny, ``multiprocessing``
-can start no process. So it starts a Python process for every audit. That process is the
-run of one task: it forks the audit with its limits of time and memory, and ends with
-the worker.
+Dask (``Cluster``, ``Remote``): The machine of the command collects audit files and
+writes the log; only the audits run on the workers. If a worker dies, dask gives its
+audits to another one. The result is the same, since the id of an audit keys its
+randomness. A worker of dask runs its tasks in threads. There no signal can be caught
+and, under a nanny, ``multiprocessing`` can start no process. So the worker starts a
+Python process for every audit (``carry_out``, ``main``). That process runs one task
+with its limits of time and memory, and ends with the worker.
 
-Shards: each machine plans the whole run, with the same root seed, and runs a part of
-its audits. Shares of alpha and randomness are those of the whole run, so the merged
-record is that of one machine. Audits of a lost shard are missing in the merged log, and
-can be run by resuming it.
+Shards (``Shard``, ``merged``): Each machine plans the whole run, with the same root
+seed, and runs a part of its audits. Shares of alpha and randomness are those of the
+whole run, so the merged record equals that of one machine. Audits of a lost shard are
+missing in the merged log, and can be run by resuming it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Cluster:
     Args:
         address: An address such as ``tcp://node7:8786``, or the path of the file that
             the scheduler writes.
+        say: Function that prints a message to the user.
     """
 
     def __init__(self, address: str, *, say: Callable[[str], None]) -> None:
@@ -64,7 +65,7 @@ class Cluster:
             from distributed import Client
         except ImportError as error:
             raise MissingExtraError.of(error) or error from error
-        # The exceptions below report the errors that matter.
+        # Dask's own messages would repeat the exceptions below.
         for name in (
             "distributed",
             "distributed.client",
@@ -91,7 +92,7 @@ class Cluster:
 
     @property
     def count(self) -> int:
-        """Number of audits that run at a time, by the present workers."""
+        """Number of audits that the present workers can run at the same time."""
         return sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
 
     def executor(
@@ -103,7 +104,15 @@ class Cluster:
         memory: int | None,
         sandbox: Sandbox,
     ) -> Remote:
-        """Return the executor of the audits of a run."""
+        """Return the executor of the audits of a run.
+
+        Args:
+            record: The record of the run before its first result.
+            sources: Files from which the audits of the run are made.
+            limit: Seconds that the import of an audit file may take.
+            memory: Bytes of memory that an audit may allocate; None for no limit.
+            sandbox: The sandbox of this machine, which workers must have as well.
+        """
         if not self.count:
             self._say(
                 f"the scheduler {self._address} has no workers yet; audits start with the first one"
@@ -122,7 +131,11 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Remote:
-    """Runs the audits of one run on a cluster, as ``Workers.run`` does on this machine."""
+    """Runs the audits of one run on a cluster, as ``Workers.run`` does on this machine.
+
+    The fields are the arguments of ``Cluster.executor``; ``count`` is the number of
+    audits that run at the same time.
+    """
 
     client: Client
     address: str
@@ -139,8 +152,8 @@ class Remote:
         The scheduler starts the tasks in order.
 
         Raises:
-            StoppedError: If the scheduler ends, or a worker cannot run an audit as this
-                machine would.
+            StoppedError: If the scheduler ends, or a worker differs from this machine
+                (``WorkerError``).
         """
         from distributed import as_completed
 
@@ -201,25 +214,28 @@ class Remote:
 
 
 SHOWN = 500
-"""Number of printed characters that are shown of a process that died."""
+"""Number of characters, of the printed text of a process that died, in its error."""
 
 
 class WorkerError(StoppedError):
-    """A worker of a cluster on which no audit can be run as it would be run here."""
+    """A worker of a cluster that lacks the project, or differs from this machine."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """The task of a worker, with everything that it needs to run it as this machine would."""
+    """The task of a worker, and the environment that the worker must have."""
 
     task: Task
     sources: tuple[str, ...]
-    """Files that the audits of the run are made of, absolute."""
+    """Absolute paths of the files from which the audits of the run are made."""
     digest: str
     """Digest of these files and of auditdp."""
     versions: dict[str, str]
+    """Versions of Python and libraries on the requesting machine, by name."""
     limit: float
+    """Seconds that the import of the audit file may take."""
     memory: int | None
+    """Bytes of memory that the audit may allocate; None for no limit."""
     sandbox: Sandbox = UNCONFINED
     """The sandbox on the requesting machine."""
 
@@ -228,9 +244,9 @@ ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 
 def carry_out(order: bytes, root: str) -> bytes:
-    """Run an audit from a thread of a dask worker.
+    """Run an audit in a new process, from a thread of a dask worker.
 
-    The process ends early if nobody waits for its result.
+    The process is ended early if the task was cancelled.
 
     Args:
         order: An ``Order`` as JSON.
@@ -282,7 +298,11 @@ def carry_out(order: bytes, root: str) -> bytes:
 
 
 def _run(order: Order) -> bytes:
-    """Return the result of an order as JSON."""
+    """Run the audit of an order on this worker, and return its result as JSON.
+
+    Raises:
+        WorkerError: If code, versions or sandbox differ from those of the order.
+    """
     here = {
         name: number
         for name, number in versions().items()
@@ -325,18 +345,19 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Shard:
-    """One of some parts of a run."""
+    """One part of a run that several machines share."""
 
     number: int
     """Number of the shard, from 1."""
     of: int
+    """Number of all shards."""
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """Return the shard of a text such as '2/8'.
+        """Return the shard that a text such as '2/8' names.
 
         Raises:
-            ConfigurationError: If it is none.
+            ConfigurationError: If the text names no shard.
         """
         number, slash, of = text.partition("/")
         if not (
@@ -353,11 +374,11 @@ class Shard:
 
     @property
     def status(self) -> str:
-        """The status of its record when it has done its part."""
+        """The status of the shard's record after its last audit."""
         return f"shard {self.number} of {self.of}"
 
     def own(self, tasks: Sequence[Task]) -> list[Task]:
-        """Return every ``of``-th task, which are this shard's.
+        """Return the tasks of this shard: every ``of``-th one, from number ``number``.
 
         Raises:
             ConfigurationError: If there are fewer audits than shards.
@@ -370,10 +391,11 @@ class Shard:
 
 
 def merged(logs: Sequence[Path]) -> Reading:
-    """Return the logs of all shards as the record of one run.
+    """Return the record of a whole run from the logs of its shards.
 
-    The status is 'complete' if no audit is missing. If an audit has several results,
-    the first counts; if their verdicts differ, none does.
+    The status is 'complete' if no audit is missing, and 'interrupted' otherwise. If an
+    audit has several results, the first one counts; if their verdicts differ, none
+    does.
 
     Raises:
         ConfigurationError: If a log cannot be read, or the logs belong to different

@@ -1,18 +1,22 @@
 """Linux namespaces: separate processes, mounts and networks for audit files.
 
-Three processes take the place of one. The first is started by the run and only waits.
-The second is the first process of the namespace; it only waits as well, and the kernel
-ends every process of the namespace with it. The third does the work, and only it runs
-code of users. When the run ends the first, the second ends with it.
+The process of an audit file enters namespaces by ``enter``. Three processes then take
+its place:
 
-Each audit of a file then gets shared memory, IPC and a network of its own, so that
-nothing it leaves there reaches another audit. Its remaining processes are identified by
-their namespaces and ended. Landlock forbids the process of a file, and all its
-children, to mount anything. So a process without Landlock, which runs no code of users,
-makes these namespaces and passes them on.
+1. The first one is started by the run, and only waits.
+2. The second one is the first process of the namespace. It only waits as well. If it
+   ends, the kernel ends every process of the namespace. It ends with the first one.
+3. The third one does the work. Only this one runs code of users.
 
-Root needs no user namespace for this, other users do; many containers and some
-distributions refuse it.
+Each audit of the file then enters further namespaces, by ``enter_own``: it has shared
+memory, IPC and a network of its own, and nothing that it leaves there reaches another
+audit. Processes that an audit leaves running are identified by their namespaces, and
+ended. Landlock forbids the process of a file, and all its children, to mount anything.
+So another process makes the namespaces of audits and passes them on, the *maker*. It
+has no Landlock, and runs no code of users.
+
+Root needs no user namespace for this. Other users need one, which many containers and
+some distributions refuse.
 """
 
 from __future__ import annotations
@@ -67,29 +71,28 @@ class SetAttributes:
 
 
 OF_FILES = 0b1111
-"""Capabilities that root keeps: reading, owning and changing files of others, if they can
-be written at all."""
+"""Capabilities that root keeps: to read, own and change files of other users, as far as
+mounts and Landlock allow it."""
 MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
-"""Processes and threads that an audit file may have at a time."""
+"""Limit of the processes and threads of an audit file at the same time."""
 SHARED_MEMORY = Path("/dev/shm")
 OWN = (str(SHARED_MEMORY), "/run")
-"""Folders that are empty in the namespace: shared memory, and the sockets of services.
-"""
+"""Folders that are empty in a file's namespace: shared memory, sockets of services."""
 KINDS = ("user", "mnt", "ipc", "net")
-"""Names of the namespaces of an audit, in the order of entering. The first one gives the
-right to enter the others."""
+"""Names of the namespaces of an audit, in the order of entering. The user namespace
+gives the right to enter the others."""
 
 
 class NamespaceLimits:
     """Limits of the namespaces of audits."""
 
     at_a_time = 64
-    """Number of audits of a file that can have namespaces of their own at a time."""
+    """Number of audits of a file that have namespaces at a time. Others wait."""
     seconds_between_checks = 0.01
-    """Seconds between two checks for the end of such an audit."""
+    """Seconds between two checks whether such an audit has ended."""
     searches = 100
-    """Number of searches for processes that an audit left. A process that forks
-    without end is ended with the file at the latest."""
+    """Limit of the searches for processes that an audit left running. If one of them
+    forks faster than it is found, it ends with the process of the file."""
 
 
 class Trial(IntEnum):
@@ -100,7 +103,7 @@ class Trial(IntEnum):
 
 
 def available() -> tuple[bool, bool]:
-    """Return whether files, and whether audits, can have namespaces, by trying both.
+    """Return (True if files can have namespaces, True if audits can), by trying both.
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -121,14 +124,15 @@ def available() -> tuple[bool, bool]:
 
 
 def for_audits() -> list[Path]:
-    """Return the folders for the shared memory of audits; empty before ``enter``."""
+    """Return the folders for the shared memory of audits; none outside a namespace."""
     return sorted(SHARED_MEMORY.glob("audit-*"))
 
 
 def enter(folder: Path, *, network: bool) -> None:
     """Continue in a new process with namespaces of its own.
 
-    The calling process waits for that process, and ends with the same exit code.
+    The function returns only in the new process. The calling process waits for it, and
+    ends with the same exit code.
 
     Args:
         folder: The only folder that stays writable.
@@ -148,7 +152,7 @@ def enter(folder: Path, *, network: bool) -> None:
     die_with_parent()
     if _has_no_reader(told):
         os._exit(1)
-    # The process leaves the terminal of the run.
+    # A new session has no terminal, so signals of the terminal do not arrive here.
     os.setsid()
     _mount(folder)
     if not network:
@@ -159,7 +163,8 @@ def enter(folder: Path, *, network: bool) -> None:
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     maker = _start_maker(asked, asking, network=network)
     working = os.fork()
-    # Otherwise a request to an ended process would wait forever.
+    # If this end stayed open here, a request after the end of the maker would wait
+    # forever.
     asked.close()
     if working != 0:
         asking.close()
@@ -181,15 +186,15 @@ def enter(folder: Path, *, network: bool) -> None:
 
 
 _makers: list[tuple[int, socket.socket, int]] = []
-"""The process that makes namespaces for audits, the socket to it, and the kept
-capabilities."""
+"""The id of the maker, the socket to it, and the capabilities that this process keeps.
+It has at most one entry."""
 
 
 def enter_own() -> None:
-    """Enter shared memory, IPC and a network that no other audit has.
+    """Enter namespaces of this audit alone: shared memory, IPC, and network.
 
     Raises:
-        OSError: If there are none.
+        OSError: If the maker could not make them.
     """
     ours, theirs = socket.socketpair()
     _, asking, kept = _makers.pop()
@@ -209,16 +214,20 @@ def enter_own() -> None:
 
 
 def end_left(running: Iterable[int]) -> None:
-    """End the processes that ended audits left.
+    """End the processes that audits left running when they ended.
 
     These are processes that belong neither to the file nor to a running audit. A
-    process can hide its namespace (``PR_SET_DUMPABLE``), but not its parent: if the
-    parent has ended, the process was left.
+    process can hide its namespace (``PR_SET_DUMPABLE``), but not its parents: it was
+    left if none of them is the process of the file or of a running audit.
+
+    Args:
+        running: Numbers of the processes of running audits.
     """
     working = [str(number) for number in running]
     known = {str(os.getpid()), *working}
     for _ in range(NamespaceLimits.searches):
-        # Looked at before those of the audits that run: one of these may be entering its own at this moment.
+        # A running audit may enter its own namespaces at this moment. So the namespaces
+        # of other processes are read first, and those of running audits after them.
         found = {
             name: _own_namespace(name)
             for name in os.listdir("/proc")
@@ -239,7 +248,10 @@ def end_left(running: Iterable[int]) -> None:
 
 
 def _is_left(process: str, known: set[str]) -> bool:
-    """Return True if a running process descends from none of the known ones."""
+    """Return True if a process runs and descends from none of the known ones.
+
+    The first process of the namespace and the maker do not count.
+    """
     if process in ("1", *(str(maker) for maker, _, _ in _makers)):
         return False
     while process not in known:
@@ -258,7 +270,7 @@ def _is_left(process: str, known: set[str]) -> bool:
 
 
 def _own_namespace(process: str) -> str | None:
-    """Return the IPC namespace of a process; None if it has ended or is not accessible."""
+    """Return the IPC namespace of a process; None if it ended or is not accessible."""
     try:
         return os.readlink(f"/proc/{process}/ns/ipc")
     except OSError:
@@ -266,9 +278,14 @@ def _own_namespace(process: str) -> str | None:
 
 
 def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
-    """Start the process that makes namespaces for audits.
+    """Start the maker, the process that makes namespaces for audits; return its id.
 
-    It is in a user namespace in which each number stands for the same user.
+    The maker enters a user namespace in which all users have the same numbers.
+
+    Args:
+        asked: The maker's end of the socket.
+        asking: The other end.
+        network: Whether audits keep the network of the machine.
     """
     if (maker := os.fork()) == 0:
         die_with_parent()
@@ -296,10 +313,13 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
-    """Answer each request with new namespaces; they last as long as a process in them."""
+    """Answer each request with new namespaces, in the process of the maker.
+
+    They exist as long as a process is in them.
+    """
     wanted = Clone.MOUNTS | Clone.IPC | (0 if network else Clone.NETWORK)
     own = [kind for kind in KINDS if not network or kind != "net"]
-    # This process may come back to namespaces that it made, and to no others.
+    # For each audit the maker enters new namespaces, and then returns to these.
     _checked("unshare", wanted)
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     back = _opened(own[1:])
@@ -307,7 +327,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     used: dict[Path, int] = {}
     while True:
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
-        # A process without namespaces reports that itself.
+        # After an error no namespaces are sent, and the audit reports that itself.
         with (
             socket.socket(fileno=asker) as door,
             suppress(OSError),
@@ -350,7 +370,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Empty the shared memory of an ended audit, so that others have its room."""
+    """Empty the shared memory of an ended audit, for the next one."""
     os.chmod(folder, 0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
@@ -367,10 +387,13 @@ def _opened(kinds: Iterable[str]) -> list[int]:
 
 
 def _unshare(wanted: int) -> bool:
-    """Leave the namespaces of the machine.
+    """Move this process to new namespaces.
+
+    Args:
+        wanted: Kinds of namespaces, as flags of ``Clone``.
 
     Returns:
-        True if that needed no user namespace, as for root.
+        True if no user namespace was needed, as for root.
     """
     user, group = os.getuid(), os.getgid()
     with suppress(PermissionError):
@@ -384,7 +407,12 @@ def _unshare(wanted: int) -> bool:
 
 
 def _end_as_in(first: int, seen: int) -> NoReturn:
-    """Wait for the namespace to end, and exit with the code of its working process."""
+    """Wait for the namespace to end, and end as its working process did.
+
+    Args:
+        first: Id of the first process of the namespace.
+        seen: Pipe from which the exit code of the working process is read.
+    """
     import resource
 
     os.waitpid(first, 0)
@@ -395,7 +423,7 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
     )
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        # SIGKILL has no other description.
+        # SIGKILL has no handler, and setting one raises.
         with suppress(OSError):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -403,7 +431,14 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
 
 
 def _wait_for(working: int, told: int) -> None:
-    """Be the first process of the namespace: wait for the working process, and report."""
+    """Wait for the working process, send its exit code to a pipe, and exit.
+
+    This runs in the first process of the namespace.
+
+    Args:
+        working: Id of the working process.
+        told: The pipe.
+    """
     while True:
         ended, status = os.wait()
         if ended == working:
@@ -421,7 +456,7 @@ def _has_no_reader(pipe: int) -> bool:
 
 
 def _mount(folder: Path) -> None:
-    """Make all mounts read-only except one folder, and mount the namespace's own folders."""
+    """Make all mounts read-only except one folder, and mount /proc and ``OWN`` anew."""
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, Mount.BIND, None)
     _read_only(Path("/"), SetAttributes.ALL_BELOW, SetAttributes.READ_ONLY, 0)
@@ -467,12 +502,12 @@ def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
 
 
 def _open_loopback() -> None:
-    """Let processes of the namespace connect to each other."""
+    """Enable the loopback device, so that processes of the namespace can connect."""
     import fcntl
     import socket
 
     with socket.socket() as made:
-        # This is SIOCSIFFLAGS with IFF_UP.
+        # The request is SIOCSIFFLAGS, with the flag IFF_UP.
         fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", 1))
 
 

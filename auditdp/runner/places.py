@@ -12,10 +12,10 @@ from auditdp.record.results import Place
 
 
 def place_of(thing: Any, root: Path) -> Place | None:
-    """Return the file and line of a function, or of the class of an object.
+    """Return the file and line of a function, or of the class of another object.
 
-    The place of an adapter, a partial application or a decorator is that of the wrapped
-    function.
+    The place of an adapter, of a partial application and of a decorated function is
+    that of the wrapped function.
 
     Returns:
         The place, or None if it is unknown or outside ``root``.

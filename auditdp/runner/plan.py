@@ -1,4 +1,8 @@
-"""The plan of a run: its audits, with parameters, randomness, level and budget."""
+"""The plan of a run: its audits, with parameters, randomness, level and budget.
+
+``make_plan`` finds the audit files, collects their declarations (``Listed``), and makes
+a ``Task`` for each selected audit.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 PATTERN = "audit_*.py"
 Shown = Annotated[str, AfterValidator(without_middle)]
-"""Text from a process of an audit that reports quote."""
+"""Text from the process of an audit, without the middle of a long one."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,19 @@ class Listed:
     """An audit that a file declares, as plain data."""
 
     id: Annotated[str, Field(max_length=FileLimits.id_characters)]
-    """Its path and name, as in ``audits/audit_edges.py::dprr``."""
+    """Path of the file and name of the audit, as in ``audits/audit_edges.py::dprr``."""
     path: str
-    """The file, absolute."""
+    """Absolute path of the file."""
     expect: Annotated[str, Field(pattern="^(holds|violation|miscalibration)$")] = (
         "holds"
     )
     timeout: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
-    """Seconds that it declares for itself."""
+    """Time limit that the audit declares, in seconds; None if it declares none."""
     description: str = ""
     parameters: tuple[str, ...] = ()
+    """Names of its parameters."""
     unreadable: str = ""
-    """Why a parameter that was given cannot be read; empty where all can."""
+    """Why the value that is given for a parameter cannot be read; empty otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,28 +56,29 @@ class Collected:
     failure: Shown = ""
     """The reason why the file could not be imported; empty if it could."""
     sources: tuple[str, ...] = ()
-    """Files below the working folder that it imported, including itself."""
+    """Files below the working folder that the import loaded, with the audit file."""
     printed: Shown = ""
+    """Text that the import printed."""
     forkable: bool = True
-    """True if a process that has imported it can be forked."""
+    """True if a process that has imported the file can be forked."""
 
 
 COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
 
 Collector = Callable[[Sequence[Path]], Sequence[Collected]]
-"""Imports audit files, each in a process of its own, and returns their declarations in
-order."""
+"""Function that imports audit files, each in a process of its own, and returns their
+declarations in the order of the files."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """Another revision of the code, which mechanisms are compared with."""
+    """Another revision of the code, with which mechanisms are compared."""
 
     revision: str
     """The requested revision, with its commit."""
     commit: str
     folder: str
-    """The folder of its tree that corresponds to the working folder."""
+    """Folder in the checked-out revision that corresponds to the working folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +87,13 @@ class Asked:
 
     root_seed: int
     data: str = ""
+    """Folder of data files; empty for none."""
     mutants: bool = False
+    """True to audit the mutants of each mechanism as well."""
     against: Against | None = None
+    """The revision with which mechanisms are compared; None for no comparison."""
     trace: bool = True
+    """True to trace the code of mechanisms before games."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,17 @@ class Task(Asked):
     """One audit to run: the plain data that a worker process needs.
 
     Attributes:
-        recorded: The recorded log wealth of a game that continues.
+        id: The id of the audit.
+        path: Absolute path of the audit file.
+        name: Name of the audit in its file.
+        root: The working folder.
+        overrides: Given parameters of this audit, as text.
+        expect: The fault that the audit declares, or 'holds'.
+        alpha: The audit's share of alpha.
+        budget: The budget, as text for ``Budget.read``.
+        timeout: Time limit in seconds; None for no limit.
+        recorded: Log wealth of the recorded game that this audit continues; None for a
+            new game.
     """
 
     id: str
@@ -107,8 +127,8 @@ class Task(Asked):
 
     @property
     def reproduce(self) -> str:
-        """The command that repeats this audit, given the same data folder."""
-        # Otherwise the name would be read as an option.
+        """The command that repeats this audit, without the option for a data folder."""
+        # Without a folder, a name that starts with a hyphen would be an option.
         name = f"./{self.id}" if self.id.startswith("-") else self.id
         words = [
             "auditdp",
@@ -139,17 +159,17 @@ class PlanOptions(Asked):
     """Parameters by name, as text; an audit takes those that it has."""
     alpha: float = 0.05
     budget: str = "standard"
-    """A budget, as ``Budget.read`` takes it."""
+    """The budget, as text for ``Budget.read``."""
     timeout: float | None = None
-    """Seconds per audit, which overrides the limit that an audit declares."""
+    """Time limit of every audit in seconds, in place of the limit that it declares."""
     default_timeout: float | None = None
-    """Seconds for audits that declare none."""
+    """Time limit of audits that declare none, in seconds."""
 
     def check(self) -> None:
         """Raise if an option cannot be used.
 
         Raises:
-            ConfigurationError: With its value.
+            ConfigurationError: With the value of the option.
         """
         Budget.read(self.budget)
         if not 0 < self.alpha < 1:
@@ -195,14 +215,15 @@ class PlanOptions(Asked):
 
 @dataclass(frozen=True)
 class Plan:
-    """The tasks of a run in order, the files that failed, and the shares of alpha."""
+    """The tasks of a run in order, and the audit files that could not be collected."""
 
     tasks: list[Task]
     failures: list[tuple[str, str]] = field(default_factory=list)
+    """(path, reason) of each such file."""
 
     @property
     def ledger(self) -> list[LedgerEntry]:
-        """The share of alpha that each audit may spend."""
+        """The shares of alpha, one for each task."""
         # This import is slow, and collecting does not need it.
         from auditdp.record.results import (
             LedgerEntry,
@@ -215,9 +236,13 @@ class Plan:
 
 
 def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
-    """Return (file, name of one audit or '') for paths, folders and ids.
+    """Return the audit files that targets select, as (file, name).
 
-    An id is such as ``audits/audit_edges.py::dprr``.
+    The name is that of one audit, or '' for all audits of the file.
+
+    Args:
+        targets: Folders, files, or ids such as ``audits/audit_edges.py::dprr``. In a
+            folder, files ``audit_*.py`` are selected, except in hidden folders.
 
     Raises:
         ConfigurationError: If a path does not exist.
@@ -247,7 +272,15 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
 def discover(
     targets: Sequence[str], keyword: str = "", *, collect: Collector
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
-    """Collect the selected audits, and the files that failed with their reasons.
+    """Collect audit files, and return the selected audits and the failures.
+
+    Args:
+        targets: See ``audit_files``.
+        keyword: An expression for ``matches``; empty for all audits.
+        collect: The function that imports audit files.
+
+    Returns:
+        The audits, each once, and (path, reason) of each file that failed.
 
     Raises:
         ConfigurationError: If an id names no audit of its file, or the keyword is not
@@ -287,13 +320,14 @@ def matches(expression: str, identifier: str) -> bool:
     """Return True if an id matches a keyword expression of ``-k``.
 
     The expression has words that occur in the id, joined by and, or, not and
-    parentheses.
+    parentheses. Case does not matter. An expression that cannot be parsed, and has none
+    of these operators, is itself a text to search for.
 
     >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
     True
 
     Raises:
-        ConfigurationError: If the expression cannot be parsed.
+        ConfigurationError: If an expression with operators cannot be parsed.
     """
     if not expression.strip():
         return True
@@ -328,8 +362,14 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a run, with equal shares of alpha (a Bonferroni budget).
 
+    Args:
+        targets: See ``audit_files``.
+        options: The options of the run.
+        collect: The function that imports audit files.
+        keyword: See ``matches``.
+
     Raises:
-        ConfigurationError: If an option is invalid.
+        ConfigurationError: If a target, an option or the keyword is invalid.
     """
     options.check()
     declared, failures = discover(targets, keyword, collect=collect)

@@ -1,11 +1,14 @@
 """The processes of a run: one for every audit file and audit, and judging processes.
 
-Neither this process nor the judging processes import or call code of users. The
-sandbox, if the kernel has one, prevents audits from ending them or writing to the log.
-An audit has two processes with a pipe between them: one judges, and the other, forked
-from the process of the file, answers about the mechanism. If a process dies, only its
-audit is affected. If it was the process from which audits were forked, each of them
-runs again, in a process of its own with nothing beside it.
+``Workers`` starts them all. Neither this process nor the judging processes import or
+call code of users. The sandbox, if the kernel has one, prevents audits from ending them
+or writing to the log.
+
+An audit has two processes with a pipe between them. One judges the audit. The other one
+is forked from the process of the audit file, and answers about the mechanism. If one of
+them dies, only this audit is affected. If the process of the file dies, or that of the
+judges, each of its unfinished audits runs again. It then runs alone: no other audit
+runs at the same time, and a new process imports its file.
 """
 
 from __future__ import annotations
@@ -63,17 +66,21 @@ if TYPE_CHECKING:
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
-"""Seconds that the import of an audit file may take."""
+"""Default number of seconds that the import of an audit file may take."""
 KEPT = 64
-"""Number of processes of audit files that wait for their audits. Beyond it, a file is
-imported again for its audits."""
+"""Largest number of processes of audit files that wait for their audits. Further files
+are imported again when their audits run."""
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
 
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
-    """Return the type of the value of a kind of work."""
+    """Return the adapter that validates the result of a kind of work.
+
+    Args:
+        kind: 'again', 'show' or 'trace'.
+    """
     # This import is slow, and collecting does not need it.
     from auditdp.runner.run_record import (
         TracedAudit,
@@ -97,31 +104,38 @@ def answer_of(kind: str) -> TypeAdapter[Any]:
 
 
 class CrashError(StoppedError):
-    """A process that was to say something about an audit and died."""
+    """A process of an audit that died, cannot be started, or sent an invalid answer."""
 
 
 class FullError(StoppedError):
-    """A folder for temporary files in which nothing can be made."""
+    """A folder for temporary files without room for another folder."""
 
 
 @dataclass
 class _Host:
-    """The process of one audit file."""
+    """A process from which children are forked: of one audit file, or of the judges."""
 
     path: Path
     process: BaseProcess
     connection: Connection
     collected: Collected | None = None
+    """The declarations of the file; None during its import."""
     busy: dict[int, Work] = field(default_factory=dict)
+    """Work of the children of this process, by its number."""
     since: float = field(default_factory=time.monotonic)
+    """Time of the start, of the last given work, or of the last answer."""
     folder: Path | None = None
-    """The folder that it may write."""
+    """Its folder; in the sandbox, the only one to which it may write."""
 
     def __post_init__(self) -> None:
         self.inbox = Inbox(self.connection)
 
     def late(self, limit: float) -> bool:
-        """True if its answer is overdue."""
+        """Return True if the next answer is overdue.
+
+        Args:
+            limit: Seconds that the import of the file may take.
+        """
         if self.collected is None:
             return time.monotonic() > self.since + limit
         limits = [work.task.timeout for work in self.busy.values()]
@@ -132,32 +146,32 @@ class _Host:
         )
 
     def end(self) -> None:
-        """End it, and all that it forked."""
+        """End the process and all its children, and remove its folder."""
         self.connection.close()
         self.process.join(0.5 if not self.busy else GRACE)
         if self.process.is_alive():
             self.process.kill()
             self.process.join(GRACE)
         if self.folder is not None:
-            # This makes room for the remaining results.
+            # Files of an audit may have filled the disk, which the log needs.
             remove(self.folder)
 
 
 @dataclass
 class _TwoProcesses:
-    """An audit with its two processes."""
+    """An audit that runs, with the outcomes of its two processes."""
 
     work: Work
     pipe: Connection
-    """The end of the pipe between them that who judges has."""
+    """The judging process's end of the pipe between both."""
     alone: bool
-    """True if nothing runs beside the audit."""
+    """True if no other work runs at the same time."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
-    """The outcome of both, by kind of work; None if the process they were forked from
-    ended."""
+    """The outcome of each ended process, by kind of work: 'run' judges, 'serve'
+    answers. It is None if the process ended from which this one was forked."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
-        """Record the outcome of one process, and end the conversation of the other.
+        """Record the outcome of one process, and close the pipe so that the other ends.
 
         Returns:
             True if both have ended.
@@ -175,9 +189,9 @@ class _TwoProcesses:
 
     @property
     def answer(self) -> WorkAnswer | None:
-        """The outcome of the audit; None if it has to run again."""
+        """The outcome of the audit; None if it has to run again, alone."""
         judged, served = self.answers["run"], self.answers["serve"]
-        # An audit that kills every process it can has ended both.
+        # An audit that runs alone has itself ended the process that judged it.
         if judged is None:
             died = (
                 served.failed
@@ -203,11 +217,13 @@ class Workers:
 
     Args:
         overrides: Parameters of the audits, as text.
-        limit: Seconds for the import of a file.
-        memory: Bytes of memory of an audit.
+        limit: Seconds that the import of a file may take.
+        memory: Bytes of memory that each process of an audit may allocate; None for no
+            limit.
         sandbox: The isolation of the processes.
-        count: Number of processes that work at a time.
-        on_print: Called with a file and the text that it printed during its import.
+        count: Number of audits that run, or of files that are imported, at the same
+            time.
+        on_print: Called with a file and the text that its import printed.
         needed: Modules that are imported once, before any file.
     """
 
@@ -235,7 +251,7 @@ class Workers:
         self._judges: _Host | None = None
         self._judged: dict[int, _TwoProcesses] = {}
         self._known: list[tuple[Work, WorkAnswer | None]] = []
-        """Outcomes of work that no process will report."""
+        """Outcomes of work that no process will report; None if it has to run again."""
         self._sizes: dict[str, int] = {}
         self._numbers = 0
 
@@ -251,8 +267,8 @@ class Workers:
         for trial in self._judged.values():
             trial.pipe.close()
         remove(self._folder)
-        # Multiprocessing removes the folder at the end, and prints an error if it is
-        # missing.
+        # Multiprocessing removes its folder at the end, and prints an error if that is
+        # missing. This makes it again.
         temporary_folder()
 
     @property
@@ -269,9 +285,9 @@ class Workers:
         )
 
     def collect(self, paths: Sequence[Path]) -> list[Collected]:
-        """Import audit files and return the declarations of each.
+        """Import audit files, and return the declarations or the failure of each.
 
-        A file whose import takes too long has failed.
+        An import that takes too long is a failure.
         """
         resolved = [Path(os.path.realpath(path)) for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
@@ -295,7 +311,7 @@ class Workers:
                 if found is None:
                     continue
                 del opened[label]
-                # Closing its process makes room for the other files.
+                # If the import filled the disk, its process is closed, with its files.
                 if _is_full(self._folder):
                     found = Collected(
                         failure=f"{label}: after its import there is no room in {self._folder}"
@@ -308,16 +324,21 @@ class Workers:
         return [self._collected[path] for path in resolved]
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Yield the results of the tasks as they are finished, started in order."""
+        """Run audits in the given order, and yield each result when it is finished."""
         room = ResultRoom(len(tasks))
         for task, answer in self._work([("run", task, ()) for task in tasks]):
             yield room.result(task, answer)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
-        """Return the value of one piece of work.
+        """Do one piece of work in the process of its audit file, and return its result.
+
+        Args:
+            kind: 'again', 'show' or 'trace'; see ``child_jobs.JOBS``.
+            task: The audit.
+            arguments: Further arguments of the job.
 
         Raises:
-            CrashError: If there is none.
+            CrashError: If the process died, or sent an invalid answer.
         """
         ((_, answer),) = self._work([(kind, task, arguments)])
         if answer.value is None:
@@ -339,7 +360,7 @@ class Workers:
             self._close(self._hosts[path])
         running: dict[int, bool] = {}
         while waiting or running:
-            # What is suspected of having ended the work of others runs with nothing beside it.
+            # Work that runs again may have ended other processes. So it runs alone.
             while (
                 waiting
                 and len(running) < self.count
@@ -379,7 +400,7 @@ class Workers:
             self._judges = self._judges or self._open_judges()
             ours, theirs = CONTEXT.Pipe()
             self._judged[work.number] = _TwoProcesses(work, ours, alone)
-            # No code of a user runs there.
+            # A judging process runs no code of a user, so it needs no sandbox.
             _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)
             work = replace(work, kind="serve")
         try:
@@ -389,7 +410,13 @@ class Workers:
                 theirs.close()
 
     def _place(self, work: Work, theirs: Connection | None, *, alone: bool) -> None:
-        """Give work to the process of its file, or to one of its own."""
+        """Give work to the process of its file, or start a process for this work alone.
+
+        Args:
+            work: The work.
+            theirs: The end of the pipe to the judging process; None without one.
+            alone: Whether the work must have a process for itself.
+        """
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
             self._close(self._hosts[path])
@@ -405,7 +432,10 @@ class Workers:
             _hand(self._hosts[path], work, theirs)
 
     def _reopen(self, path: Path) -> None:
-        """Import a file again for its audits; an audit that runs alone reports a failure."""
+        """Import a file again for its audits.
+
+        If that fails, its audits run in processes of their own, which report the error.
+        """
         host = self._open(path)
         while host.collected is None:
             wait([host.connection], TICK)
@@ -414,7 +444,10 @@ class Workers:
             self._close(host)
 
     def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Yield answers; that of an audit when both of its processes have ended."""
+        """Yield finished work with its answer; None if the work has to run again.
+
+        An audit is finished when both of its processes have ended.
+        """
         for part, answer in self._answers():
             if (trial := self._judged.get(part.number)) is None:
                 yield part, answer
@@ -423,14 +456,20 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Yield answers, after waiting; None if the process they were forked from ended."""
+        """Wait, and yield the answers of single processes with their work.
+
+        An answer is None if the process ended from which this one was forked.
+        """
         if not self._known:
             yield from self._heard()
         known, self._known = self._known, []
         yield from known
 
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
-        """Wait, and yield the answers of processes; close processes that no longer answer."""
+        """Wait at most ``TICK`` seconds, and yield the answers that arrived.
+
+        A process of a file is closed if it died, sent something invalid, or is late.
+        """
         hosts = [host for host in self._all_hosts() if host.busy]
         wait(
             [
@@ -458,7 +497,12 @@ class Workers:
                     self._close(host)
 
     def _collection_of(self, host: _Host, label: Path) -> Collected | None:
-        """Return the collection that a host sent, or its failure; None while it works."""
+        """Return the declarations of a file, or its failure; None during its import.
+
+        Args:
+            host: The process of the file.
+            label: The path of the file, for messages.
+        """
         try:
             if (message := host.inbox.take()) is not None:
                 return self._checked(COLLECTED.validate_json(message), host.path)
@@ -481,10 +525,11 @@ class Workers:
         return None
 
     def _checked(self, found: Collected, path: Path) -> Collected:
-        """Return the declarations that a process sent of its file.
+        """Return the declarations that the process of a file sent, after checking them.
 
         Raises:
-            ConfigurationError: If there are too many, or some are not of this file.
+            ConfigurationError: If there are too many audits, some are not of this file,
+                or the imported files are too many, too large or not readable.
         """
         if len(found.audits) > FileLimits.audits:
             raise ConfigurationError(
@@ -543,7 +588,7 @@ class Workers:
         return _new_folder(self._folder)
 
     def _close(self, host: _Host) -> None:
-        """End a process; its unfinished work is lost."""
+        """End a process; its unfinished work has the outcome None."""
         self._known += [(work, None) for work in host.busy.values()]
         host.busy.clear()
         if host is self._judges:
@@ -554,14 +599,19 @@ class Workers:
 
 
 def _size_of(source: Path, below: Path) -> int:
-    """Return the size of a readable file in bytes; 0 if there is none.
+    """Return the size of a source file in bytes.
 
-    A module in an archive has no file.
+    It is 0 without a file: a module may lie in an archive.
+
+    Args:
+        source: The path, without links.
+        below: The folder that must contain the file.
 
     Raises:
-        ConfigurationError: If it may not be read.
+        ConfigurationError: If the file cannot be read, is too large, or links lead
+            elsewhere.
     """
-    # Every part of the path is checked, since each may be a link.
+    # Resolving a path takes time for each of its parts, so their number is limited.
     if len(source.parts) > FileLimits.path_parts:
         raise ConfigurationError(
             f"{str(source)[:80]}… cannot be read: it lies more than {FileLimits.path_parts} folders deep"
@@ -584,14 +634,14 @@ def _is_full(folder: Path) -> bool:
     try:
         room = os.statvfs(folder)
     except OSError:
-        # An audit may have removed it.
+        # An audit may have removed the folder, which is then made again.
         return False
     return not room.f_bavail or (room.f_files > 0 and not room.f_favail)
 
 
 def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
     try:
-        # An audit may have removed it.
+        # An audit may have removed the parent folder.
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
@@ -601,14 +651,20 @@ def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
 
 
 def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
-    """Give work to a process, with the end of a pipe if it needs one."""
+    """Send work to the process of a file or of the judges.
+
+    Args:
+        host: The process.
+        work: The work.
+        pipe: The end of the pipe between judge and mechanism that the work needs; None
+            for other work.
+    """
     host.busy[work.number] = work
     host.since = time.monotonic()
+    # In both cases below, the end of the process is detected when its answer is read.
     if not _has_room(host.connection):
         host.process.kill()
-        # A dead process is detected when its answer is read.
         return
-    # A dead process is detected when its answer is read.
     with suppress(OSError):
         host.connection.send_bytes(pickle.dumps(work))
         if pipe is not None:
@@ -627,9 +683,12 @@ def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
 
 
 class ResultRoom:
-    """The space for the results of a run.
+    """The space for the results of a run, ``FileLimits.run_bytes``.
 
-    Each result has an equal share, and the unused shares of earlier results.
+    Each result may take an equal share, and what earlier results left of theirs.
+
+    Args:
+        audits: Number of results.
     """
 
     def __init__(self, audits: int) -> None:
@@ -638,7 +697,7 @@ class ResultRoom:
         self._left = audits * self._share
 
     def result(self, task: Task, answer: WorkAnswer) -> AuditResult:
-        """Return the result of the next task, or an ERROR if there is no space for it."""
+        """Return the result of the next finished task; an ERROR if it is too large."""
         self._waiting -= 1
         size = len(answer.value) if isinstance(answer.value, str | bytes) else 0
         room = min(FileLimits.result_bytes, self._left - self._waiting * self._share)
@@ -650,7 +709,12 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result if it belongs to the task, and to no other audit; else an ERROR."""
+    """Return the result in an answer; an ERROR if there is none, or of another audit.
+
+    Args:
+        task: The audit.
+        answer: The answer of its processes.
+    """
     # This import is slow, as in ``answer_of``.
     from auditdp.record.results import Verdict, result_of
 
@@ -660,7 +724,8 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
         result = result_of(json_of(answer.value))
     except (TypeError, ValueError):
         return failed(task, replace(answer, failed=NO_ANSWER))
-    # It ended with the process of its mechanism.
+    # The judging process failed because that of the mechanism did. Its failure is the
+    # reason.
     if answer.failed and result.verdict is Verdict.ERROR:
         return failed(task, answer)
     if result.id != task.id:
@@ -680,11 +745,11 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _of_its_own(collected: Collected, path: Path) -> bool:
-    """Return True if the declared ids are those of the file, each once.
+    """Return True if all declared audits are of the file, and their ids differ.
 
-    An id begins with the path of the file from the working folder, in the one normal
-    form. Resolving links in a path of millions of parts would take days, and readers of
-    an id take everything before the first ``::`` as the file.
+    An id must begin with the path of the file from the working folder, as text:
+    resolving links in a path of millions of parts would take days. Readers of an id
+    take everything before the first ``::`` as the file.
     """
     here = Path(os.path.realpath(Path.cwd()))
     label = (
@@ -701,7 +766,7 @@ def _of_its_own(collected: Collected, path: Path) -> bool:
 
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the ERROR of an audit whose process did not answer."""
+    """Return the ERROR of an audit without a valid result, with the answer's reason."""
     from auditdp.record.results import AuditResult, Verdict
 
     return AuditResult(
@@ -716,9 +781,9 @@ def failed(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _end_forkserver() -> None:
-    """End the process from which all others are forked, and all of them.
+    """End the fork server, from which all processes of the run are forked, and them.
 
-    The next start makes another one.
+    The next start of a process starts another fork server.
     """
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is not None:
@@ -729,7 +794,16 @@ def _end_forkserver() -> None:
 def _spawned(
     needed: Sequence[str], target: Callable[..., None], *arguments: Any
 ) -> BaseProcess:
-    """Return a started process, even if an audit has just ended the process to fork from."""
+    """Start a process and return it; start the fork server again if an audit ended it.
+
+    Args:
+        needed: Modules that the fork server imports.
+        target: The function that the process calls.
+        arguments: Arguments of the function.
+
+    Raises:
+        CrashError: If three attempts fail.
+    """
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:
@@ -739,7 +813,7 @@ def _spawned(
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
             if isinstance(error, FileNotFoundError | ConnectionRefusedError):
-                # Its socket was removed with the folder.
+                # The socket of the fork server was removed, so it is of no use.
                 _end_forkserver()
             time.sleep(0.1)
         else:

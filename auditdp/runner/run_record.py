@@ -1,7 +1,7 @@
-"""The record of a run: before its start, in a log, and in a JSON report.
+"""Make the record of a run before its start, and read it from a log or a JSON report.
 
 A log has one JSON object per line: a header with the options of the run, a line for
-each finished audit in the order of finishing, and a closing line; every line names its
+each finished audit in the order of finishing, and a closing line. Every line names its
 run. An incomplete last line is ignored. A resumed run reads the results, checks that
 the options are the same, and runs the other audits.
 
@@ -37,7 +37,7 @@ from auditdp.record.traces import TracedFinding, TracedLine
 from auditdp.runner.plan import Plan
 
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
-"""The end of a line of a log with the digest, and the text before it."""
+"""Pattern of a line of a log, with groups for its text and its digest."""
 BLOCK = 1 << 20
 """Bytes of a file that are read at a time."""
 LIBRARIES = (
@@ -62,7 +62,8 @@ LIBRARIES = (
         "python-dp",
     ),
 )
-"""Libraries that draw, search, judge or account, and common libraries of mechanisms."""
+"""Libraries whose versions are recorded: dependencies of auditdp that affect results,
+and common libraries of mechanisms."""
 
 
 def header(
@@ -73,7 +74,17 @@ def header(
     sources: Iterable[Path] = (),
     sandbox: str = "",
 ) -> RunRecord:
-    """Return the record of a run before its start, without results."""
+    """Return the record of a run before its start.
+
+    Its only results are the ERRORs of files that could not be collected.
+
+    Args:
+        plan: The plan of the run.
+        arguments: The options of the command, which are recorded.
+        root_seed: The root seed.
+        sources: Files from which the audits are made.
+        sandbox: Phrase for the isolation of the audits.
+    """
     files = [*sources]
     return RunRecord(
         root_seed=root_seed,
@@ -93,7 +104,7 @@ def header(
 
 
 def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """Yield the path of each source from the working folder, and its digest."""
+    """Yield (relative path, SHA-256) of each source below the working folder."""
     here = Path.cwd().resolve()
     for file in sources:
         if file.is_relative_to(here) and (digest := sha256(file, below=here)):
@@ -101,19 +112,21 @@ def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 
 def sha256(path: Path, *, below: Path | None = None) -> str:
-    """Return the SHA-256 of a file in hexadecimal; empty if it is not a file.
+    """Return the SHA-256 of a file in hexadecimal; empty without a regular file.
 
-    With ``below``, the file must lie in that folder; see ``open_file``.
+    Args:
+        path: The file.
+        below: A folder that must contain the file; see ``open_file``.
     """
     return _hashed(path, b"", below).hexdigest() if path.is_file() else ""
 
 
 def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
-    """Return the SHA-256 of some bytes, followed by those of a file if it exists."""
+    """Return a SHA-256 object of some bytes, followed by those of a file, if any."""
     found = hashlib.sha256(before)
     if path.is_file():
         with open_file(path, below=below) as file:
-            # A file may grow while it is read.
+            # A file may grow while it is read, so the number of blocks is limited.
             for _ in range(0, FileLimits.file_bytes, BLOCK):
                 content = file.read(BLOCK)
                 if not content:
@@ -123,7 +136,7 @@ def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
 
 
 def now() -> str:
-    """Return the time, in UTC, to the second."""
+    """Return the present time in UTC as ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -133,7 +146,7 @@ def failure(path: str, reason: str) -> AuditResult:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, auditdp and its libraries."""
+    """Return the versions of Python, auditdp and installed ``LIBRARIES``, by name."""
     found = {"python": platform.python_version(), "auditdp": __version__}
     for name in LIBRARIES:
         try:
@@ -144,9 +157,9 @@ def versions() -> dict[str, str]:
 
 
 def _revision(sources: Iterable[Path]) -> str:
-    """Return the commit, and a digest of the code.
+    """Return a phrase with the commit of the working folder and a digest of the code.
 
-    The code is auditdp, the audits, and their imports below the working folder.
+    The code is that of auditdp and of the given sources.
     """
     try:
         commit = subprocess.run(
@@ -162,7 +175,10 @@ def _revision(sources: Iterable[Path]) -> str:
 
 
 def digest_of(sources: Iterable[Path]) -> str:
-    """Return a digest of files and of auditdp's own, wherever they are."""
+    """Return a digest of the given files and of auditdp's files.
+
+    It depends on their names and contents, and not on their folders.
+    """
     here = Path.cwd().resolve()
     files = {
         file: here if file.is_relative_to(here) else file.parent for file in sources
@@ -176,42 +192,52 @@ def digest_of(sources: Iterable[Path]) -> str:
 
 
 class Reading(NamedTuple):
-    """The content of a log, and its unreadable lines with their reasons."""
+    """The content of a log or of a JSON report, and the problems with it."""
 
     record: RunRecord
     problems: list[str]
-    """Why which lines do not count."""
+    """Sentences on lines that do not count, or on missing digests."""
     digest: str = ""
-    """That of the last line that counts, for the line after it."""
+    """Digest of the last line before a change, for the next line that is written."""
     size: int = 0
-    """The end of the last line that counts, in bytes."""
+    """Number of bytes up to the end of that line."""
     edited: bool = False
-    """True if later lines follow from no line before them."""
+    """True if a line does not follow from the line before it: the log was changed."""
     is_whole: bool = True
     """True if every line counts."""
 
 
 def chained(before: str, line: bytes) -> str:
-    """Return the digest of a line, without its own digest, and of the digest before it."""
+    """Return the digest of a line.
+
+    Args:
+        before: The digest of the line before it; empty for the first line.
+        line: The line, up to its own digest.
+    """
     return hashlib.sha256(before.encode() + line).hexdigest()
 
 
 def read_log(path: Path) -> RunRecord:
-    """Return the record in a log, as far as it can be read; see ``scan_log``."""
+    """Return the record in a log, without lines that do not count; see ``scan_log``."""
     return scan_log(path).record
 
 
 def scan_log(path: Path) -> Reading:
-    """Return the record in a log; ``status`` is 'running' without a closing line.
+    """Return the record in a log, and its problems.
 
-    Results are in the order of the plan. Lines that cannot be read, or belong to
-    another run, are left out and named by number. So are the first line whose digest
-    does not follow from the line before it, and all lines after it. Logs of earlier
-    versions have no digests, which is stated.
+    Results are in the order of the plan. Without a closing line the status of the
+    record is 'running'. The following lines do not count, and ``problems`` names them:
+
+    - lines that cannot be read, or belong to another run;
+    - the first line whose digest does not follow from the line before it, and all lines
+      after it.
+
+    If an audit has two different results, neither counts. Logs of earlier versions have
+    no digests, which is a problem, too.
 
     Raises:
         ConfigurationError: If there is no such file, it is not a log, its header was
-            changed, or another version wrote it.
+            changed, another version wrote it, or it contradicts itself.
     """
     try:
         whole = content_of(path)
@@ -235,8 +261,8 @@ def scan_log(path: Path) -> Reading:
         following = chained(digest, own[1] if own else line)
         if (own or has_digests) and (own is None or own[2] != following.encode()):
             reason = f"line {number} of {path} is not what was written after the lines before it: the log was changed"
-            # Nothing shows that what is before it, the header first, is as it was
-            # written.
+            # No earlier line has a valid digest, so the header may have been changed,
+            # too.
             if not has_digests:
                 raise ConfigurationError(f"{reason}, and none of it counts; run again")
             problems.append(f"{reason}, and from there on it is left out")
@@ -301,7 +327,12 @@ def scan_log(path: Path) -> Reading:
 
 
 def _header(path: Path, content: Any) -> RunRecord:
-    """Return the header of a log."""
+    """Return the record in the header of a log, or in a JSON report.
+
+    Raises:
+        ConfigurationError: If a version with another schema wrote it.
+        ValueError: If it is no record.
+    """
     schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
     if schema != SCHEMA:
         versions = content.get("versions")
@@ -325,10 +356,13 @@ def _reason(error: Exception) -> str:
 
 
 def scan_record(path: Path) -> Reading:
-    """Return the record in a JSON report or a log, and its unreadable parts.
+    """Return the record in a JSON report or in a log, and its problems.
+
+    Args:
+        path: A report if its name ends in ``.json``, else a log.
 
     Raises:
-        ConfigurationError: If it is neither.
+        ConfigurationError: If the file is missing, or not what its name promises.
     """
     if path.suffix != ".json":
         return scan_log(path)
@@ -345,7 +379,13 @@ def scan_record(path: Path) -> Reading:
 
 
 def resumable(old: RunRecord, new: RunRecord) -> None:
-    """Raise unless two headers have the same options, so that results can be combined.
+    """Raise unless two headers have the same options, code and versions.
+
+    Otherwise the results of both runs cannot be combined.
+
+    Args:
+        old: The header of the interrupted run.
+        new: The header of this run.
 
     Raises:
         ConfigurationError: With the first difference and the remedy.
@@ -360,7 +400,9 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
 def differing(
     old: RunRecord, new: RunRecord, first: str = "there", second: str = "here"
 ) -> str:
-    """Return the first difference between two headers as a sentence; empty if they agree.
+    """Return a phrase for the first difference between two headers; empty without one.
+
+    Times, names and sources are not compared.
 
     Args:
         old: One header.
@@ -384,7 +426,7 @@ def differing(
 
 
 def _differing(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return of two dictionaries the entries that differ; anything else as it is."""
+    """Return the entries of two dictionaries that differ; other values as they are."""
     if not isinstance(a, dict) or not isinstance(b, dict):
         return a, b
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
@@ -402,22 +444,27 @@ class TracedAudit:
 
     claim: str
     parameter: str
-    """The parameter of the claim in which losses are."""
+    """Name of the claim's parameter, such as 'epsilon'. Losses are values of it."""
     pairs: Count
+    """Number of traced pairs."""
     generated: Count
-    """Number of pairs that are not listed."""
+    """Number of the traced pairs that are not listed."""
     bounded: Count
-    """Number of pairs on which the traced loss bounds that of the output."""
+    """Number of pairs on which the loss of the releases appears to bound the loss of
+    the output."""
     level: Number
-    """The largest loss of all releases of a pair together."""
+    """The loss of all releases of a pair together, on the pair where it is largest."""
     lines: Sequence[TracedLine]
     findings: Sequence[TracedFinding]
-    """Those that are read off first."""
+    """Suspected faults: first those that runs with other draws confirmed, then those
+    that the trace understood completely, then others."""
     opaque: Sequence[str]
+    """Sentences on code that the trace did not understand."""
     result: str
-    """All of it in one line."""
+    """The result of the trace in one sentence."""
     size: str = ""
-    """The traced parameters, if the audit tries several sizes: the first with noise."""
+    """Phrase for the size, if the audit tries several: the first size with a finding
+    that the trace understood completely, or else the last one; empty otherwise."""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

@@ -1,15 +1,16 @@
-"""The sandbox of audits' processes: one scratch folder to write to, and nothing else.
+"""The sandbox of audits' processes: they may write to one scratch folder only.
 
-An audit, and processes that it leaves running, cannot reach the log, the baseline,
-settings, sources, installed packages, reports, other audits or the run. The available
-isolation is determined before code of users runs; if a process cannot enter it, the
-process ends. Reading is allowed, since audits import modules and read data.
+An audit, and processes that it leaves running, cannot change the log, the baseline,
+settings, sources, installed packages or reports, and cannot reach other audits or the
+run. Reading is allowed, since audits import modules and read data. ``sandbox_of`` finds
+the available isolation before code of users runs. A process that cannot enter it ends.
 
-Landlock is the kernel's access control for processes without privileges; its system
-calls are made by number. Its rules apply to the calling thread and to everything it
-starts later, and cannot be removed. The ABI of a kernel determines the rights that it
-knows (https://docs.kernel.org/userspace-api/landlock.html); other rights are not
-requested.
+Landlock is the kernel's access control for processes without privileges. Its rules
+apply to the calling thread and to everything that it starts later, and cannot be
+removed. The version of Landlock's ABI determines the rights that a kernel can restrict
+(https://docs.kernel.org/userspace-api/landlock.html). Its system calls are made by
+number, which needs no functions of the C library. The other part of the sandbox is
+``namespaces``.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.runner import namespaces
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nvidia*")
-"""Writable entries of /dev: those that store nothing, shared memory, and accelerators.
-"""
+"""Writable entries of /dev: devices without storage, shared memory, accelerators."""
 CACHES = (
     "MPLCONFIGDIR",
     "NUMBA_CACHE_DIR",
@@ -50,13 +50,14 @@ REFUSALS = tuple(
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The available isolation of audits' processes."""
+    """The isolation of audits' processes; its text is a phrase for records."""
 
     landlock: int = 0
-    """ABI of the kernel's Landlock; 0 where none is used."""
+    """Version of the ABI of the kernel's Landlock; 0 without a sandbox."""
     namespaces: bool = False
-    """True if each file has namespaces of its own."""
+    """True if the process of each file has namespaces of its own."""
     network: bool = False
+    """True if audits may use the network."""
     of_audits: bool = False
     """True if each audit of a file has further namespaces of its own."""
 
@@ -69,12 +70,15 @@ class Sandbox:
 
     @property
     def closes_network(self) -> bool:
-        """True if no connection is possible; Landlock alone forbids TCP."""
+        """True if audits cannot use the network.
+
+        Namespaces close it completely, and Landlock without them closes TCP alone.
+        """
         return not self.network and (self.namespaces or self.landlock >= Since.TCP)
 
     @property
     def lacking(self) -> list[str]:
-        """Phrases for the missing kinds of isolation."""
+        """Phrases for the resources from which this system cannot isolate audits."""
         if not self.landlock:
             return ["files", "processes", "the network"]
         return [
@@ -87,9 +91,13 @@ class Sandbox:
         ]
 
     def enter(self, folder: Path) -> None:
-        """Restrict this process to a folder, before anything of users is imported.
+        """Restrict this process to a folder, before code of users is imported.
 
-        With namespaces, the work continues in another process.
+        With namespaces, the work continues in another process, and the function returns
+        only there.
+
+        Args:
+            folder: The only folder to which the process may write.
 
         Raises:
             OSError: If the kernel refuses the isolation that it offered.
@@ -100,30 +108,40 @@ class Sandbox:
         self.confine(folder)
 
     def separate(self) -> None:
-        """Separate this process from other audits of its file: memory, IPC and network.
+        """Separate this process, which runs one audit, from other audits of its file.
 
-        It also becomes a session of its own. Without namespaces of audits, that is all.
+        With namespaces of files, it becomes a session of its own. With namespaces of
+        audits, it also gets shared memory, IPC and a network of its own.
 
         Raises:
             OSError: If the kernel refuses the isolation that it offered.
         """
         if self.namespaces:
-            # The kernel shares processors out between sessions: one that forks without end takes no more than one audit.
-            # That is for namespaces only, with which all that an audit left ends, of whatever session it is.
+            # The kernel shares processors between sessions, so an audit that forks
+            # without end takes the time of one audit. Without namespaces, processes of
+            # a new session could outlive the run.
             with suppress(OSError):
                 os.setsid()
         if self.of_audits:
             namespaces.enter_own()
 
     def end_left(self, running: Iterable[int]) -> None:
-        """End the processes that ended audits of this file left, if they are known."""
+        """End the processes that ended audits of this file left running.
+
+        Without namespaces of audits these are not identified, and nothing is done.
+
+        Args:
+            running: Numbers of the processes of running audits, which stay.
+        """
         if self.of_audits:
             namespaces.end_left(running)
 
     def confine(self, folder: Path) -> None:
-        """Allow this process, and everything it starts, to write to one folder only.
+        """Allow this process, and all that it starts, to write to one folder only.
 
-        Libraries are configured to write to that folder.
+        ``DEVICES`` and the shared memory of audits stay writable, too. Temporary files
+        and caches of libraries are moved to that folder. Without Landlock nothing is
+        done.
 
         Raises:
             OSError: If the kernel refuses the isolation that it offered.
@@ -143,9 +161,9 @@ _confined: list[Path] = []
 
 
 def explained(failure: str) -> str:
-    """Return the reason for a failure.
+    """Return the message of a failure, with a hint if the sandbox may be the cause.
 
-    If the sandbox may be the cause, the reason names the allowed actions.
+    It may be if this process is confined, and the message has an error of permission.
     """
     if not _confined or not any(refusal in failure for refusal in REFUSALS):
         return failure
@@ -157,9 +175,10 @@ def explained(failure: str) -> str:
 
 
 def _let_go() -> None:
-    """Close inherited connections of the run.
+    """Close connections that this process inherited from the run.
 
-    One of them could remove shared memory, another one hide the end of the process.
+    By one of them, an audit could remove shared memory of the run. The other one would
+    hide the end of this process.
     """
     tracker: Any = resource_tracker._resource_tracker
     server: Any = forkserver._forkserver
@@ -176,7 +195,7 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     """Return the sandbox that the kernel offers.
 
     Args:
-        mode: 'auto', 'required' or 'off'.
+        mode: 'auto' for the available isolation, 'required', or 'off'.
         network: Whether audits may use the network.
 
     Raises:
@@ -227,11 +246,12 @@ RIGHTS_BY_ABI = {
     3: Right.TRUNCATE,
     5: Right.CONTROL_DEVICE,
 }
-"""Rights of writing by the ABI that introduced them; reading and executing stay allowed."""
+"""Rights of writing, by the version of the ABI that introduced them. Reading and
+executing stay allowed."""
 
 
 class Since(IntEnum):
-    """The ABI that introduced further kinds of rules."""
+    """The version of the ABI that introduced rules on other things than files."""
 
     TCP = 4
     # Signals and abstract sockets.
@@ -239,7 +259,7 @@ class Since(IntEnum):
 
 
 def abi() -> int:
-    """Return the version of Landlock's ABI; 0 without Landlock, or if a filter forbids it."""
+    """Return the version of Landlock's ABI; 0 if Landlock is missing or forbidden."""
     if sys.platform != "linux":
         return 0
     return max(
@@ -255,9 +275,13 @@ def abi() -> int:
 def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
     """Restrict writing by this thread to some folders and files.
 
-    This also applies to everything the thread starts. If the ABI allows it, signals and
-    abstract sockets reach only processes with the same restriction. Missing folders and
-    files are skipped. TCP stays allowed with ``network``.
+    This also applies to everything that the thread starts. If the ABI allows it,
+    signals and abstract sockets reach only processes with the same restriction.
+
+    Args:
+        known: Version of the ABI.
+        writable: The folders and files; missing ones are skipped.
+        network: Whether TCP stays allowed.
 
     Raises:
         OSError: If the kernel refuses.
@@ -292,7 +316,7 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
 
 
 def no_new_privileges() -> None:
-    """Forbid programs that are executed later to gain rights, set-user-ID or not."""
+    """Forbid programs that are executed later to gain rights, as by set-user-ID."""
     no_new_privileges = 38
     ctypes.CDLL(None).prctl(no_new_privileges, 1, 0, 0, 0)
 

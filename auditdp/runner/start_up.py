@@ -1,12 +1,16 @@
-"""The start of a run: the process from which all others are forked, before slow imports.
+"""The start of a run: the fork server, from which all other processes are forked.
 
-multiprocessing's fork server, from which every process of a run is forked, imports this
-module first. It imports the modules that audit files need, once. It has a process group
-of its own, so that an interrupt from the terminal reaches the run alone. When the run
-has ended, it ends all processes of the run and everything they left, which become its
-children, and removes their folder.
+A run starts the fork server of ``multiprocessing`` before its own slow imports. This
+module has functions for both processes:
 
-A run uses this module without importing the modules of audits.
+- In the run: ``start_early``, ``start_forkserver``, ``temporary_folder`` and
+  ``no_script``. They import no modules of audits.
+- In the fork server, which imports this module first: ``settle``. It then imports the
+  modules that audit files need, once. It has a process group of its own, so an
+  interrupt from the terminal reaches the run alone. When the run has ended, it ends all
+  processes of the run, and those that they left running, which become its children. It
+  then removes their folder.
+- In processes that are forked from it: ``open_host``, ``open_judges``, ``work_alone``.
 """
 
 from __future__ import annotations
@@ -38,30 +42,29 @@ class StartLimits:
     """Limits at the start of a run."""
 
     many_files = 3
-    """Number of audit files from which the common modules of audits are imported
-    before forking, and not once for each file."""
+    """Smallest number of audit files for which the fork server imports ``NEEDED``.
+    With fewer files, each process imports these libraries itself if it needs them."""
     address_space = 384 << 20
-    """Address space, in bytes, below which the OpenBLAS of numpy and scipy tries to
-    allocate without end."""
+    """Smallest limit of the address space, in bytes. Below it, the OpenBLAS of numpy
+    and scipy tries to allocate memory without end."""
     folder_bytes = 40
-    """Longest name of a folder for sockets, in bytes: the kernel allows 107, a run
-    adds 35, multiprocessing 32."""
+    """Longest path of the folder for temporary files, in bytes. The kernel allows 107
+    for the path of a socket; a run adds 35, and multiprocessing 32."""
 
 
 NEEDED = ["hypothesis", "sklearn.ensemble"]
+"""Libraries that many audits need, and that take long to import."""
 AUDITING = ("auditdp.runner.child_jobs",)
-"""Modules that every audit needs, imported before any file. Commands that only collect do
-without."""
+"""Modules that every audit needs, which the fork server imports. Commands that only
+collect audits do not need them."""
 
 
 def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
-    """Start the process while the command continues.
-
-    The process imports the modules of audits, and the command those for output.
+    """Start the fork server, while the command continues with its own imports.
 
     Args:
-        targets: Targets on the command line.
-        needed: Modules to import besides those of files; empty if no audit runs.
+        targets: Folders, files and ids on the command line.
+        needed: Modules that the fork server imports; empty if no audit runs.
     """
     paths = [Path(target.partition("::")[0]) for target in targets]
     files = (
@@ -70,16 +73,19 @@ def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> Non
         for file in (path.rglob("audit_*.py") if path.is_dir() else [path])
     )
     many = len(list(islice(files, StartLimits.many_files))) == StartLimits.many_files
-    # The process is started again when it is needed, and that reports the error.
+    # It is started again when it is needed, and that reports the error.
     with suppress(OSError):
         start_forkserver((*needed, *NEEDED) if many and needed else needed)
 
 
 def start_forkserver(needed: Sequence[str]) -> None:
-    """Start the process from which all others are forked, unless it runs.
+    """Start the fork server, unless it runs.
+
+    Args:
+        needed: Modules that it imports.
 
     Raises:
-        OSError: If it cannot be started, or would never be done with its imports.
+        OSError: If it cannot be started, or its imports would never end.
     """
     if sys.platform != "win32":
         import resource
@@ -91,7 +97,7 @@ def start_forkserver(needed: Sequence[str]) -> None:
                 f"{space >> 20} MiB of address space, by ulimit -v, where at least "
                 f"{StartLimits.address_space >> 20} are needed"
             )
-    # A process that died is seen when it is written to.
+    # Writing to a process that died must raise an error, and not end the run.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     forkserver.set_forkserver_preload([__name__, *needed])
     with environment(temporary_folder()), no_script():
@@ -100,9 +106,9 @@ def start_forkserver(needed: Sequence[str]) -> None:
 
 
 def _hide_socket() -> None:
-    """Remove the name of the socket that starts processes.
+    """Remove the path of the fork server's socket; the run reaches it by a descriptor.
 
-    Whoever connects to it could start a process outside of the sandbox.
+    An audit that connects to it could start a process outside the sandbox.
     """
     server: Any = forkserver._forkserver
     if sys.platform == "linux" and not server._forkserver_address.startswith("/proc/"):
@@ -114,8 +120,8 @@ def _hide_socket() -> None:
 def temporary_folder() -> str:
     """Return the folder for sockets and outputs of this process.
 
-    It is in /tmp if the name of the usual place is too long, and is made again if
-    somebody removed it.
+    It is in /tmp if the path of the usual folder for temporary files is too long. It is
+    made again if an audit removed it.
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -133,7 +139,10 @@ def temporary_folder() -> str:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Start processes that do not import the script of this one, unlike multiprocessing."""
+    """Let processes that start in the block not import the main script of this process.
+
+    By default ``multiprocessing`` imports it in each of them.
+    """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -143,20 +152,26 @@ def no_script() -> Iterator[None]:
 
 
 FOLDER = "AUDITDP_FORKSERVER"
-"""Environment variable with the folder to remove."""
+"""Environment variable that makes a process the fork server. It has the folder that
+this process removes at its end."""
 SAFE = "PYTHONSAFEPATH"
-"""Option that keeps the working folder off Python's path. Otherwise a file joblib.py in it
-would replace the library."""
+"""Environment variable that keeps the working folder off Python's path. Without it, a
+file joblib.py in that folder would replace the library."""
 ADOPT = 36
-"""Number of the request to become the parent of processes that descendants leave."""
+"""Number of the option of prctl(2) by which a process becomes the parent of its
+orphaned descendants (PR_SET_CHILD_SUBREAPER)."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment of one thread for numerical libraries. Their threads compete with audits for
-cores, and do not survive a fork."""
+"""Environment variables that limit numerical libraries to one thread. More threads
+would compete with audits for cores, and do not survive a fork."""
 
 
 @contextmanager
 def environment(folder: str) -> Iterator[None]:
-    """Set the environment of a fork server that is started in the block."""
+    """Set the environment of a fork server that starts in the block.
+
+    Args:
+        folder: The folder that the fork server removes at its end.
+    """
     before = dict(os.environ)
     os.environ.update({name: "1" for name in THREADS if name not in before})
     os.environ.update({SAFE: before.get(SAFE, "for auditdp"), FOLDER: folder})
@@ -168,17 +183,21 @@ def environment(folder: str) -> Iterator[None]:
 
 
 def settle(folder: str) -> None:
-    """Make this process the one from which others are forked and which cleans up."""
+    """Make this process the fork server, which cleans up at its end.
+
+    Args:
+        folder: The folder that it removes.
+    """
     os.setpgid(0, 0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(ADOPT, 1)
     if os.environ.get(SAFE) == "for auditdp":
         del os.environ[SAFE]
     nothing = os.open(os.devnull, os.O_RDWR)
-    # A pipe behind the run must end with the run.
+    # If the output of the run is a pipe, this process must not keep it open.
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    # Otherwise it took the place of a closed stream.
+    # A smaller number took the place of a closed stream, and is in use now.
     if nothing > 2:
         os.close(nothing)
     atexit.register(_clean, folder, os.getpid())
@@ -186,7 +205,7 @@ def settle(folder: str) -> None:
 
 def _clean(folder: str, settled: int) -> None:
     if os.getpid() == settled:
-        # A batch has at most all nodes.
+        # The loop ends with an error when there are no more children.
         with suppress(OSError):
             _end_children(Path(f"/proc/self/task/{settled}/children"))
         shutil.rmtree(folder, ignore_errors=True)
@@ -194,7 +213,13 @@ def _clean(folder: str, settled: int) -> None:
 
 
 def _end_children(listed: Path) -> None:
-    """End all children, and theirs, which become children as their parents end."""
+    """End all children, and their children, which become children of this process.
+
+    The loop ends with an OSError when there are none.
+
+    Args:
+        listed: The file of /proc with the ids of the children.
+    """
     while True:
         for child in listed.read_text().split():
             os.kill(int(child), signal.SIGKILL)
@@ -206,7 +231,7 @@ if FOLDER in os.environ:
     import auditdp.runner.file_host  # noqa: F401 - with all that the import of audit files needs
     from auditdp.numerics.streams import one_thread
 
-    # The parent computes this once, so that forked processes need not.
+    # This caches the native libraries of this process for all processes forked from it.
     one_thread()
 
 
@@ -218,7 +243,10 @@ def open_host(
     limit: float,
     sandbox: Sandbox,
 ) -> None:
-    """Be the process of an audit file; see ``file_host.host``."""
+    """Enter the sandbox, and work as the process of an audit file.
+
+    See ``file_host.host`` for the arguments.
+    """
     try:
         sandbox.enter(folder)
     except OSError as error:
@@ -234,14 +262,14 @@ def open_host(
 
 
 def open_judges(connection: Connection, folder: Path) -> None:
-    """Be the process that those who judge are forked from; see ``file_host.judges``."""
+    """Work as the process from which judging processes are forked."""
     from auditdp.runner.file_host import judges
 
     judges(connection, folder)
 
 
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
-    """Do one piece of work; see ``file_host.alone``."""
+    """Enter the sandbox, and do one piece of work; see ``file_host.alone``."""
     work.sandbox.enter(output.parent)
     from auditdp.runner.file_host import alone
 

@@ -4,18 +4,23 @@ Traces run both versions on the same inputs with the same generator, and report
 differences of the draws and of the privacy loss. This describes the code in these runs,
 and proves nothing about the law of the outputs.
 
-Bets are proof. A coin chooses the version, the version runs on an input, and
-forecasters give the odds of each version. Null hypothesis: both versions have the same
-law on every played input. Then outputs are independent of the coin, which is 0-DP for
-the pair (main, input) and (here, input). The game is that of every audit. Its level is
-the share of an α of its own, beside the α of the claims. Versions with the same law are
-distinguished with probability at most that level.
+Bets are statistical evidence. A coin chooses the version, the version runs on an input,
+and forecasters give the odds of each version. Null hypothesis: both versions have the
+same law on every played input. Then outputs are independent of the coin, which is 0-DP
+for the pair of (main, input) and (here, input). So the game is that of every audit. Its
+level is the audit's share of a second α, beside the α of the claims. Versions with the
+same law are distinguished with probability at most that level.
 
-A changed law is not a violation. It fails a check if, by the traces, this version loses
-more than the claim on a pair on which the other one satisfies it, and one of the
-following holds: bets distinguished the outputs; or both versions make the same
-releases, and runs with other draws confirm that the output shows this version's loss,
-or that each release has noise of its own and one of them loses more than before.
+A changed law is not a violation. But a change fails a check if both of the following
+hold on some pair. First, by the traces, this version loses more than the claim, and the
+other one satisfies it. Second, one of these is true:
+
+- Bets distinguished the outputs. And the output reveals this version's loss, or all
+  noise of this version occurs in the other one, too.
+- Bets distinguished the outputs, or both versions make the same releases. And runs with
+  other draws confirm the finding about this version.
+- Both versions make the same releases, and one loses more than before. And runs with
+  other draws confirm that each release has noise of its own.
 """
 
 from __future__ import annotations
@@ -71,25 +76,26 @@ class ComparisonLimits:
     """Limits of a comparison. They bound its time; no benchmark varies them."""
 
     listed_pairs: int = 20
-    """Listed pairs that are traced."""
+    """Number of listed pairs that are traced."""
     corner_cases: int = 40
-    """Corner cases that are traced."""
+    """Number of corner cases that are traced."""
     generated_pairs: int = 30
-    """Generated pairs that are traced."""
+    """Number of generated pairs that are traced."""
     similar_pairs: int = 8
-    """Pairs that differ like listed ones and are traced."""
+    """Number of pairs that differ like listed ones and are traced."""
     runs_per_pair: int = 3
-    """Traced runs on each pair, since one run takes one path through the code."""
+    """Number of traced runs on each of the similar pairs, since one run takes one path
+    through the code. Other pairs are traced once."""
     played_inputs: int = 6
-    """Inputs on which bets are made."""
+    """Number of inputs on which bets are made."""
     calls: int = 4_000
-    """Calls of both versions for the bets."""
+    """Number of calls for the bets, of both versions together."""
     added_pairs: int = 4
-    """Pairs with the largest traced loss that the audit plays in addition to its own."""
+    """Number of pairs that the audit plays in addition to its own."""
     lines: int = 3
-    """Differing lines that are named."""
+    """Number of differing lines that the result names."""
     more_calls: int = 10
-    """Factor of the number of calls for the game of an audit whose mechanism changed."""
+    """Factor of the calls for the game of an audit whose mechanism changed."""
 
 
 LIMITS = ComparisonLimits()
@@ -99,15 +105,15 @@ THERE = "main"
 
 @dataclass(frozen=True)
 class ComparedAudit:
-    """The outcome of a comparison."""
+    """The result of a comparison, and its effects on the following audit."""
 
     result: VersionsResult
     pairs: Sequence[Pair] = ()
-    """Pairs with the largest loss of the releases, in addition to those of the audit.
-    """
+    """Pairs that the audit plays in addition to its own, because the releases of this
+    version lose more on them."""
 
     def audit(self, built: Audit) -> Audit:
-        """Return the audit with these pairs beside its own."""
+        """Return the audit with these pairs in addition to its own."""
         if not self.pairs:
             return built
         if built.play is not None:
@@ -115,7 +121,7 @@ class ComparedAudit:
         return replace(built, pairs=MorePairs(built.adjacency, self.pairs))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings with more calls where the mechanism changed."""
+        """Return the settings, with more calls if the mechanism changed."""
         if not self.result.differs:
             return settings
         budget = replace(
@@ -125,27 +131,36 @@ class ComparedAudit:
 
 
 class MorePairs:
-    """An adjacency that lists further pairs of its own; all else is as it was."""
+    """An adjacency with further listed pairs, and otherwise like the given one."""
 
     def __init__(self, adjacency: Adjacency, pairs: Sequence[Pair]) -> None:
         self._adjacency, self._pairs = adjacency, list(pairs)
 
     def __getattr__(self, name: str) -> Any:
-        # The attribute is missing while a copy is made.
+        # While a copy is made, ``_adjacency`` is still missing.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._adjacency, name)
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs of the adjacency, and the further ones."""
+        """Return the listed pairs of the adjacency, and the further ones."""
         return [*self._adjacency.pairs(), *self._pairs]
 
 
 def compared(
     built: Audit, task: Task, other: OtherVersion, settings: Settings
 ) -> ComparedAudit:
-    """Compare the mechanism of an audit with that of the other revision."""
-    # Otherwise there is no other version.
+    """Compare the mechanism of an audit with that of the other revision.
+
+    This runs in the process of the mechanism.
+
+    Args:
+        built: The audit of this revision.
+        task: The task of the audit.
+        other: The audit of the other revision.
+        settings: The settings of the bets: seed, key and level.
+    """
+    # Only a task with another revision is compared.
     assert task.against is not None
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
@@ -189,7 +204,7 @@ def compared(
 
 @dataclass(frozen=True, eq=False)
 class _BothTraces:
-    """A pair and the traces of both versions."""
+    """A pair, and the traces of both versions on it."""
 
     pair: Pair
     old: PairTrace
@@ -213,10 +228,11 @@ def _pairs(built: Audit, task: Task) -> list[Pair]:
 
 
 def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
-    """Return pairs that differ like listed ones, if no adjacency generates neighbours.
+    """Return pairs that differ like listed ones, if the audit only lists its pairs.
 
-    They are traced and not played: the other version satisfies the claim on them, so a
-    larger loss of this version is a change.
+    They are traced and not played, since nobody stated that their inputs are
+    neighbours. A loss above the claim only counts if the other version satisfies the
+    claim on the same pair.
     """
     found: list[Pair] = []
     if (
@@ -225,7 +241,7 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
         and adjacency.relation is None
     ):
         for pair in listed:
-            # The inputs do not differ in one record.
+            # Inputs that do not differ in one record have no similar pairs.
             with suppress(AdjacencyError):
                 found += [
                     replace(like, name="a pair like the given")
@@ -235,9 +251,10 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
 
 
 def _lines(seen: Sequence[_BothTraces]) -> list[str]:
-    """Return the differences, a line each, from the first pair that shows them.
+    """Return a sentence for each difference, from the first pair that shows it.
 
-    Differences on every input come first.
+    The differences that occur on most pairs come first. At most ``LIMITS.lines`` of
+    them are returned, and the number of the others.
     """
     found: dict[Any, tuple[int, str]] = {}
     for each in seen:
@@ -255,7 +272,11 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
 
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
-    """Return the differences, without releases whose number depends on the run."""
+    """Return the differences of the traces, without repetitions of releases.
+
+    A release that only one version makes does not count if the other version makes one
+    of the same kind in the same function. Their number may depend on the run.
+    """
     known = [
         {_kind(release) for release in trace.first.releases}
         for trace in (each.new, each.old)
@@ -299,7 +320,10 @@ def _named(change: VersionChange) -> str:
 
 
 def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
-    """Return the largest loss of the releases by both traces, if they differ."""
+    """Return a phrase for the largest loss of the releases in both versions.
+
+    It is empty if both losses are equal.
+    """
     old, new = (
         max((each.old.level for each in seen), default=0.0),
         max((each.new.level for each in seen), default=0.0),
@@ -315,12 +339,12 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
 def _worse(
     seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool
 ) -> str:
-    """Return the reason why the claim fails now, on the pair with the largest traced loss.
+    """Return why the claim fails now, on the pair with the largest traced loss.
 
     Args:
         seen: The traces on all pairs.
-        claim: The claim of both versions.
-        mechanism: The new version.
+        claim: The claim of this version.
+        mechanism: The mechanism of this version.
         changed: Whether bets distinguished the outputs.
 
     Returns:
@@ -346,7 +370,7 @@ def _worse(
                     shown = tried.confirms(*place) or (
                         more and tried.is_own and tried.is_steady
                     )
-                    # On other pairs the code is the same.
+                    # Another pair runs the same code there, so it is not tried again.
                     unconfirmed.add((place, more))
                 if shown:
                     return (
@@ -357,14 +381,21 @@ def _worse(
 
 
 def _breaking(each: _BothTraces) -> list[Finding]:
-    """Return the findings of the new trace that break a claim the old trace satisfies."""
+    """Return the findings that break the claim now, if the other version satisfies it.
+
+    The other version must be understood completely, and have no such finding.
+    """
     if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
         return []
     return list(breaking(each.new))
 
 
 def _same_noise(each: _BothTraces) -> bool:
-    """Return True if all new noise has known families and functions of the old version."""
+    """Return True if all noise of this version occurs in the other one as well.
+
+    Noise is compared by its kind, its family, and the function that adds it. All code
+    of this version must be understood.
+    """
     old, new = (
         {_at(release) for release in trace.first.releases}
         for trace in (each.old, each.new)
@@ -375,7 +406,7 @@ def _same_noise(each: _BothTraces) -> bool:
 def _same_releases(each: _BothTraces) -> bool:
     """Return True if both versions make the same releases in the same order.
 
-    All of them have to be distinguishable.
+    Releases are compared by kind, family of the noise, and function.
     """
     old, new = (
         [_at(release) for release in trace.first.releases]
@@ -385,7 +416,7 @@ def _same_releases(each: _BothTraces) -> bool:
 
 
 def _loses_more(each: _BothTraces) -> bool:
-    """Return True if some release of both versions loses more now, and none loses less."""
+    """Return True if, of the same releases, one loses more now and none loses less."""
     sizes = [
         [findings.size(moved) for moved in trace.moved]
         for trace in (each.old, each.new)
@@ -408,7 +439,15 @@ def bets(
     other: OtherVersion,
     settings: Settings,
 ) -> VersionsResult:
-    """Return the comparison with the result of bets on the version."""
+    """Play a game of bets on the version, and add its outcome to the comparison.
+
+    Args:
+        read: The comparison of the traces.
+        built: The audit of this revision.
+        seen: The traces on pairs whose inputs may be played.
+        other: The audit of the other revision.
+        settings: The settings of the audit; the game has its level.
+    """
 
     def version(data: tuple[str, Any], rng: np.random.Generator) -> Any:
         which, given = data
@@ -440,7 +479,10 @@ def bets(
 
 
 def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
-    """Return the inputs to play: those with different traces first, or else any."""
+    """Return the inputs to play: those with differing traces, or all without such ones.
+
+    Inputs that show different changes come first.
+    """
     differing: dict[Any, Any] = {}
     for each in seen:
         if each.versions.differs:
@@ -462,7 +504,10 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
 
 
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
-    """Return pairs on which this version's traced loss exceeds that of the played pairs."""
+    """Return pairs on which this version loses more than on each pair of the audit.
+
+    The losses are those of the traces.
+    """
     own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
     played = max(
         (each.new.share for each in seen if _key(each.pair) in own), default=0.0
@@ -479,7 +524,10 @@ def _key(pair: Pair) -> Any:
 
 
 def _distinct(others: Sequence[_BothTraces], played: float) -> Iterator[_BothTraces]:
-    """Yield the pairs that lose more than a share, one of each loss."""
+    """Yield the pairs whose share exceeds ``played`` by 5 %, one for each share.
+
+    A share is the traced loss as a multiple of the claim.
+    """
     shares: set[float] = set()
     for each in others:
         if each.new.share > played * 1.05 and round(each.new.share, 3) not in shares:

@@ -1,9 +1,10 @@
-"""The code of another revision in a process of its own, traced and called on given inputs.
+"""The code of another revision, traced and called in a process of its own.
 
-The process is forked before the audit is built. It removes the imported modules of the
-working tree, and imports the audit from the other tree. Libraries are those of this
-process. If it still needs a module of the working tree, this would be a mixture of both
-versions, and is refused.
+The process is forked from that of the mechanism, before this builds the audit. It
+removes the imported modules of the working tree, and imports the audit from the other
+tree. Libraries stay as they are. If the audit then still imports a module of the
+working tree, its code would be a mixture of both versions, and a ``VersionError`` is
+raised.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from auditdp.tracing import PairTrace, Trace, replayed
 
 
 class VersionError(AuditError):
-    """The other version cannot be run, or did not answer."""
+    """The version of the other revision cannot be run, or did not answer."""
 
 
 class OtherVersion:
-    """The audit of a task at another revision, behind a pipe; it ends with this context."""
+    """The audit of a task at another revision; its process ends with this context."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -53,10 +54,11 @@ class OtherVersion:
         self._forked.close()
 
     def traces(self, pairs: Sequence[Pair], claim: Claim) -> list[PairTrace]:
-        """Return the traces of pairs, on the same randomness as ``traces_of`` here.
+        """Return the traces on pairs, with the same randomness as ``traces_of`` here.
 
         Raises:
-            VersionError: If the other version cannot be run.
+            VersionError: If the other version cannot be run, or inputs or traces cannot
+                be pickled.
         """
         found: list[PairTrace] = self._asked("traces", list(pairs), claim)
         return found
@@ -65,7 +67,8 @@ class OtherVersion:
         """Return an output for an input, or raise the mechanism's exception.
 
         Raises:
-            VersionError: If the other version cannot run.
+            VersionError: If the other version cannot be run, or the input or the output
+                cannot be pickled.
         """
         found, raised = self._asked("output", data, seed)
         if raised is not None:
@@ -92,7 +95,10 @@ class OtherVersion:
 def traces_of(
     mechanism: Any, pairs: Sequence[Pair], claim: Claim, task: Task
 ) -> list[PairTrace]:
-    """Return the trace of a mechanism on each pair, each on randomness of its own."""
+    """Return the trace of a mechanism on each pair, each with its own randomness.
+
+    The root seed, the id of the audit and the number of the pair key the randomness.
+    """
     found = []
     with Trace(mechanism) as trace:
         for number, pair in enumerate(pairs):
@@ -129,7 +135,8 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
         pairs, claim = arguments
         return traces_of(built.mechanism, pairs, claim, task)
     data, seed = arguments
-    # Otherwise this process would draw the same numbers as its parent.
+    # A mechanism without a generator draws from global ones. A forked process has a
+    # copy of their state, and would draw the same numbers as its parent.
     if not is_seeded(built.mechanism):
         random.seed(seed)
         np.random.seed(seed % 2**32)  # noqa: NPY002  # of code that draws from the global state
@@ -142,8 +149,16 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
 
 
 def _built(task: Task) -> Audit:
-    """Import the audit from the other tree, or from the working tree if it has none."""
-    # Otherwise nobody requests it.
+    """Import the audit from the other tree, and build it.
+
+    If that tree has no such audit, the audit file of the working tree is imported, and
+    its imports come from the other tree.
+
+    Raises:
+        VersionError: If neither tree has the audit, or it needs another module of the
+            working tree.
+    """
+    # Only a task with another revision is compared.
     assert task.against is not None
     root, other = Path(task.root).resolve(), Path(task.against.folder).resolve()
     _forget(root)
@@ -174,13 +189,16 @@ def _declared(file: Path, root: Path, name: str) -> Declared | None:
 
 
 def _moved(entry: str, root: Path, other: Path) -> str:
-    """Return an entry of the path with the other tree in place of the working tree."""
+    """Return an entry of Python's path, moved from the working tree to the other tree.
+
+    Entries outside the code of the project stay as they are.
+    """
     path = Path(entry or ".").resolve()
     return str(other / path.relative_to(root)) if _is_own(path, root) else entry
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    """Return True if a path is code of the project, not of a library or the harness."""
+    """Return True if a path is code of the project, not of a library or auditdp."""
     if not path.is_relative_to(root) or path.is_relative_to(HARNESS):
         return False
     parts = path.relative_to(root).parts
@@ -190,7 +208,7 @@ def _is_own(path: Path, root: Path) -> bool:
 
 
 def _own_files(root: Path) -> dict[Path, str]:
-    """Return the imported files of the project, with the names of their modules."""
+    """Return the names of the imported modules of the project, by their files."""
     named = {
         name: getattr(module, "__file__", None)
         for name, module in list(sys.modules.items())
@@ -200,11 +218,11 @@ def _own_files(root: Path) -> dict[Path, str]:
 
 
 def _forget(root: Path) -> None:
-    """Remove the imported modules of the working tree, and packages of it without a file."""
+    """Remove the imported modules of the working tree, also packages without a file."""
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__dict__", {}).get("__path__", ())
-        # torch.classes makes an attribute of any name.
+        # ``torch.classes`` has an attribute of any name, so its path may be anything.
         folders = path if isinstance(path, Iterable) else ()
         places = [Path(folder).resolve() for folder in folders]
         if name in own or (places and all(_is_own(place, root) for place in places)):
