@@ -66,7 +66,7 @@ class Soundness(StrEnum):
 
     @property
     def is_attained(self) -> bool:
-        """True if the curve is a proof that some mechanism in the class attains it."""
+        """True if the curve is a proof that the class has at least this δ at every ε."""
         return self in (Soundness.EXACT, Soundness.LOWER)
 
 
@@ -284,7 +284,7 @@ def around(description: Description) -> Iterator[Description]:
 
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:
-    """Return the class that lies within each of the classes; None if there is none."""
+    """Return the one of the classes that lies within all of them; None without one."""
     for narrow in descriptions:
         if all(within(narrow, wide) for wide in descriptions):
             return narrow

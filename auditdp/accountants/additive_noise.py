@@ -87,7 +87,7 @@ class GaussianNoise(Description):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ = kΔ²/(2σ²).
+        """The ρ for which the releases are ρ-zCDP, kΔ²/(2σ²).
 
         Source: Bun & Steinke (2016), arXiv:1605.02065, Proposition 1.6 and Lemma 1.7.
         """
@@ -95,7 +95,7 @@ class GaussianNoise(Description):
 
     @property
     def gaussian(self) -> Fraction:
-        """μ² = kΔ²/σ².
+        """The square of the μ for which the releases are μ-Gaussian DP, kΔ²/σ².
 
         Source: Dong, Roth & Su (2022), arXiv:1905.02383v3, Theorem 2.7 and Corollary
         3.3.
@@ -360,8 +360,8 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
         reach = steps * interval
         first = np.concatenate([[self._atom(reach, 1)], high, [0.0]])
         second = np.concatenate([[0.5], low[::-1], [0.0]])
-        # The largest loss is the last point of the last cell, where the polygon leaves
-        # it.
+        # The largest loss, ε₀, is an outcome of its own at the last point. Its mass is
+        # added to the last cell.
         first[-2] = (first[-2] + 0.5) * (1 + 2.0**-52)
         second[-2] = (second[-2] + self._atom(reach, -1)) * (1 - 2.0**-52)
         return [from_above(first, second, -steps, interval, rounding=2.0**-50 * reach)]

@@ -36,8 +36,8 @@ def solve(
 
     The search is a bisection over decimals of ``DIGITS`` significant digits between
     1e-6 and 1e6. The returned decimal was evaluated and meets the target. The next less
-    private decimal was evaluated and misses it. Only one statement assumes that δ is
-    monotone in the parameter: that no decimal less private than these meets the target.
+    private decimal was evaluated and misses it. Decimals that are still less private
+    are not all evaluated. They miss the target if δ is monotone in the parameter.
 
     Args:
         model: Function from a value of the parameter to its accountants. Only exact
@@ -96,7 +96,7 @@ def solve(
         else:
             misses = middle
     proves = proof(meets)
-    # Accountants are functions of their parameters.
+    # The same decimal was evaluated before, and accountants are deterministic.
     assert proves is not None
     return Solution(_decimal(sign * meets), proves)
 

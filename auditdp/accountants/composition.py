@@ -59,14 +59,14 @@ class Composition(Description):
 
     @property
     def zcdp(self) -> Fraction | None:
-        """ρ = kε²/2 of parts with δ = 0, or None.
+        """The ρ for which the class is ρ-zCDP, kε²/2; None if δ > 0.
 
         Source: Bun & Steinke (2016), arXiv:1605.02065, Proposition 1.4 and Lemma 1.7.
         """
         return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α of k randomised responses, twice; twice ∞ if δ > 0.
+        """Return (d, d) with d = D_α/α of k randomised responses; (∞, ∞) if δ > 0.
 
         With δ > 0 a part may reveal its input.
         """
@@ -115,8 +115,8 @@ class OptimalComposition(Composition, Analysis):
     Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input
     with probability δ and is randomised response with ε otherwise. If nothing is
     revealed, l of the k answers speak against the input with probability C(k,l)
-    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 −
-    D), with L the largest l of a loss above ε_g and
+    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Let L be the largest l whose
+    loss is above ε_g. Then δ(ε_g) = 1 − (1−δ)^k (1 − D) with
 
         D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k
           = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
@@ -138,7 +138,7 @@ class OptimalComposition(Composition, Analysis):
     source = f"{KAIROUZ}, Theorem 3.3"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
+        """Return 1 − (1−δ)^k (1 − D), computed as a sum of terms >= 0."""
         # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
         max_against = math.ceil((self.count - ratio) / 2) - 1
@@ -222,12 +222,11 @@ def responses(
 
     Randomised responses attain it: a Rényi divergence falls under post-processing and
     adds up over independent parts, and that of an adaptive composition is at most the
-    sum of the parts' largest divergences. For one randomised response D_α is
-    ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2),
-    the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns &
-    Saul (1998, "Large Deviation Methods for Approximate Probabilistic Inference") bound
-    ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of
-    D_α/α is D_1.
+    sum of the parts' largest divergences. For one randomised response D_α is ln((e^{αε}
+    + e^{(1−α)ε})/(1 + e^ε))/(α−1). It is at most αD_1 with D_1 = ε·tanh(ε/2): the loss
+    is ±ε with mean D_1, so that Kearns & Saul (1998, "Large Deviation Methods for
+    Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)D_1. Since
+    D_α/α tends to D_1 as α falls to 1, its supremum is D_1.
 
     Args:
         parts: Pairs of an ε and the number of parts that have it.
@@ -261,7 +260,7 @@ def binomial_cdf(count: int, successes: int, probability: arb) -> arb:
 
 
 class AdvancedComposition(Composition, Analysis):
-    """Advanced composition.
+    """Advanced composition by Dwork, Rothblum & Vadhan.
 
     The composition is (kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0,
     1).
@@ -311,8 +310,8 @@ class KairouzCorollary(Composition, Analysis):
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε̃); 1 if ε̃ <= m, where the theorem states nothing.
 
-        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e)
-        for x > 1, and e^−x.
+        With x = (ε̃ − m)²/(2kε²), the last two bounds give δ̃ = √k ε/(e^x − e), if x >
+        1, and δ̃ = e^−x.
         """
         each, root = arb(self.epsilon), arb(self.count).sqrt()
         beyond = arb(epsilon) - self.count * each * (each / 2).tanh()

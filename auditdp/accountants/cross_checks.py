@@ -239,7 +239,7 @@ class _Judge:
         if proof:
             counting.append(proof)
         standing = [self._standing(*point, counting) for point in points]
-        # A point that is violated is shown before one that is open.
+        # A violated point is shown rather than an undecided one.
         for verdict in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
             if verdict in standing:
                 example = self.judge_point(*points[standing.index(verdict)], which)

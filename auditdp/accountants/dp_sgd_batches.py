@@ -41,7 +41,8 @@ class FixedSize(Description):
     """DP-SGD with batches of a fixed size, drawn without replacement for each step.
 
     Neighbours replace a record. This changes the sum of clipped gradients by up to 2C,
-    where adding or removing a record changes it by C. So the noise counts half.
+    where adding or removing a record changes it by C. So the same noise has half the
+    effect.
 
     Args:
         noise_multiplier: σ, the standard deviation of the noise on the sum of clipped

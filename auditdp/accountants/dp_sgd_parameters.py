@@ -53,10 +53,10 @@ class Poisson(Description):
 
         Between integers the bounds are those of the next integers. A bound that would
         need order 1, or an order above ``MAX_ORDER``, is trivial: 0 from below,
-        infinity from above. At an integer α the divergence is that of the
-        attained pair. With the record against without it is the larger of both orders
-        (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Theorems 4 and 5, Section
-        3.3), and for each step
+        infinity from above. At an integer α the divergence is that of the attained
+        pair, with the record against without it. This order of the pair has the larger
+        divergence (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Theorems 4 and 5,
+        Section 3.3). For each step
 
             D_α = ln(Σ_k C(α,k) (1−q)^{α−k} q^k e^{k(k−1)/(2σ²)})/(α−1).
 

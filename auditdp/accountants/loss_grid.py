@@ -22,7 +22,7 @@ its ends and keep P: the curve moves by ξ a use, and Q(cell) falls by a factor 
 most.
 
 **From below**: join outputs into cells, which is post-processing, so that δ can only
-fall. Keep p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss
+fall. Take p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and round the loss
 ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for any s >= 0. Then,
 after T uses,
 
@@ -32,7 +32,7 @@ which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between t
 of the grid, their losses differ from its points by O(w²). Each cell is mixed with a
 share of a neighbouring cell, so that its loss is that of its point (``centred``). To
 give away a random share of an output is post-processing as well. Then with a tiny s
-nearly no loss has to be put down by a whole step. The remaining cost is the spread of
+hardly any loss is rounded down by a whole step. The remaining cost is the spread of
 losses within a cell.
 """
 
@@ -59,7 +59,7 @@ numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for
 terms, and the function by 4 units in the last place.
 """
 DECADES = 3
-"""Powers of ten of δ that one grid covers: the first is for δ >= 1e-3, and so on."""
+"""Number of decades of δ that one grid covers; the first grid is for δ >= 1e-3."""
 MOVED = 2e-5
 """Approximate relative change of ε that the spacing of a grid may cause."""
 BRACKET_RTOL = 0.02
@@ -76,20 +76,20 @@ class GridLimits:
     probed: int = 2**10
     """Points of one use on the grid on which its standard deviation is estimated."""
     coarse: int = 2**13
-    """Most points of one use on the first coarse grid.
+    """Largest number of points of one use on the first coarse grid.
 
     The coarse grid serves to choose the fine one.
     """
     coarse_per_deviation: int = 64
     """Points of the coarse grid for each standard deviation of the sum."""
     min_points: int = 2**13
-    """Fewest points of a fine grid; with fewer points it would take no less time."""
+    """Smallest number of points of a fine grid; fewer would take no less time."""
     max_points: int = 2**19
-    """Most points of a fine grid for the sum of all uses."""
+    """Largest number of points of a fine grid for the sum of all uses."""
     max_points_of_use: int = 2**21
-    """Most points of a fine grid for one use: 16 MB for each array."""
+    """Largest number of points of a fine grid for one use: 16 MB for each array."""
     refinements: int = 4
-    """Most times that the coarse grid, or the fine grid, is refined."""
+    """Largest number of refinements of the coarse grid, and of the fine grid."""
 
 
 LIMITS = GridLimits()
@@ -472,8 +472,8 @@ class _Level:
     def _coarse(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
         """The losses of one use on a coarse grid, the composed losses, and the tilts.
 
-        The grid is refined until δ(0) on it reaches ``min_delta``, or hardly rises any
-        more, or the grid has too many points.
+        The grid is refined until δ(0) on it reaches ``min_delta``, or no longer
+        doubles, or the grid has too many points.
         """
         uses, largest = self.curve.uses, self.curve.loss_quantile(self._negligible)
         probed = self._losses(largest / LIMITS.probed)

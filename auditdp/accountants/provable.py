@@ -47,7 +47,7 @@ from auditdp.numerics.balls import above, ball
 
 
 def statements(claim: Claim) -> list[tuple[float, float]]:
-    """Return the (ε, δ) statements of a claim that accountants are compared at.
+    """Return the (ε, δ) statements of a claim at which accountants are compared.
 
     The δ of a claim of zCDP, Rényi DP or Gaussian DP is computed here and rounded up. A
     loss refutes a claim only at these points.

@@ -77,7 +77,7 @@ class TopK(Description):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ = kη²/8; ``TopKZCDP`` has the proof of it."""
+        """The ρ for which the class is ρ-zCDP, kη²/8; ``TopKZCDP`` has the proof."""
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
@@ -214,7 +214,7 @@ class TopKDurfeeRogers(_Azuma):
 
 
 class TopKBoundedRange(_Azuma):
-    """Composition of k selections by their bounded range, with the mean loss of it.
+    """Composition of k selections by bounded range, with the mean loss that it implies.
 
     It is ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η). a − 1 −
     ln a is the largest mean loss of bounded range η: the loss Z of a pair lies in some

@@ -213,9 +213,8 @@ def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:
     """Return δ₀ of the worst (epsilon, delta)-DP mechanism at ln(1 + (e^at − 1)/rate).
 
     The worst mechanism reveals its input with probability δ and is randomised response
-    otherwise
-    (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3): δ₀ = δ + (1
-    − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
+    otherwise (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3):
+    δ₀ = δ + (1 − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
     """
     if not at.is_finite():
         return delta

@@ -38,7 +38,7 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.balls import PRECISION_BITS, double_above
 
 MAX_LISTED_LOSSES = 2**14
-"""Most losses in the list of one half of the mechanisms.
+"""Largest number of listed losses of one half of the mechanisms.
 
 It is enough for 28 mechanisms that all differ.
 """
@@ -120,13 +120,13 @@ class HeterogeneousComposition(Analysis):
 
     @property
     def zcdp(self) -> Fraction | None:
-        """ρ = Σ ε_i²/2 if every δ_i is 0, otherwise None."""
+        """The ρ for which the class is ρ-zCDP, Σ ε_i²/2; None if any δ_i > 0."""
         if any(self.deltas):
             return None
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α of the randomised responses, twice; twice ∞ if any δ_i > 0."""
+        """Return (d, d) with d = D_α/α of the responses; (∞, ∞) if any δ_i > 0."""
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)
@@ -167,7 +167,7 @@ class HeterogeneousComposition(Analysis):
         return self._rounded_up(self.largest_loss)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε), in terms that are >= 0."""
+        """Return δ(ε), computed as a sum of terms >= 0."""
         # The smallest mass, e^−Σε_i, keeps more bits than a double has.
         with precision(self._bits):
             any_revealed = arb(1)

@@ -145,8 +145,8 @@ COMMANDS = {
 class _Commands(TyperGroup):
     """The group of all commands.
 
-    If input or output ends, Typer ends with exit code 1, which is that of a finding.
-    This class raises a ``StoppedError`` instead.
+    On an ``EOFError`` or ``OSError``, Typer ends with exit code 1, which is that of a
+    finding. This class raises a ``StoppedError`` instead.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -425,7 +425,7 @@ def coloured(stream: TextIO) -> bool:
 
 
 def print_line(result: AuditResult) -> None:
-    """Print one line about an audit to stdout, in colour on a terminal with colours."""
+    """Print an audit and its facts to stdout, in colour on a terminal with colours."""
     from auditdp.report.terminal import line
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))

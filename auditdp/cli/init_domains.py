@@ -335,7 +335,10 @@ def _origin(node: ast.AST) -> str:
 
 
 def _columns(node: ast.AST) -> list[str]:
-    """Return the columns that the last step of a chain names, without earlier steps."""
+    """Return the columns that a step names by itself; earlier steps are ignored.
+
+    A step is an attribute, a bracket or a call of a chain.
+    """
     match node:
         case ast.Subscript(slice=given):
             return _texts(given)

@@ -61,7 +61,7 @@ def changed_targets(
     printed, with reasons.
 
     Args:
-        targets: Targets on the command line.
+        targets: The targets of the run, from which the changed ones are chosen.
         keyword: Expression that ids have to match.
         revision: The revision since which changes count.
         collect: Function that imports audit files.
@@ -119,7 +119,7 @@ class Continuation:
     a file of its own already.
     """
     won: float
-    """The recorded log wealth of the game."""
+    """The recorded log wealth of the game, in nats."""
     recorded: dict[str, Any]
     """Facts about the recorded run, for the record of the new run."""
 

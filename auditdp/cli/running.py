@@ -187,7 +187,7 @@ def _changed(
     Args:
         asked: The options of the run.
         since: The revision.
-        among: Targets on the command line.
+        among: The targets of the run, from which the changed ones are chosen.
         known: Ids of the baseline.
         processes: The workers, which collect the audits.
         open_: Removes the checkout of the revision at its end.
@@ -249,7 +249,7 @@ class _Run:
     going_on: Continuation | None
     """The game that ``--continue`` continues; None without this option."""
     own: Sequence[Task]
-    """The tasks of this process: those of its shard, or all."""
+    """The tasks of this run: those of its shard, or all."""
     part: Shard | None = None
     """The shard of the run; None for the whole run."""
     results: dict[str, AuditResult] = field(default_factory=dict)

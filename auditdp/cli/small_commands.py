@@ -160,7 +160,7 @@ class TraceCommandLimits:
     pairs = 30
     """Default number of generated pairs."""
     seconds = 300.0
-    """Default time limit."""
+    """Default time limit, in seconds."""
     cell_characters = 60
     """Largest number of characters of a cell of the table of lines."""
 

@@ -50,7 +50,7 @@ class Level(StrEnum):
     """Severities of audits, worst first."""
 
     UNCONFIRMED = "refuted, not confirmed"
-    """A refutation that was not declared does not count, so the verdict is another."""
+    """An undeclared refutation does not count: it was not confirmed, for example."""
     FINDING = "finding"
     """A person has to act."""
     CRASHED = "crashed"
@@ -83,8 +83,8 @@ def judged(
 ) -> list[Judged]:
     """Return the severity of each audit.
 
-    First come the audits with a result, then planned ones without a result, then
-    entries of the baseline that the run does not have.
+    First come the audits with a result, then planned ones without a result. Last come
+    entries of the baseline that the run should have and does not.
 
     Args:
         record: The run.

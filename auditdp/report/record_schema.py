@@ -19,7 +19,7 @@ from auditdp.record.details import KINDS
 from auditdp.record.results import SCHEMA, RunRecord
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
-"""The published schema of the version that this auditdp writes."""
+"""The file of the schema of the present version."""
 
 
 def run_schema() -> dict[str, Any]:

@@ -41,7 +41,8 @@ SAMPLE = "A sample of the points, evenly spaced, where there are many."
 def file_name(audit_id: str) -> str:
     """Return the name of the file with an audit's page, without its suffix.
 
-    It depends on the id alone, and different ids have different names.
+    It depends on the id alone. Different ids have different names, since a name that
+    changes the id gets a digest.
 
     >>> file_name("audits/audit_edges.py::dprr")
     'audit_edges-dprr'

@@ -49,7 +49,7 @@ from auditdp.report.sentences import AS_DECLARED, Standing, standing
 STYLE = "report.css"
 DATA = "record.json"
 MOST_PLOTS = 450
-"""Largest number of plots of a report. A plot takes 40 ms."""
+"""Number of plots after which a report gets no more, since a plot takes 40 ms."""
 
 
 @dataclass(frozen=True)
