@@ -71,7 +71,7 @@ _NAMES = {
     ),
     "unequal_composition": "HeterogeneousComposition",
 }
-"""For each file of this package, its public names, separated by spaces."""
+"""The public names of each file of this package, separated by spaces."""
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
 

@@ -23,14 +23,14 @@ or 2^−64 where the error of doubles matters and the platform has extended prec
 - *Transform.* A fast transform of length n = 2^t sends every y_j to every X_k along one
   path, which in each of t halvings meets one multiplication by a root of unity and one
   addition. A complex product is off by √5 u relatively (Brent, Percival & Zimmermann
-  2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76), a root
-  by as much and 6u, as pocketfft multiplies it of two, each off by a unit of its angle
-  and two of its sine and cosine, a sum by u; 12u covers them. Twice that is charged: a
-  library may make one transform of n reals of a complex one of n/2, where each X_k is
-  half a sum and half a difference of two numbers. So X_k is off by e = ((1 + 24u)^t −
-  1) Σ y_j at most. (Passes over four or eight at a time do the work of two or three
-  halvings with fewer products. Masses longer than n are first folded; each fold is one
-  more addition.)
+  2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76). A root
+  is off by √5 u + 6u, since pocketfft computes it as a product of two roots, each off
+  by a unit of its angle and two units of its sine and cosine. A sum is off by u. 12u
+  covers these three. Twice that is charged, since a library may compute the transform
+  of n reals by a complex one of length n/2, where each X_k is half a sum and half a
+  difference of two numbers. So X_k is off by e = ((1 + 24u)^t − 1) Σ y_j at most.
+  (Passes over four or eight at a time do the work of two or three halvings with fewer
+  products. Masses longer than n are first folded; each fold is one more addition.)
 - *Power.* By repeated squaring, off by (1 + √5 u)^(T−1) − 1 relatively. With |X_k| <=
   a_k, the power is off by T e a_k^(T−1) + 3Tu·a_k^T at most, if 3Tu is small.
 - *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of

@@ -44,7 +44,7 @@ class Poisson(Description):
     def wider(self) -> tuple[GaussianNoise]:
         """Return the class of the same steps without sampling.
 
-        A mixture over samples loses at most as much as the worst sample.
+        The δ of a mixture over samples is at most that of the worst sample.
         """
         return (GaussianNoise(self.noise_multiplier, 1.0, self.steps),)
 

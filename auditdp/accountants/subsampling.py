@@ -64,7 +64,7 @@ class Subsampled(Analysis):
     def wider(self) -> tuple[Composition]:
         """Return the class of all (ε₀, δ₀)-DP mechanisms, without sampling.
 
-        A mixture over samples loses at most as much as the worst sample.
+        The δ of a mixture over samples is at most that of the worst sample.
         """
         return (Composition(self.epsilon, self.delta, 1),)
 

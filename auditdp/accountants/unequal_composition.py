@@ -244,7 +244,7 @@ class _Half(NamedTuple):
     p: list[arb]
     q: list[arb]
     tails_p: list[arb]
-    """For each loss, the sum of ``p`` from this loss on; then 0."""
+    """The sum of ``p`` from each loss on, and a final 0."""
     tails_q: list[arb]
 
     @classmethod

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _settle_streams() -> None:
-    """Open missing standard streams, and let output escape what it cannot encode."""
+    """Open missing standard streams, and escape characters that cannot be encoded."""
     for name in ("stdin", "stdout", "stderr"):
         # The shell closed the stream; a file opened later must not get its number.
         if getattr(sys, name) is None:

@@ -1,7 +1,7 @@
 """The questions of ``auditdp account`` about a model, and their answers.
 
-``family`` registers the command of a family of mechanisms, and ``answer`` is what it
-runs. An answer is printed as text or JSON, and optionally drawn.
+``family`` registers the command of a family of mechanisms, which runs ``answer``. An
+answer is printed as text or JSON, and optionally drawn.
 """
 
 from __future__ import annotations

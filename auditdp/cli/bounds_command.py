@@ -138,7 +138,7 @@ TAKEN = {
     "guesses": {*LEVEL, "guesses", "labels", "design"},
     "outputs": {*LEVEL, "first", "second", "seed"},
 }
-"""For each kind of recorded data, the options that apply to it."""
+"""The options that apply to each kind of recorded data."""
 
 
 def answer(asked: BoundsOptions) -> tuple[str, bool]:

@@ -30,7 +30,7 @@ SINGLE = {
     "str": '("a", "b")',
     "int": "(0, 1)",
 }
-"""For each type of data that is one value: two neighbours, as source."""
+"""Two neighbours, as source, for each type of data that is one value."""
 LISTS = {"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence"}
 SETS = {
     "set": "st.sets",

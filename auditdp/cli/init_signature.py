@@ -1,4 +1,4 @@
-"""Read from the source of a function what its audit needs; nothing is imported."""
+"""Read the data for an audit from the source of a function; nothing is imported."""
 
 from __future__ import annotations
 

@@ -455,7 +455,7 @@ class _Run:
 
 
 LAST_LINES = 5
-"""For an audit with an error, the number of its last printed lines to show."""
+"""Number of last printed lines that are shown of an audit with an error."""
 
 
 @contextmanager

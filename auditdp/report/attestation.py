@@ -26,7 +26,7 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 OUTCOMES = {"PASSED": "passedTests", "WARNED": "warnedTests", "FAILED": "failedTests"}
-"""For each outcome, from best to worst: the predicate's field that lists its audits."""
+"""The predicate's field that lists the audits of each outcome, from best to worst."""
 VARIANTS = {
     "PureDP": "Pure DP",
     "ApproxDP": "Approximate DP",

@@ -91,7 +91,7 @@ class Line:
     It is empty otherwise.
     """
     undecided: str
-    """For a claim that is not refuted: the detectable loss, and how to decide it."""
+    """The detectable loss of a claim that is not refuted, and how to decide it."""
     reproduce: str
     """The command that repeats the audit."""
     parameters: Mapping[str, Any]

@@ -192,7 +192,7 @@ OUTCOMES = {
     Level.ACCEPTED: "skipped",
     Level.UNDECIDED: "skipped",
 }
-"""For each severity of cases that did not pass, the name of their JUnit element."""
+"""The JUnit element of each severity of cases that did not pass."""
 
 
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:

@@ -413,7 +413,8 @@ def remarks(record: RunRecord) -> dict[str, str]:
     """Return the remarks on a run that every report has, by label.
 
     - 'self-reported': verdicts that rest on evidence computed by code of their audits;
-    - 'many audits': files with so many audits that those of others have less alpha.
+    - 'many audits': files with more than ``MANY_AUDITS`` audits, which leave less alpha
+      to the audits of other files.
     """
     sentences = {}
     own = sum(result.is_self_reported for result in record.results)
