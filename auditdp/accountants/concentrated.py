@@ -133,7 +133,7 @@ class ZCDP(Analysis):
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return the δ at ε that a nearly optimal order gives."""
-        # The variable is α − 1.
+        # ``less`` is α − 1.
         less = arb(math.exp(self._log_order(epsilon)))
         exponent = (
             less * ((less + 1) * arb(self.rho) - arb(epsilon))

@@ -56,7 +56,8 @@ from auditdp.numerics.arrays import Floats
 EXTENDED: type[np.floating[Any]] = np.float64
 """The widest arithmetic that rounds to nearest."""
 if np.finfo(np.longdouble).nmant in (63, 112):
-    # That of x87 or of IEEE, and not a pair of doubles.
+    # This is extended precision of x87 or IEEE. A pair of doubles has another mantissa,
+    # and does not round to nearest.
     EXTENDED = np.longdouble
 
 MAX_USES = 10**9
@@ -197,8 +198,8 @@ class Tilt(NamedTuple):
         window = _window(masses, tilted, times, log_outside, None)
         length = window.end - window.first + 1
         tilt = Tilt(slope, log_outside, window.orders, length)
-        # About ``Sum.each``, for the sums that are at most e times as likely as the
-        # threshold.
+        # ``each`` is about ``Sum.each``. It is added up over the sums that are at most
+        # e times as likely as the threshold.
         largest = np.maximum(np.abs(_transform(tilted, tilt)[0]), 1e-300)
         each = 500 * times * float(np.mean(np.exp(times * np.log(largest))))
         sums = min(length, 1 / max(slope, 1e-300))
@@ -206,9 +207,9 @@ class Tilt(NamedTuple):
         costs = []
         # A transform in extended precision takes five times longer.
         for precise, time in ((tilt, 1), (tilt._replace(extended=True), 5)):
-            # Errors count from 1e-4 of the wanted probability on, and by their root,
-            # since windows that are ten times longer cost more of ε on a grid with a
-            # limited number of points.
+            # An error beyond 1e-4 of the wanted probability is penalised by its root
+            # only: a window that is ten times longer would cost more of ε on a grid
+            # with a limited number of points.
             penalty = max(1.0, lost * precise.unit / 1e-4) ** 0.5
             costs.append((length * time * penalty, precise))
         return min(costs, key=itemgetter(0))
@@ -237,8 +238,8 @@ def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
     # The transform has the sums modulo its length; the window says which ones they are.
     wrapped, each = _sums(tilted, times, tilt._replace(length=length))
     unwrapped = np.maximum(np.roll(wrapped, -window.first)[:length], 0.0)
-    # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off
-    # nor vanish; sums become doubles.
+    # E is off by 2^−53 of its parts, and by the conversion of sums to doubles. The parts
+    # are below |TL| + 745 for masses that are neither cut off nor zero.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
     if relative > 1e-3:
         raise AccountantError(

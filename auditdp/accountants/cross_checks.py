@@ -95,7 +95,7 @@ class AccountantReply:
     @property
     def epsilon(self) -> float:
         """``value`` of an answer that counts."""
-        # Without a value it is a failure, and does not count.
+        # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
 
@@ -201,7 +201,7 @@ class _Judge:
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
         check = self.judge_point(*points[len(points) // 2], which)
-        # Divergences and Gaussian noise decide before any point does.
+        # Bounds on the claim's parameter decide first, and points only if these do not.
         low, high = self._bounds(claim)
         low_level, high_level = max(0.0, below(low)), above(high)
         with precision():
@@ -232,7 +232,7 @@ class _Judge:
         ``check`` is that of the middle point. It is returned, with another verdict and
         statement, if no point is violated or undecided.
         """
-        # Accountants to which there is an objection decide nothing.
+        # Accountants that failed, or about which there is a finding, decide nothing.
         pairs = zip(self.accountants, check.answers, strict=True)
         counting = [each for each, answer in pairs if answer.counts]
         proof = provable.own_proof(claim, self.about)

@@ -253,7 +253,7 @@ def from_below(
     p, q = first[occupied], second[occupied]
     nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
     # Cells that are nearest to the same point are joined, so that their mean loss is
-    # nearer still. N terms lose Nu.
+    # nearer still. A sum of N terms is off by Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
     p = np.bincount(index, weights=p) * (1 - lost)
@@ -268,8 +268,8 @@ def from_below(
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
-    # The mean loss falls by s, and by w for each cell whose nearest point lies higher
-    # than s above it. A little is added, so that ties stay in place.
+    # The mean loss falls by s, and by w for each cell whose nearest point lies more than
+    # s above it. A little is added to s, so that cells at exactly s are not moved.
     best = np.argmin(shifts + interval * stepping_down)
     shift = float(shifts[best]) + 1e-6 * interval
     numbers = np.floor((loss + shift) / interval).astype(np.int64)
@@ -359,7 +359,7 @@ class GridCurve(Analysis):
         """Return the bound on δ(ε), the largest over the pairs of laws."""
         check_epsilon(type(self).__name__, epsilon)
         levels = self._levels
-        # Estimates are good to much less than a factor of ten.
+        # Estimates are off by much less than a factor of ten.
         while (
             len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].min_delta / 10
         ):
@@ -383,7 +383,7 @@ class GridCurve(Analysis):
                 level = finer
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
-            # Beyond this δ the curve is zero.
+            # Below this δ the curve is taken to be zero.
             return epsilon_below(level.bound, max(delta, 1e-300), near=near)
         if level.bound(math.inf) > delta:
             return math.inf
@@ -462,7 +462,7 @@ class _Level:
 
     @property
     def _negligible(self) -> float:
-        # All uses together lose this part of δ beyond the grid.
+        # All uses together may neglect 1e-5 of the smallest δ beyond the grid.
         return 1e-5 * self.min_delta / self.curve.uses
 
     def _losses(self, interval: float) -> list[OnGrid]:

@@ -91,7 +91,7 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
         towards = math.copysign(1.0, middle - secant)
         x = secant + towards * min(0.2 * (b - a) ** 2 / width, abs(middle - secant))
         radius = max(0.0, slack - (b - a) / 2)
-        # An infinite gap makes x no number, which is treated as too far away.
+        # An infinite gap makes x NaN, which counts as too far from the middle.
         if not abs(x - middle) <= radius:
             x = middle - towards * radius
         slack /= 2

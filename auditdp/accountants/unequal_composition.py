@@ -168,7 +168,8 @@ class HeterogeneousComposition(Analysis):
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε), computed as a sum of terms >= 0."""
-        # The smallest mass, e^−Σε_i, keeps more bits than a double has.
+        # The precision is so high that even the smallest mass, e^−Σε_i, has more
+        # correct bits than a double.
         with precision(self._bits):
             any_revealed = arb(1)
             if max(self.deltas) < 1:
@@ -187,7 +188,8 @@ class HeterogeneousComposition(Analysis):
         if self._halves is None:
             return arb(min(1.0, self._grid.delta_at(epsilon)))
         ours, theirs = self._halves
-        # D(ε) = Σ_a P(a) h(ε − a), with the curve h of the other half by its tails.
+        # D(ε) = Σ_a P(a) h(ε − a). The curve h of the other half is computed by its
+        # tails.
         total_p = total_q = arb(0)
         threshold = math.floor(Fraction(epsilon) * self._unit)
         for loss, p, q in zip(ours.losses, ours.p, ours.q, strict=True):

@@ -394,7 +394,7 @@ def node_level(
         raise ConfigurationError(
             "--reached says what --out-degree and --layers amount to; give one or the other"
         )
-    # A batch has at most all nodes.
+    # A node reaches at most all nodes.
     gradients = min(reached, nodes)
     parameters = {"nodes": nodes, "reached": gradients, "batch": batch, "steps": steps}
     return Model(

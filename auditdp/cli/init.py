@@ -347,8 +347,8 @@ def _from(module: str, names: set[str]) -> str:
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
     """Return the statement that defines ``mechanism``, as source.
 
-    It binds all parameters of the function but the data, the size and the generator.
-    ``values`` has their values, as source.
+    It binds the parameters in ``values``, which has their values as source, also those
+    of the constructor of the method's class.
     """
     function = signature.name
     if signature.method:

@@ -384,10 +384,10 @@ def _add(
     value: ast.expr,
     constants: Mapping[str, ast.expr],
 ) -> None:
-    """Add texts to those of a column, by column in ``texts``, which is changed.
+    """Add the texts of a value to ``texts``, for the column that a chain names.
 
     Args:
-        texts: The texts by column.
+        texts: The texts by column; it is changed.
         subject: The chain that names the column.
         value: A literal of texts, or the name of one in ``constants``.
         constants: Values of names of the module.

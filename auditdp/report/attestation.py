@@ -73,7 +73,7 @@ def statement(
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
-    # These decide all random draws, so a run with equal ones is a repetition.
+    # These determine all random draws, so a run with the same ones is a repetition.
     given = json.dumps(
         [record.root_seed, record.arguments, record.versions], sort_keys=True
     )

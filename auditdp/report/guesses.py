@@ -80,7 +80,7 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    # The report of a run with these claims alone loads no numpy, which the others need.
+    # Other claims need numpy, whose import a report with only these claims avoids.
     if claim.kind in ("PureDP", "ApproxDP"):
         return [(claimed, as_float(claim.delta) or 0.0)]
     from auditdp.claims.statements import CLAIMS
@@ -476,8 +476,8 @@ def at_most(result: AuditResult) -> str:
         return ""
     share = as_float(trace.share)
     claimed = level(result.claim) or 0.0
-    # A loss above the claim, up to rounding in single precision, is that of one run,
-    # and records that are drawn make the loss of the output smaller.
+    # A share above 1, apart from rounding in single precision, is the loss of one run.
+    # If records are sampled, the loss of the output is smaller.
     if share is None or not 0 <= share <= 1 + 1e-5:
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * claimed:

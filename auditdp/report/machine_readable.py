@@ -174,7 +174,7 @@ def message(item: Judged) -> str:
     lines = [f"{item.audit}: {' '.join(why)}"]
     if result is not None and item.level is not Level.REGRESSED:
         for fact in facts(result):
-            # The reasons of an unconfirmed refutation are its facts.
+            # Facts that the reasons state already are left out.
             if fact.label in SPELLED_OUT and fact.text not in lines[0]:
                 gap = " "
                 if fact.label == "as Python":

@@ -179,7 +179,7 @@ def e_value(log_e_value: object) -> str:
     if abs(log) < math.log(1e6):
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
-    # The fraction of a larger logarithm has no digit left.
+    # Beyond 1e12 the fractional part of a logarithm has no correct digit.
     rest = 0.0
     if abs(log) <= 1e12:
         rest = log - exponent * math.log(10)

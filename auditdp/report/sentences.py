@@ -265,7 +265,7 @@ def next_command(result: AuditResult) -> str:
         calls = str(10 * result.calls)
         return shlex.join(["auditdp", "confirm", result.id, "--budget", calls])
     played = lead is not None and lead.known.opposes
-    # Evidence without calls that contradicts other evidence needs no more of them.
+    # If evidence without calls contradicts other evidence, more calls do not help.
     if result.reproduce and not played and not result.surviving_controls:
         return shlex.join(["auditdp", "trace", result.id])
     command, _, budget = result.reproduce.partition("  #")[0].rpartition(" --budget ")

@@ -476,7 +476,7 @@ Row = tuple[str, float, float, float]
 def _class_row(row: ClassOfInputs) -> Row | None:
     """Return the name of a class, and the lower end, mean and upper end of its bias.
 
-    It is None if one of these is not finite.
+    The result is None if one of these is not finite.
     """
     values = (row.low - row.truth, row.mean - row.truth, row.high - row.truth)
     if all(map(math.isfinite, values)):
@@ -485,9 +485,10 @@ def _class_row(row: ClassOfInputs) -> Row | None:
 
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
-    """Return the name of a class, and its variance over the bound, between its ends.
+    """Return the name of a class, and its variance over the bound of the variance.
 
-    It is None if the class has no bound, or if a ratio is not finite.
+    The ratio is given as its lower end, estimate and upper end. The result is None if
+    the class has no bound, or if one of these is not finite.
     """
     limit = row.variance_bound
     if not limit:
