@@ -1,11 +1,12 @@
 """Accountants: privacy curves from a mechanism's parameters, with their proofs.
 
-Each accountant states what its numbers prove (``Soundness``). There is a file for each
-family of mechanisms; ``accountant`` has the interface and the classes of mechanisms
-that curves are about, ``cross_checks`` compares a claim with all accountants that
-apply, and ``calibration`` computes the noise for a target. Every public name can be
-imported from here. It is loaded when it is first used, so that a command which needs
-one accountant does not load the others.
+Each accountant states whether its numbers are proofs (``Soundness``). Read
+``accountant`` first: it has the interface, and the classes of mechanisms that the
+curves are about. Each family of mechanisms has a file of its own. ``cross_checks``
+compares a claim with all accountants that apply, and ``calibration`` computes the noise
+for a target. Every public name can be imported from this package. The file of a name is
+loaded when the name is first used, so that a command which needs one accountant does
+not load the others.
 
 >>> from auditdp.accountants import GaussianCurve
 >>> round(GaussianCurve(2.0).epsilon_at(1e-5), 2)
@@ -70,7 +71,7 @@ _NAMES = {
     ),
     "unequal_composition": "HeterogeneousComposition",
 }
-"""The public names of each file, separated by spaces."""
+"""The public names of each file of this package, separated by spaces."""
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
 

@@ -1,10 +1,10 @@
 """The interface of accountants, and the classes of mechanisms that they describe.
 
 An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy
-curve: it converts ε to δ and back. It never receives the mechanism itself. ``delta_at``
-computes and rounds up; ``epsilon_at`` inverts it and returns an ε at which ``delta_at``
-was evaluated and is at most δ, so that an inverse is never less sound than the curve
-that it inverts.
+curve: it converts ε to δ and back. It never receives the mechanism itself. A proof from
+above rounds δ up, and its ``epsilon_at`` returns an ε at which ``delta_at`` was
+evaluated and is at most δ. A proof from below rounds δ down, and returns an ε at which
+``delta_at`` exceeds δ. So the inverse of a proof is a proof as well.
 
 The parameters describe a *class* of mechanisms: all k-fold compositions of (ε, δ)-DP
 mechanisms, for example, or all queries with a sensitivity and Gaussian noise. The true
@@ -44,21 +44,20 @@ ROUNDED_UP = 1e-12
 class Soundness(StrEnum):
     """The relation of an accountant's curve to the true curve of its class.
 
-    The first three are proofs, of numbers that were rounded in their own direction: in
-    ball arithmetic, or in floating point with a bound on its error that is derived and
-    not measured.
+    The first three are proofs. Their numbers are rounded outwards: in ball arithmetic,
+    or in floating point with an error bound that is derived, not measured.
     """
 
     EXACT = "exact"
-    """A proof, attained: the class is (ε, δ)-DP, and no smaller δ holds for it."""
+    """A proof from both sides: the class is (ε, δ)-DP, and for no smaller δ."""
     UPPER = "upper bound"
     """A proof: the class is (ε, δ)-DP. A smaller δ may hold as well."""
     LOWER = "lower bound"
-    """A proof that the class contains this loss: no analysis of it can promise less."""
+    """A proof that a mechanism in the class has at least this δ at ε."""
     UNPROVED = "unproved upper bound"
-    """A bound in real numbers whose floating-point error is not bounded: no proof."""
+    """Not a proof: an upper bound in real numbers, with an unknown rounding error."""
     APPROXIMATION = "approximation"
-    """A number on either side of the truth: no proof."""
+    """Not a proof: the number may lie above or below the true curve."""
 
     @property
     def is_proof(self) -> bool:
@@ -67,7 +66,7 @@ class Soundness(StrEnum):
 
     @property
     def is_attained(self) -> bool:
-        """True if the curve is a proof that something in the class loses this much."""
+        """True if the curve is a proof that the class has at least this δ at every ε."""
         return self in (Soundness.EXACT, Soundness.LOWER)
 
 
@@ -77,11 +76,11 @@ class Accountant(Protocol):
 
     @property
     def name(self) -> str:
-        """The analysis and its parameters, written as a call."""
+        """The analysis and its parameters, written as a call in Python."""
 
     @property
     def soundness(self) -> Soundness:
-        """The relation of the numbers to the true curve."""
+        """The relation of the curve to the true curve of the class."""
 
     @property
     def describes(self) -> Description:
@@ -89,18 +88,18 @@ class Accountant(Protocol):
 
     @property
     def adjacency(self) -> str:
-        """The neighbours for which the curve holds."""
+        """The relation between neighbours for which the curve holds, in words."""
 
     @property
     def sampling(self) -> str:
-        """The sampling scheme of each use of the data, ``"none"`` if all are used."""
+        """The sampling scheme of each use; ``"none"`` if each use has all records."""
 
     @property
     def source(self) -> str:
         """The paper, theorem and version of the analysis, or the library."""
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ in [0, 1] at ``epsilon`` >= 0 nats; it never rises."""
+        """Return δ in [0, 1] at ``epsilon`` >= 0 nats; δ never rises with ε."""
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε in nats at ``delta`` in [0, 1], or ``inf`` if no ε suffices.
@@ -111,7 +110,7 @@ class Accountant(Protocol):
 
 @dataclass(frozen=True)
 class CompositionPart:
-    """The equal parts of an adaptive composition."""
+    """The parts of an adaptive composition, and one curve that holds for each part."""
 
     count: int
     """The number of parts."""
@@ -120,21 +119,23 @@ class CompositionPart:
 
 
 class Description:
-    """A class of mechanisms; every subclass is a frozen dataclass of the parameters.
+    """A class of mechanisms that have the same parameters.
+
+    Every subclass is a frozen dataclass of the parameters.
 
     Raises:
-        AccountantError: If a parameter is outside its range. Whole numbers are counts
-            and >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and other numbers
-            are finite and > 0; a subclass with other parameters has its own
-            ``__post_init__``.
+        AccountantError: If a parameter is outside its range. An ``int`` is a count and
+            >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and every other
+            ``float`` is finite and > 0. A subclass with other parameters checks them in
+            its own ``__post_init__``.
     """
 
     adjacency: ClassVar[str]
-    """The neighbours, in words."""
+    """The relation between neighbours, in words."""
     sampling: ClassVar[str] = "none"
-    """The sampling scheme of each use of the data, ``"none"`` if all are used."""
+    """The sampling scheme of each use; ``"none"`` if each use has all records."""
     words: ClassVar[str] = "{self.name}"
-    """The format of ``text``."""
+    """The format string of ``text``."""
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -151,7 +152,7 @@ class Description:
 
     @property
     def _types(self) -> dict[str, Any]:
-        """The parameters with the names of their types."""
+        """The name of each parameter, and the name of its type."""
         parameters = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
         return {
             each.name: getattr(each.type, "__name__", each.type) for each in parameters
@@ -159,7 +160,7 @@ class Description:
 
     @property
     def name(self) -> str:
-        """The class or the analysis, and its parameters, floats to six digits."""
+        """The name of the Python class with its parameters, floats to six digits."""
         arguments = []
         for name, of_type in self._types.items():
             digits = "" if of_type == "int" else "g"
@@ -168,7 +169,7 @@ class Description:
 
     @property
     def describes(self) -> Description:
-        """The class of mechanisms: the parameters without an analysis of them."""
+        """The class of mechanisms that has these parameters, without a curve."""
         # The last dataclass among the bases declares the parameters of the family.
         kinds = type(self).__mro__
         family: Any = [k for k in kinds if "__dataclass_fields__" in vars(k)][-1]
@@ -181,7 +182,7 @@ class Description:
 
     @property
     def text(self) -> str:
-        """The class in a few words, which can follow 'of'."""
+        """The class of mechanisms in a few words, which can follow 'of'."""
         return self.words.format(self=self)
 
     @property
@@ -195,11 +196,11 @@ class Description:
         return None
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return bounds on the largest D_α/α, a Rényi divergence over its order.
+        """Return bounds on the largest Rényi divergence in the class, over its order.
 
-        The first is a proof that something in the class has this D_α/α (its supremum
-        counts as attained), the second that nothing has more. The default is derived
-        from ``zcdp``.
+        The bounds are on the supremum of D_α/α over the mechanisms of the class and
+        their neighbours: first a lower one, then an upper one. By default they are 0
+        and ``zcdp``, or 0 and infinity if ``zcdp`` is None.
 
         Args:
             order: α > 1; None for the supremum over all α > 1, which is the least ρ of
@@ -210,37 +211,41 @@ class Description:
 
     @property
     def part(self) -> CompositionPart | None:
-        """The parts whose adaptive composition the class is, or None."""
+        """The parts, if the class consists of adaptive compositions; otherwise None."""
         return None
 
     def includes(self, other: Description) -> bool:
-        """Return True if the parameters prove that a class lies within this one."""
+        """Return True if the parameters prove that ``other`` lies within this class.
+
+        False means that no proof is known. ``within`` combines this method and
+        ``wider``.
+        """
         del other
         return False
 
     def wider(self) -> Sequence[Description]:
-        """Return classes of other descriptions that contain this one."""
+        """Return classes, of other types than this one, that contain it."""
         return ()
 
 
 class Analysis(Description):
-    """A curve in closed form, and its inverse.
+    """A description with a privacy curve δ(ε), and the inverse of the curve.
 
     A subclass defines ``enclosed_delta``, or overrides ``delta_at``.
     """
 
     @property
     def largest_loss(self) -> float:
-        """The ε from which on the curve is constant."""
+        """The ε in nats from which on the curve is constant."""
         return math.inf
 
     @property
     def own_delta(self) -> float:
-        """δ from ``largest_loss`` on, below which no ε suffices."""
+        """The δ at ``largest_loss`` and beyond; no ε suffices for a smaller δ."""
         return 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return an enclosure of δ at an ε below ``largest_loss``."""
+        """Return a ball that contains δ at an ε below ``largest_loss``."""
         raise NotImplementedError
 
     def delta_at(self, epsilon: float) -> float:
@@ -272,14 +277,14 @@ def within(narrow: Description, wide: Description) -> bool:
 
 
 def around(description: Description) -> Iterator[Description]:
-    """Yield a class and the classes of other descriptions that contain it."""
+    """Yield a class, the classes in its ``wider``, those in theirs, and so on."""
     yield description
     for wide in description.wider():
         yield from around(wide)
 
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:
-    """Return the class that lies within all the others, or None if no class does."""
+    """Return the one of the classes that lies within all of them; None without one."""
     for narrow in descriptions:
         if all(within(narrow, wide) for wide in descriptions):
             return narrow
@@ -287,7 +292,7 @@ def narrowest(descriptions: Sequence[Description]) -> Description | None:
 
 
 def failure(error: Exception) -> str:
-    """Return a sentence for an accountant that raised, with a remedy."""
+    """Return a sentence about the error that an accountant raised, with a remedy."""
     if isinstance(error, MissingExtraError):
         return str(error)
     reason = f"raised {type(error).__name__}: {error}"

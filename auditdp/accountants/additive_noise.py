@@ -1,25 +1,25 @@
-"""Gaussian and Laplace noise on queries of a sensitivity, composed.
+"""Compositions of queries with bounded sensitivity and Gaussian or Laplace noise.
 
 *Gaussian noise.* The curve of any number of releases is exact, in closed form. The
 classic formula by which its noise is usually chosen is here as well.
 
-*Laplace noise.* It is composed as what it is: no composition of (ε, 0)-DP mechanisms
-loses as little. A release adds noise of scale b to a number that neighbours move by Δ
-at most. With ε₀ = Δ/b, the loss of an output x of P = Lap(0, b) against Q = Lap(Δ, b)
-is ε₀ for x <= 0, −ε₀ for x >= Δ and ε₀ − 2x/b between, so that
+*Laplace noise.* Its own loss is composed, since the bound for all ε₀-DP mechanisms is
+larger. A release adds noise of scale b to a number that changes by at most Δ between
+neighbours. With ε₀ = Δ/b, the loss of an output x of P = Lap(0, b) against Q = Lap(Δ,
+b) is ε₀ for x <= 0, −ε₀ for x >= Δ and ε₀ − 2x/b between, so that
 
     δ(ε) = 1 − e^((ε − ε₀)/2) for |ε| <= ε₀,   1 − e^ε below,   0 above.
 
-That rises with ε₀ at every ε of either sign, and is the same in both orders. So numbers
-that are less than Δ apart lose less everywhere, and so do adaptive compositions of
-them: the pair dominates each release, whatever was released before (Zhu, Dong & Wang
-2022, "Optimal Accounting of Differential Privacy via Characteristic Function",
-arXiv:2106.08567v3, Theorem 10). It is attained: the composed curve is the true one,
-which grids bound from either side. A grid has a whole number n of steps w up to nw,
-which replaces ε₀: a larger one above, and a smaller one below.
+This δ(ε) rises with ε₀ at every ε of either sign, and is the same in both orders. So
+numbers that are less than Δ apart have a smaller δ at every ε, and so have adaptive
+compositions of them: the pair dominates each release, whatever was released before
+(Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic
+Function", arXiv:2106.08567v3, Theorem 10). The pair is attained, so that its composed
+curve is the true one. Grids bound it from either side. A grid has n steps of length w,
+and nw replaces ε₀: nw >= ε₀ for the upper bound, and nw <= ε₀ for the lower bound.
 
-*zCDP of Laplace noise.* A release is (ε₀ − 1 + e^−ε₀)-zCDP, and no less: that is D_1,
-and D_α <= αD_1 for every α > 1. With t = α − ½,
+*zCDP of Laplace noise.* A release is ρ-zCDP with ρ = D_1 = ε₀ − 1 + e^−ε₀, and with no
+smaller ρ, since D_α <= αD_1 for every α > 1. Proof: with t = α − ½,
 
     (α − 1) D_α = ln(α/(2α−1) e^((α−1)ε₀) + (α−1)/(2α−1) e^(−αε₀)) = ln F(t²) − ε₀/2,
     F(w) = cosh ε₀√w + sinh(ε₀√w)/(2√w),
@@ -64,7 +64,7 @@ from auditdp.numerics.balls import above, ball, double_above
 
 @dataclass(frozen=True)
 class GaussianNoise(Description):
-    """Releases of adaptively chosen queries of a sensitivity plus N(0, σ² I).
+    """Releases of adaptively chosen queries of bounded sensitivity plus N(0, σ² I).
 
     Args:
         sigma: Standard deviation of the noise of each coordinate, finite and > 0.
@@ -87,7 +87,7 @@ class GaussianNoise(Description):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ = kΔ²/(2σ²).
+        """The ρ for which the releases are ρ-zCDP, kΔ²/(2σ²).
 
         Source: Bun & Steinke (2016), arXiv:1605.02065, Proposition 1.6 and Lemma 1.7.
         """
@@ -95,7 +95,7 @@ class GaussianNoise(Description):
 
     @property
     def gaussian(self) -> Fraction:
-        """μ² = kΔ²/σ².
+        """The square of the μ for which the releases are μ-Gaussian DP, kΔ²/σ².
 
         Source: Dong, Roth & Su (2022), arXiv:1905.02383v3, Theorem 2.7 and Corollary
         3.3.
@@ -103,7 +103,7 @@ class GaussianNoise(Description):
         return 2 * self.zcdp
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return ρ for every order: D_α = αρ if the queries are Δ apart.
+        """Return (ρ, ρ) for every order, since D_α = αρ if the queries are Δ apart.
 
         Source: Bun & Steinke (2016), arXiv:1605.02065, Lemma 2.4.
         """
@@ -113,7 +113,7 @@ class GaussianNoise(Description):
 
     @property
     def part(self) -> CompositionPart:
-        """One release."""
+        """The k releases, and the curve of one release."""
         return CompositionPart(self.count, GaussianCurve(self.sigma, self.sensitivity))
 
 
@@ -135,7 +135,7 @@ class GaussianCurve(GaussianNoise, Analysis):
     source = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε)."""
+        """Return a ball that contains δ(ε)."""
         return gaussian_delta(ball(self.gaussian).sqrt(), arb(epsilon))
 
     @classmethod
@@ -154,12 +154,12 @@ class GaussianCurve(GaussianNoise, Analysis):
 
 @dataclass(frozen=True)
 class ClassicGaussian(GaussianNoise, Analysis):
-    """(ε, δ)-DP of Gaussian noise with σ = Δ√(2k ln(1.25/δ))/ε, proved for ε < 1.
+    """The classic formula σ = Δ√(2k ln(1.25/δ))/ε for (ε, δ)-DP, proved for ε < 1.
 
-    k releases are one of sensitivity √kΔ. Below 1 the curve is an upper bound, and at ε
-    = 1 by continuity, so that above 1 the δ of 1 holds as well. ``everywhere`` uses the
-    formula at every ε, as is common: the noise is then too small for large ε, and the
-    numbers prove nothing.
+    k releases count as one release of sensitivity √kΔ. For ε < 1 the curve is an upper
+    bound, and by continuity also at ε = 1. For ε > 1 the curve is the δ of ε = 1. With
+    ``everywhere`` the formula is used at every ε, as is common. For large ε its noise
+    is too small, and the numbers prove nothing.
 
     Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy",
     Theorem A.1.
@@ -179,12 +179,12 @@ class ClassicGaussian(GaussianNoise, Analysis):
 
     @property
     def largest_loss(self) -> float:
-        """The ε beyond which nothing more is proved."""
+        """The largest ε at which the formula is used: 1, or ∞ with ``everywhere``."""
         return math.inf if self.everywhere else 1.0
 
     @property
     def own_delta(self) -> float:
-        """The δ at 1, or 0 with ``everywhere``."""
+        """The δ of the formula at ε = 1, or 0 with ``everywhere``."""
         return 0.0 if self.everywhere else self._rounded_up(1.0)
 
     def enclosed_delta(self, epsilon: float) -> arb:
@@ -201,7 +201,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
         sensitivity: float = 1.0,
         everywhere: bool = False,
     ) -> float:
-        """Return Δ√(2 ln(1.25/δ))/ε, rounded up.
+        """Return the formula's σ for one release, Δ√(2 ln(1.25/δ))/ε, rounded up.
 
         Raises:
             AccountantError: If ``epsilon`` > 1 and not ``everywhere``.
@@ -222,7 +222,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
 
 @dataclass(frozen=True)
 class LaplaceNoise(Description):
-    """Releases of adaptively chosen numbers of a sensitivity plus Laplace noise.
+    """Releases of adaptively chosen numbers of bounded sensitivity plus Laplace noise.
 
     Args:
         scale: b of the noise, finite and > 0: its density is e^(−|x|/b)/(2b).
@@ -251,7 +251,7 @@ class LaplaceNoise(Description):
 
     @property
     def uses(self) -> int:
-        """One for each release."""
+        """The number of releases."""
         return self.count
 
     @property
@@ -262,7 +262,10 @@ class LaplaceNoise(Description):
         )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α, attained by numbers that are Δ apart; the supremum is D_1."""
+        """Return D_α/α twice, as the lower and the upper bound.
+
+        Numbers that are Δ apart attain it. The supremum over α is D_1.
+        """
 
         def of_one_release() -> arb:
             epsilon = arb(self.sensitivity) / arb(self.scale)
@@ -282,27 +285,28 @@ class LaplaceNoise(Description):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ, rounded up."""
+        """The smallest ρ for which the releases are ρ-zCDP, rounded up."""
         return Fraction(above(self.concentrated(None)[1]))
 
     @property
     def part(self) -> CompositionPart:
-        """One release."""
+        """The k releases, and the curve of one release."""
         return CompositionPart(self.count, LaplaceUpper(self.scale, self.sensitivity))
 
     def wider(self) -> tuple[Composition]:
-        """Return the compositions of ε₀-DP mechanisms."""
+        """Return the class of all compositions of k mechanisms that are ε₀-DP."""
         return (Composition(self.epsilon, 0.0, self.count),)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return ε₀, which no loss exceeds."""
+        """Return ε₀, which the loss of one release never exceeds."""
         del negligible
         return self.epsilon
 
     def _steps(self, interval: float, way: int) -> tuple[int, float]:
-        """Return the number of steps to ε₀ and their length, at most ``interval``.
+        """Return the number of grid steps from 0 to ε₀, and the length of a step.
 
-        The length is rounded up for ``way`` = 1 and down for −1.
+        The length is at most about ``interval``. It is rounded up for ``way`` = 1, and
+        down for ``way`` = −1.
         """
         # The quotient and the division are off by a unit in the last place each.
         ratio = self.sensitivity / self.scale
@@ -310,10 +314,14 @@ class LaplaceNoise(Description):
         return steps, ratio / steps * (1 + way * 2.0**-50)
 
     def _cells(self, ends: Array, interval: float, steps: int) -> Enclosed:
-        """Return bounds on the probabilities under P of the losses between ends.
+        """Return bounds on the probabilities under P of the losses between the ends.
 
-        The ends are in steps of ``interval``, and steps·interval is ε₀. Those under Q
-        are the same from the other end.
+        In reverse order they are the bounds under Q.
+
+        Args:
+            ends: Ascending ends of cells of losses, in steps.
+            interval: Length of a step, in nats.
+            steps: Number of steps from 0 to ε₀.
         """
         masses = np.exp((ends[1:] - steps) * (interval / 2))
         masses = masses * -np.expm1(-np.diff(ends) * interval / 2) / 2
@@ -323,9 +331,10 @@ class LaplaceNoise(Description):
         return low, masses * (1 + error) + 1e-300
 
     def _atom(self, reach: float, way: int) -> float:
-        """Bound the mass of the smallest loss under P, from above for ``way`` = 1.
+        """Return a bound on the probability under P of the smallest loss, −``reach``.
 
-        The largest loss under Q has the same probability.
+        The bound is an upper one for ``way`` = 1, and a lower one for ``way`` = −1. The
+        largest loss has the same probability under Q.
         """
         factor = 1 + way * self._relative_error(reach)
         return max(math.exp(-reach) / 2 * factor + way * 1e-300, 0.0)
@@ -335,7 +344,7 @@ class LaplaceNoise(Description):
 
 
 class LaplaceUpper(LaplaceNoise, GridCurve):
-    """The curve of the attained pair, rounded up, and no ε above kε₀.
+    """An upper bound on the curve of the attained pair; its ε never exceeds kε₀.
 
     >>> round(LaplaceUpper(1.0, count=10).epsilon_at(1e-5), 2)
     9.99
@@ -344,15 +353,15 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     soundness = Soundness.UPPER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a release, on the grid or between points of it."""
+        """Return one loss: that of a release, on a grid that bounds it from above."""
         del negligible
         steps, interval = self._steps(interval, 1)
         low, high = self._cells(np.arange(-steps, steps + 1.0), interval, steps)
         reach = steps * interval
         first = np.concatenate([[self._atom(reach, 1)], high, [0.0]])
         second = np.concatenate([[0.5], low[::-1], [0.0]])
-        # The largest loss is the last point of the last cell, where the polygon leaves
-        # it.
+        # The largest loss, ε₀, is an outcome of its own at the last point. Its mass is
+        # added to the last cell.
         first[-2] = (first[-2] + 0.5) * (1 + 2.0**-52)
         second[-2] = (second[-2] + self._atom(reach, -1)) * (1 - 2.0**-52)
         return [from_above(first, second, -steps, interval, rounding=2.0**-50 * reach)]
@@ -372,20 +381,20 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
         return 0.0 if epsilon >= self.largest_loss else super().delta_at(epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return ε(δ), rounded up."""
+        """Return ε(δ), rounded up, and at most kε₀."""
         return min(super().epsilon_at(delta), self.largest_loss)
 
 
 class LaplaceLower(LaplaceNoise, GridCurve):
-    """The curve of the attained pair, rounded down.
+    """A lower bound on the curve of the attained pair.
 
-    Cells around points of the grid have the losses of their points exactly.
+    A cell whose middle is a point of the grid has exactly the loss of this point.
     """
 
     soundness = Soundness.LOWER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a release."""
+        """Return one loss: that of a release, on a grid that bounds it from below."""
         del negligible
         steps, interval = self._steps(interval, -1)
         ends = np.concatenate([[-steps], np.arange(-steps, steps) + 0.5, [steps]])

@@ -1,4 +1,4 @@
-"""The inverse problem: the smallest noise, or the largest part, that meets a target."""
+"""Calibration: the smallest noise, or the largest ε of a part, that meets a target."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from auditdp.errors import StoppedError
 DIGITS = 5
 """Significant digits of a solution."""
 _DECADE = 9 * 10 ** (DIGITS - 1)
-"""Decimals of ``DIGITS`` digits from one power of ten up to the next."""
+"""Number of decimals of ``DIGITS`` digits from one power of ten up to the next."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A parameter with which the target is met."""
+    """A value of the parameter that meets the target, with the proof."""
 
     value: float
-    """A decimal of ``DIGITS`` significant digits."""
+    """The value, a decimal of ``DIGITS`` significant digits."""
     accountant: Accountant
     """The accountant that proves the target at that value."""
 
@@ -35,22 +35,22 @@ def solve(
     """Return the least private decimal for which some proof gives (epsilon, delta)-DP.
 
     The search is a bisection over decimals of ``DIGITS`` significant digits between
-    1e-6 and 1e6, so that rounding is part of it: the returned value itself was
-    evaluated and meets the target, and the next less private decimal was evaluated and
-    misses it. That no value beyond that one meets the target rests on δ being monotone
-    in the parameter; that the returned value meets it does not.
+    1e-6 and 1e6. The returned decimal was evaluated and meets the target. The next less
+    private decimal was evaluated and misses it. Decimals that are still less private
+    are not all evaluated. They miss the target if δ is monotone in the parameter.
 
     Args:
-        model: The accountants for a value of the parameter; only upper bounds and exact
-            curves are evaluated.
-        epsilon: The target, >= 0.
-        delta: The target, in (0, 1).
-        larger_is_safer: Whether δ falls with the parameter (noise) or rises with it (ε
-            of a part).
+        model: Function from a value of the parameter to its accountants. Only exact
+            curves and upper bounds are evaluated.
+        epsilon: ε of the target, >= 0.
+        delta: δ of the target, in (0, 1).
+        larger_is_safer: True if δ falls with the parameter, as for noise; False if δ
+            rises with it, as for the ε of a part.
 
     Raises:
-        AccountantError: If no value in the range meets the target, or all do, or the
-            target is outside its range.
+        AccountantError: If ``epsilon`` or ``delta`` is outside its range. If the search
+            finds no value in the range of the parameter that meets the target, or none
+            that misses it.
         StoppedError: If an accountant fails at a value, and no other one proves the
             target there.
     """
@@ -62,9 +62,10 @@ def solve(
     sign = 1 if larger_is_safer else -1
 
     def proof(place: int) -> Accountant | None:
-        """Return the accountant that proves the target at a decimal, or None.
+        """Return the first accountant that proves the target at a decimal, or None.
 
-        The larger the place of the decimal, the more private it is.
+        ``place`` counts decimals from 1. The larger it is, the more private the decimal
+        is.
         """
         failures = []
         for accountant in model(_decimal(sign * place)):
@@ -95,7 +96,7 @@ def solve(
         else:
             misses = middle
     proves = proof(meets)
-    # Accountants are functions of their parameters.
+    # The same decimal was evaluated before, and accountants are deterministic.
     assert proves is not None
     return Solution(_decimal(sign * meets), proves)
 
@@ -103,9 +104,10 @@ def solve(
 def _bracket(
     meets: Callable[[int], bool], epsilon: float, delta: float, sign: int
 ) -> tuple[int, int]:
-    """Return places a third of a decade apart, the second of which meets the target.
+    """Return two places: at the first the target is missed, at the second it is met.
 
-    The search begins at 1, since accountants of extreme parameters may be slow.
+    They are a third of a decade apart. The search begins at the decimal 1, since
+    accountants of extreme parameters may be slow.
     """
     end, stride, place = 6 * _DECADE, _DECADE // 3, 0
     step = -stride if meets(place) else stride

@@ -1,13 +1,13 @@
-"""Composition of equal mechanisms: the optimum, and theorems quoted instead.
+"""Composition of equal mechanisms: the optimal curve, and older theorems.
 
-All of them are about the k-fold adaptive composition of mechanisms each of which is (ε,
-δ)-DP, whatever else it is. In all closed forms a double stands for the exact rational
-that it is; they are evaluated in ball arithmetic and rounded up. At the ends of a
-curve, kε and the parts' own δ, a double stands for the decimal that people write
-(``double_above``).
+All curves are about the k-fold adaptive composition of any (ε, δ)-DP mechanisms. In the
+closed forms a double stands for the exact rational that it is; they are evaluated in
+ball arithmetic and rounded up. At the ends of a curve, kε and the parts' own δ, a
+double stands for the decimal that people write (``double_above``).
 
-The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve
-that they bound. Their statements have a δ̃ that the analyst chooses.
+``OptimalComposition`` is the exact curve. The other theorems are sound, and none is
+tight. ``AdvancedComposition`` and ``KairouzCorollary`` are stated with a δ̃ that the
+analyst chooses; here it is eliminated.
 """
 
 from __future__ import annotations
@@ -59,21 +59,24 @@ class Composition(Description):
 
     @property
     def zcdp(self) -> Fraction | None:
-        """ρ = kε²/2 of parts with δ = 0, or None.
+        """The ρ for which the class is ρ-zCDP, kε²/2; None if δ > 0.
 
         Source: Bun & Steinke (2016), arXiv:1605.02065, Proposition 1.4 and Lemma 1.7.
         """
         return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α of k randomised responses; ∞ if a part may reveal its input."""
+        """Return (d, d) with d = D_α/α of k randomised responses; (∞, ∞) if δ > 0.
+
+        With δ > 0 a part may reveal its input.
+        """
         if self.delta:
             return arb.pos_inf(), arb.pos_inf()
         return responses([(self.epsilon, self.count)], order)
 
     @property
     def part(self) -> CompositionPart:
-        """One of the parts."""
+        """The k parts, and the curve of the worst (ε, δ)-DP mechanism."""
         curve = OptimalComposition(self.epsilon, self.delta, 1)
         return CompositionPart(self.count, curve)
 
@@ -86,13 +89,13 @@ class Composition(Description):
 
     @property
     def largest_loss(self) -> float:
-        """k·ε, rounded up: beyond it only the parts' own δ remains."""
+        """kε, rounded up; at larger ε the curve is ``own_delta``."""
         return double_above(lambda rational: self.count * rational(self.epsilon))
 
     @property
     def own_delta(self) -> float:
-        """1 − (1−δ)^k, rounded up, below which no ε suffices."""
-        # The power of a fraction has k times its digits, which take long for large k.
+        """1 − (1−δ)^k, rounded up; no ε suffices for a smaller δ."""
+        # The exact power has k times the digits of 1 − δ, which is slow for large k.
         if self.count > 64:
             return min(1.0, above(settle(self.any_failure)))
         return double_above(
@@ -112,8 +115,8 @@ class OptimalComposition(Composition, Analysis):
     Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input
     with probability δ and is randomised response with ε otherwise. If nothing is
     revealed, l of the k answers speak against the input with probability C(k,l)
-    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 −
-    D), with L the largest l of a loss above ε_g and
+    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Let L be the largest l whose
+    loss is above ε_g. Then δ(ε_g) = 1 − (1−δ)^k (1 − D) with
 
         D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k
           = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
@@ -135,7 +138,7 @@ class OptimalComposition(Composition, Analysis):
     source = f"{KAIROUZ}, Theorem 3.3"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
+        """Return 1 − (1−δ)^k (1 − D), computed as a sum of terms >= 0."""
         # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
         max_against = math.ceil((self.count - ratio) / 2) - 1
@@ -149,7 +152,7 @@ class OptimalComposition(Composition, Analysis):
         return settle(curve)
 
     def _excess(self, epsilon: arb, max_against: int) -> arb:
-        """D, given L."""
+        """Return D at ε_g = ``epsilon``, given L = ``max_against``."""
         # No loss is above ε_g.
         if max_against < 0:
             return arb(0)
@@ -162,13 +165,14 @@ class OptimalComposition(Composition, Analysis):
     def largest_epsilon(
         cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0
     ) -> float:
-        """Return the largest ε per mechanism that meets a target.
+        """Return the largest ε of each mechanism that meets a target.
 
-        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP
-        together.
+        With this ε, the composition of ``count`` mechanisms with δ = ``delta_each``
+        each is (epsilon, delta)-DP.
 
         Raises:
-            AccountantError: If the parts' own δ exceed ``delta`` already.
+            AccountantError: If the composition of the mechanisms' own δ exceeds
+                ``delta``.
         """
         check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
         largest = greatest(
@@ -183,13 +187,13 @@ class OptimalComposition(Composition, Analysis):
 
 
 class BasicComposition(Composition, Analysis):
-    """(kε, kδ)-DP, and the curve of the worst pair that is (kε, kδ)-DP.
+    """Basic composition: the curve of the worst (kε, kδ)-DP mechanism.
 
-    That is δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
+    It is δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
 
     Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy",
-    Theorem 3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other
-    one is a post-processing of (Kairouz, Oh & Viswanath 2015).
+    Theorem 3.16. Every (kε, kδ)-DP mechanism is a post-processing of the worst one
+    (Kairouz, Oh & Viswanath 2015).
     """
 
     soundness = Soundness.UPPER
@@ -214,22 +218,23 @@ class BasicComposition(Composition, Analysis):
 def responses(
     parts: Iterable[tuple[float, int]], order: float | None
 ) -> tuple[arb, arb]:
-    """Return the largest D_α/α of ε-DP mechanisms, that of randomised responses.
+    """Return the largest D_α/α of compositions of ε-DP mechanisms.
 
-    A Rényi divergence falls under post-processing and adds up over independent parts,
-    and no adaptive composition has more than the sum of the parts' largest. For one
-    response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2),
-    the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns &
-    Saul (1998, "Large Deviation Methods for Approximate Probabilistic Inference") bound
-    ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of
-    D_α/α is D_1.
+    Randomised responses attain it: a Rényi divergence falls under post-processing and
+    adds up over independent parts, and that of an adaptive composition is at most the
+    sum of the parts' largest divergences. For one randomised response D_α is ln((e^{αε}
+    + e^{(1−α)ε})/(1 + e^ε))/(α−1). It is at most αD_1 with D_1 = ε·tanh(ε/2): the loss
+    is ±ε with mean D_1, so that Kearns & Saul (1998, "Large Deviation Methods for
+    Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)D_1. Since
+    D_α/α tends to D_1 as α falls to 1, its supremum is D_1.
 
     Args:
-        parts: Each ε and the number of parts that have it.
-        order: α > 1, or None for the supremum.
+        parts: Pairs of an ε and the number of parts that have it.
+        order: α > 1, or None for the supremum over all α > 1.
 
     Returns:
-        A lower and an upper bound, which are the same.
+        The value twice, as the lower and the upper bound of
+        ``Description.concentrated``.
     """
     with precision():
         total = arb(0)
@@ -246,7 +251,7 @@ def responses(
 
 
 def binomial_cdf(count: int, successes: int, probability: arb) -> arb:
-    """Return P(Bin(count, probability) <= most) for 0 <= most < count."""
+    """Return P(Bin(count, probability) <= successes) for 0 <= successes < count."""
     # The shorter tail is computed, so that small probabilities keep their digits.
     more, fewer = arb(successes + 1), arb(count - successes)
     if successes + 1 > count * probability:
@@ -255,7 +260,10 @@ def binomial_cdf(count: int, successes: int, probability: arb) -> arb:
 
 
 class AdvancedComposition(Composition, Analysis):
-    """(kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0, 1).
+    """Advanced composition by Dwork, Rothblum & Vadhan.
+
+    The composition is (kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0,
+    1).
 
     Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS,
     Theorem III.3.
@@ -266,7 +274,7 @@ class AdvancedComposition(Composition, Analysis):
 
     @property
     def largest_loss(self) -> float:
-        """Infinity: the theorem does not imply that no loss is above kε."""
+        """Infinity, since the theorem does not imply that every loss is at most kε."""
         return math.inf
 
     @property
@@ -275,7 +283,7 @@ class AdvancedComposition(Composition, Analysis):
         return self._rounded_up(math.inf)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε_g); 1 up to kε(e^ε − 1), about which the theorem is silent."""
+        """Return δ(ε_g); 1 if ε_g <= kε(e^ε − 1), where the theorem states nothing."""
         each = arb(self.epsilon)
         beyond = arb(epsilon) - self.count * each * each.expm1()
         if not beyond > 0:
@@ -285,9 +293,10 @@ class AdvancedComposition(Composition, Analysis):
 
 
 class KairouzCorollary(Composition, Analysis):
-    """(ε̃, 1 − (1−δ)^k (1−δ̃))-DP for every δ̃ in [0, 1].
+    """The closed form of Kairouz, Oh & Viswanath that follows from their optimum.
 
-    With m = kε(e^ε − 1)/(e^ε + 1),
+    The composition is (ε̃, 1 − (1−δ)^k (1−δ̃))-DP for every δ̃ in [0, 1]. With m =
+    kε(e^ε − 1)/(e^ε + 1),
 
         ε̃ = min{ kε, m + ε√(2k ln(e + √k ε/δ̃)), m + ε√(2k ln(1/δ̃)) }.
 
@@ -299,10 +308,10 @@ class KairouzCorollary(Composition, Analysis):
     source = f"{KAIROUZ}, Theorem 3.4"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε̃); 1 up to m, about which the theorem is silent.
+        """Return δ(ε̃); 1 if ε̃ <= m, where the theorem states nothing.
 
-        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e)
-        for x > 1, and e^−x.
+        With x = (ε̃ − m)²/(2kε²), the last two bounds give δ̃ = √k ε/(e^x − e), if x >
+        1, and δ̃ = e^−x.
         """
         each, root = arb(self.epsilon), arb(self.count).sqrt()
         beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
@@ -317,18 +326,19 @@ class KairouzCorollary(Composition, Analysis):
 
 
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:
-    """Return (ε₀, δ₀) per mechanism that is claimed to make k of them (ε, δ)-DP.
+    """Return the (ε₀, δ₀) of each of k mechanisms by a published corollary.
 
-    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating
-    point. The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the
-    budget can be judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such
-    mechanisms.
+    The corollary claims that k mechanisms that are (ε₀, δ₀)-DP are (ε, δ)-DP together,
+    with ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k). It is stated for ε in (0, .9] and δ
+    in (0, 1]. For larger ε compare with ``OptimalComposition`` at (ε₀, δ₀), the true
+    cost of k such mechanisms. The result is computed in floating point, without a bound
+    on rounding.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Corollary 4.1.
 
     Args:
-        epsilon: The whole ε in nats, finite and > 0.
-        delta: The whole δ, in (0, 1].
+        epsilon: ε of the composition in nats, finite and > 0.
+        delta: δ of the composition, in (0, 1].
         count: k, the number of mechanisms.
     """
     check_positive("corollary_budget", epsilon=epsilon, delta=delta)

@@ -1,6 +1,7 @@
-"""Curves from Rényi divergences, of many orders or of zero-concentrated privacy.
+"""Privacy curves from Rényi divergences of many orders, or from ρ-zCDP.
 
-Both add up under composition, and are turned into a curve once, at the end.
+Divergences of each order, and ρ, add up under composition. Only the sum is converted to
+a curve.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from auditdp.errors import MissingExtraError
 from auditdp.mechanism.protocol import Array
 
 LOG_MOMENT_ERROR = 1e-12
-"""Error added to (α−1) times the divergence of each use.
+"""Amount that is added to (α−1) times the divergence of each use.
 
-dp-accounting ends its series at terms of e^−30 = 9e-14, and rounding can make a
-divergence zero or negative, for which it returns ε = 0. That this is enough was
-measured and is not derived, so these curves prove nothing; those of loss distributions
-are tighter, and do.
+dp-accounting ends its series at terms of e^−30 = 9e-14. Its rounding can make a
+divergence zero or negative, for which it returns ε = 0. That this amount covers both
+errors was measured and is not derived. So these curves prove nothing; the curves on
+grids of losses (``loss_grid``) are tighter, and are proofs.
 """
 
 
@@ -45,9 +46,9 @@ def dp_accounting() -> Any:
 
 
 class RenyiCurve(Analysis):
-    """The curve of T equal uses from the Rényi divergences of one.
+    """The curve of T equal uses of the data, from the Rényi divergences of one use.
 
-    For each δ it is the least ε over all orders.
+    Each order gives an ε for a δ, and the least ε over the orders is taken.
 
     Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential
     Privacy", arXiv:2004.00010v4, Proposition 12, as implemented in dp-accounting.
@@ -58,7 +59,7 @@ class RenyiCurve(Analysis):
     """T, the number of uses."""
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return orders α > 1 and upper bounds on the divergences of a use."""
+        """Return orders α > 1, and an upper bound on D_α of one use for each of them."""
         raise NotImplementedError
 
     @cached_property
@@ -74,7 +75,7 @@ class RenyiCurve(Analysis):
         return orders, self.steps * largest
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the least δ over the orders."""
+        """Return the least δ at ε over the orders; 0 for ε = ``inf``."""
         check_epsilon(type(self).__name__, epsilon)
         if epsilon == math.inf:
             return 0.0
@@ -122,7 +123,7 @@ class ZCDP(Analysis):
         return Fraction(self.rho)
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return ρ for every order, which Gaussian noise attains."""
+        """Return (ρ, ρ) for every order, since Gaussian noise attains ρ."""
         del order
         return arb(self.rho), arb(self.rho)
 
@@ -131,8 +132,8 @@ class ZCDP(Analysis):
         return other.zcdp is not None and other.zcdp <= Fraction(self.rho)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε) of a nearly optimal order."""
-        # The variable is α − 1.
+        """Return the δ at ε that a nearly optimal order gives."""
+        # ``less`` is α − 1.
         less = arb(math.exp(self._log_order(epsilon)))
         exponent = (
             less * ((less + 1) * arb(self.rho) - arb(epsilon))
@@ -142,7 +143,7 @@ class ZCDP(Analysis):
         return exponent.exp()
 
     def _log_order(self, epsilon: float) -> float:
-        """ln(α − 1) of the best order α, to double precision, between -700 and 700."""
+        """Return ln(α − 1) of the best order α in double precision, in [−700, 700]."""
         # Doubles overflow beyond e^709.
         largest = 700.0
 

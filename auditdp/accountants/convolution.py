@@ -1,6 +1,7 @@
-"""The law of a sum of independent uses: a power of one discrete Fourier transform.
+"""The law of a sum of T independent copies, as a power of a discrete Fourier transform.
 
-The error of every mass is bounded.
+One copy is the privacy loss of one use of the data, as an index of a grid. The error of
+every mass of the sum is bounded.
 
 *Tilt.* The error of a transform is relative to all of the mass, and δ is a small part
 of it. So the masses x_j >= 0 are first multiplied by e^(aj), divided by about their
@@ -22,14 +23,14 @@ or 2^−64 where the error of doubles matters and the platform has extended prec
 - *Transform.* A fast transform of length n = 2^t sends every y_j to every X_k along one
   path, which in each of t halvings meets one multiplication by a root of unity and one
   addition. A complex product is off by √5 u relatively (Brent, Percival & Zimmermann
-  2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76), a root
-  by as much and 6u, as pocketfft multiplies it of two, each off by a unit of its angle
-  and two of its sine and cosine, a sum by u; 12u covers them. Twice that is charged: a
-  library may make one transform of n reals of a complex one of n/2, where each X_k is
-  half a sum and half a difference of two numbers. So X_k is off by e = ((1 + 24u)^t −
-  1) Σ y_j at most. (Passes over four or eight at a time do the work of two or three
-  halvings with fewer products. Masses longer than n are first folded; each fold is one
-  more addition.)
+  2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76). A root
+  is off by √5 u + 6u, since pocketfft computes it as a product of two roots, each off
+  by a unit of its angle and two units of its sine and cosine. A sum is off by u. 12u
+  covers these three. Twice that is charged, since a library may compute the transform
+  of n reals by a complex one of length n/2, where each X_k is half a sum and half a
+  difference of two numbers. So X_k is off by e = ((1 + 24u)^t − 1) Σ y_j at most.
+  (Passes over four or eight at a time do the work of two or three halvings with fewer
+  products. Masses longer than n are first folded; each fold is one more addition.)
 - *Power.* By repeated squaring, off by (1 + √5 u)^(T−1) − 1 relatively. With |X_k| <=
   a_k, the power is off by T e a_k^(T−1) + 3Tu·a_k^T at most, if 3Tu is small.
 - *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of
@@ -55,61 +56,68 @@ from auditdp.numerics.arrays import Floats
 EXTENDED: type[np.floating[Any]] = np.float64
 """The widest arithmetic that rounds to nearest."""
 if np.finfo(np.longdouble).nmant in (63, 112):
-    # That of x87 or of IEEE, and not a pair of doubles.
+    # This is extended precision of x87 or IEEE. A pair of doubles has another mantissa,
+    # and does not round to nearest.
     EXTENDED = np.longdouble
 
 MAX_USES = 10**9
-"""More uses are refused, since their relative error is not small."""
+"""Largest number of uses; with more uses the bound on the relative error is useless."""
 
 
 class Sum(NamedTuple):
-    """The tilted masses of sums in a window that has nearly all of them.
+    """The tilted masses of the sums s in a window that has nearly all of the mass.
 
-    The mass of s is its tilted mass times e^``exponent(s)``.
+    The mass of s is its tilted mass times e^``exponent(s)``. The symbols are those of
+    the module.
     """
 
     first: int
-    """The sum that has the first mass."""
+    """The sum to which ``masses[0]`` belongs."""
     masses: Floats
     """Tilted mass of each sum from ``first`` on, >= 0."""
     each: float = 0.0
-    """Bound on the error of each mass, except for mass that has wrapped around."""
+    """Bound on the error of each tilted mass, apart from mass that wrapped around."""
     outside: float = 0.0
-    """Bound on the tilted mass elsewhere, some of which may have wrapped around."""
+    """Bound on the tilted mass of sums outside the window.
+
+    The transform may have added some of this mass to sums in the window ("wrapped
+    around").
+    """
     tilt: float = 0.0
-    """a, >= 0, for a step of one."""
+    """a >= 0, for one step of the index."""
     origin: int = 0
-    """Tc."""
+    """Tc, the index to which E(s) is relative."""
     log_total: float = 0.0
-    """TL."""
+    """TL, the value of E at ``origin``."""
     relative: float = 0.0
-    """Bound on the relative error of the masses by the tilt."""
+    """Bound on the relative error that the tilt adds to each mass."""
 
     def exponent(self, sums: Floats) -> Floats:
-        """Return E(s), at most 700.
+        """Return E(s), or 700 if it is larger, so that e^E(s) does not overflow.
 
-        Beyond that masses are taken to be smaller than they are, and errors infinite.
+        At 700 a mass is taken to be smaller than it is. The error of a mass is then
+        larger than 1, so that a bound from it stays valid.
         """
         exponents = self.log_total - self.tilt * (sums - self.origin)
         return np.minimum(exponents, 700.0)
 
 
 class Tilt(NamedTuple):
-    """The tilt and the transform of masses, which affect only tightness."""
+    """Options of the tilt and of the transform; they affect only the tightness."""
 
     slope: float = 0.0
-    """a, >= 0, for a step of one."""
+    """a >= 0, for one step of the index."""
     log_outside: float = -42.0
-    """Logarithm of the mass that may lie below the window, and above it: 6e-19."""
+    """Logarithm of the tilted mass that may lie on each side of the window: 6e-19."""
     orders: tuple[float, float] | None = None
-    """Orders of Chernoff's bound below and above the window; None for the best ones."""
+    """Orders λ of Chernoff's bound below and above the window; None for the best."""
     length: int = 0
     """Approximate number of sums in the window."""
     extended: bool = False
     """True if the transform is in extended precision."""
 
     def on(self, finer: float) -> Tilt:
-        """Return the tilt for a grid whose steps are ``finer`` times as long."""
+        """Return the same tilt for a grid with steps of ``finer`` <= 1 times the length."""
         tilt = self._replace(slope=self.slope * finer)
         if self.orders is None:
             return tilt
@@ -118,21 +126,22 @@ class Tilt(NamedTuple):
 
     @property
     def number_type(self) -> type[np.floating[Any]]:
-        """The arithmetic of the transform."""
+        """The floating-point type of the transform."""
         return EXTENDED if self.extended else np.float64
 
     @property
     def unit(self) -> float:
-        """The unit u of the transform."""
+        """u, the relative error of one operation of the transform."""
         return float(np.finfo(self.number_type).eps) / 2
 
     @classmethod
     def of(cls, masses: Floats, times: int, log_tail: float) -> Tilt:
-        """Return the order of Chernoff's bound on sums of a probability, as a tilt.
+        """Return the tilt for sums whose tail has probability e^``log_tail``.
 
-        It is no more than half as large again as that of Gaussian noise with sums as
-        far out, so that smaller sums are not lost if a few losses have all of the mass
-        and Chernoff's bound has no best order.
+        Its slope is the best order λ of Chernoff's bound on this tail. It is limited to
+        1.5 times the order of a Gaussian law whose tail begins at the same distance. If
+        a few losses have all of the mass, Chernoff's bound has no best order, and
+        without the limit the smaller sums would be lost.
         """
         # A transform without a tilt keeps enough digits of such a probability.
         if log_tail > -5:
@@ -147,22 +156,22 @@ class Tilt(NamedTuple):
     def towards(
         self, masses: Floats, times: int, log_tail: float, threshold: float
     ) -> Tilt:
-        """Return a tilt for the sums beyond a threshold.
+        """Return a cheap tilt that is precise for the sums beyond a threshold.
 
-        The result is this tilt or a part of it: if single uses may be as large as the
-        sum, an index that is rare and large has most of the mass when it is tilted, and
-        the window would have to contain many of them. The cheapest transform whose
-        errors remain small is taken.
+        Its slope is this slope or a fraction of it. If one use may be as large as the
+        sum, then a rare and large index has most of the tilted mass, and the window
+        would have to contain many copies of it. The cheapest transform whose errors
+        remain small is chosen.
 
         Args:
             masses: The law of one use.
             times: The number of uses.
-            log_tail: About the logarithm of the probability of the sums beyond the
+            log_tail: Approximate logarithm of the probability of the sums beyond the
                 threshold.
-            threshold: The threshold.
+            threshold: The index beyond which sums should be precise.
         """
-        # The window of Gaussian noise has 20 to 30 standard deviations: 40 are as few
-        # as any.
+        # The window of a Gaussian law has 20 to 30 standard deviations, so a window of
+        # 40 is short enough to stop the search.
         cheap = 40 * Moments(masses, times).deviation
         best = math.inf, self
         for part in (1.0, 0.5, 0.25, 0.1, 0.03, 0.0):
@@ -181,7 +190,7 @@ class Tilt(NamedTuple):
         threshold: float,
         slope: float,
     ) -> tuple[float, Tilt]:
-        """Return the approximate cost of the cheaper precision, and its tilt."""
+        """Return the cost and the tilt of the cheaper of both precisions for a slope."""
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
@@ -189,8 +198,8 @@ class Tilt(NamedTuple):
         window = _window(masses, tilted, times, log_outside, None)
         length = window.end - window.first + 1
         tilt = Tilt(slope, log_outside, window.orders, length)
-        # About ``Sum.each``, for the sums that are at most e times as likely as the
-        # threshold.
+        # ``each`` is about ``Sum.each``. It is added up over the sums that are at most
+        # e times as likely as the threshold.
         largest = np.maximum(np.abs(_transform(tilted, tilt)[0]), 1e-300)
         each = 500 * times * float(np.mean(np.exp(times * np.log(largest))))
         sums = min(length, 1 / max(slope, 1e-300))
@@ -198,21 +207,24 @@ class Tilt(NamedTuple):
         costs = []
         # A transform in extended precision takes five times longer.
         for precise, time in ((tilt, 1), (tilt._replace(extended=True), 5)):
-            # Errors count from 1e-4 of the wanted probability on, and by their root,
-            # since windows that are ten times longer cost more of ε on a grid with a
-            # limited number of points.
+            # An error beyond 1e-4 of the wanted probability is penalised by its root
+            # only: a window that is ten times longer would cost more of ε on a grid
+            # with a limited number of points.
             penalty = max(1.0, lost * precise.unit / 1e-4) ** 0.5
             costs.append((length * time * penalty, precise))
         return min(costs, key=itemgetter(0))
 
 
 def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
-    """Return the masses of sums of ``times`` independent indices.
+    """Return the tilted masses of the sum of ``times`` independent indices.
 
-    The masses are >= 0, of the indices 0, 1, .., and need not add up to 1.
+    Args:
+        masses: Masses >= 0 of the indices 0, 1, ...; they need not add up to 1.
+        times: T, the number of indices that are added.
+        tilt: The options of the tilt and of the transform.
 
     Raises:
-        AccountantError: If there are more uses than floating point can take.
+        AccountantError: If T is so large that the relative error is not small.
     """
     if times == 1 or not masses.any():
         return Sum(0, masses)
@@ -226,8 +238,8 @@ def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
     # The transform has the sums modulo its length; the window says which ones they are.
     wrapped, each = _sums(tilted, times, tilt._replace(length=length))
     unwrapped = np.maximum(np.roll(wrapped, -window.first)[:length], 0.0)
-    # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off
-    # nor vanish; sums become doubles.
+    # E is off by 2^−53 of its parts, and by the conversion of sums to doubles. The parts
+    # are below |TL| + 745 for masses that are neither cut off nor zero.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
     if relative > 1e-3:
         raise AccountantError(
@@ -247,12 +259,12 @@ def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
 
 
 def _centre(masses: Floats) -> int:
-    """The index that is nearest to the mean."""
+    """Return the index that is nearest to the mean."""
     return round(float(np.dot(np.arange(len(masses)), masses) / masses.sum()))
 
 
 def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, float]:
-    """Return the tilted masses, the logarithm L, and their relative error."""
+    """Return the tilted masses, L, and a bound on the masses' relative error."""
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     # The largest exponent is factored out, so that no term overflows.
     largest = float(exponents[np.flatnonzero(masses)].max())
@@ -280,7 +292,7 @@ def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
 
 
 def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
-    """Return the masses of sums modulo a power of two, and the error of each."""
+    """Return the masses of sums modulo a power of two, and a bound on each error."""
     transform, n, folds = _transform(masses, tilt)
     off = math.expm1(24.2 * tilt.unit * (math.log2(n) + folds))
     total = sum_above(masses)
@@ -310,14 +322,14 @@ def _power(values: Any, times: int) -> Any:
 
 
 class Window(NamedTuple):
-    """The sums between which nearly all of the tilted mass lies."""
+    """The range of sums, ``first`` to ``end``, that has nearly all of the tilted mass."""
 
     first: int
     end: int
     open_sides: int
-    """The number of sides on which any sums lie outside."""
+    """The number of sides, 0 to 2, on which possible sums lie outside the range."""
     orders: tuple[float, float]
-    """The orders of Chernoff's bound below and above."""
+    """The orders λ of Chernoff's bounds by which the two ends were chosen."""
 
 
 def _window(
@@ -327,9 +339,9 @@ def _window(
     log_outside: float,
     orders: tuple[float, float] | None,
 ) -> Window:
-    """Return the window, by Chernoff's bound at the given or at the best orders.
+    """Return the window by Chernoff's bound, with the given or the best orders.
 
-    No sum is below the smallest or above the largest.
+    It never extends beyond the smallest and the largest possible sum.
     """
     law = Moments(tilted, times)
     order_below, order_above = orders or (None, None)
@@ -345,9 +357,10 @@ def _window(
 
 
 class Moments:
-    """A law of one use, and the mean and standard deviation of its sum.
+    """A law of one use, and tail bounds on the sum of ``times`` independent uses.
 
     Attributes:
+        times: The number of uses.
         index: The indices that have a mass.
         mass: Their masses.
         mean: The mean of one use.
@@ -369,10 +382,11 @@ class Moments:
         """Return a distance that the sum exceeds with probability <= e^``log_tail``.
 
         P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the
-        sum is off by less than 1e-9 + 8v·λj. As a function of λ the b that this needs
-        falls, rises and is flat in the end, so steps of √2 from the best λ of Gaussian
-        noise go down until it rises, far down where a few sums of little probability
-        are very large, or up while it falls.
+        sum is off by less than 1e-9 + 8v·λj. The smallest b that this bound gives
+        first falls in λ, then rises, and is flat in the end. The search begins at the
+        best λ of a Gaussian law. It goes down in steps of √2 until b rises, and then up
+        while b falls. The best λ is far below if a few improbable indices are very
+        large.
 
         Args:
             side: 1 for sums above the mean, −1 for sums below it.
@@ -380,7 +394,7 @@ class Moments:
             order: λ; None to search for the best one.
 
         Returns:
-            b, beyond the mean, and λ.
+            The distance of b from the mean of the sum, and λ.
         """
         beyond = float(side) * (self.index - self.mean)
         farthest, nearest = float(beyond.max()), float(beyond.min())

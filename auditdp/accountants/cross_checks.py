@@ -1,19 +1,19 @@
-"""Comparison of a claim with every accountant, and of the accountants.
+"""Comparison of a claim with accountants, and of the accountants with each other.
 
-A claim is about a class of mechanisms (``Description``): by default the narrowest one
-that the accountants describe, and it has to lie within all the others. An accountant of
-a class around it bounds the claim's class from above and never from below, for the
-worst of the wider class need not lie within it; an accountant of a class within it
-bounds it from below and never from above. ``provable`` has the rules by which each kind
-of claim is certified or refuted. So the verdict rests on proofs alone, and to add or to
-leave out an accountant of a wider class can only turn NOT_REFUTED into CERTIFIED or
-back.
+A claim is about a class of mechanisms (``Description``). By default it is the narrowest
+class that the accountants describe, which has to lie within all their other classes. An
+accountant of a wider class bounds the claim's class from above, and never from below:
+the worst mechanism of the wider class need not lie in the claim's class. An accountant
+of a narrower class bounds the claim's class from below, and never from above.
+``provable`` has the rules by which each kind of claim is certified or refuted. So the
+verdict rests on proofs alone. An additional accountant of a wider class can turn
+NOT_REFUTED into CERTIFIED, and changes no verdict in another way unless it contradicts
+another proof.
 
-Judgements of accountants are kept apart. A number that is no ε, an approximation below
-the truth, an accountant for something else, and two proofs that contradict each other
-are *findings* about accountants. They never count against the mechanism, nor for it. An
-accountant that raised has *failed*: it gave no answer, which is no finding about
-anything.
+Four defects of accountants are *findings*: a number that is no ε, an approximation
+below a proved loss, an accountant of an unrelated class, and two proofs that contradict
+each other. Findings count neither against the mechanism nor for it. An accountant that
+raised an exception has *failed*. This is no finding.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from auditdp.numerics.rounding import apart
 from auditdp.record.results import Verdict
 
 TIE = 1 + 4 * ROUNDED_UP
-"""Factor of a claimed ε, and of δ, up to which a larger loss is called rounding."""
+"""Factor of a claimed ε and δ up to which an excess of the loss counts as rounding."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,26 @@ class AccountantReply:
 
     name: str
     soundness: Soundness
-    """The relation of its numbers to the truth of the class that it describes."""
+    """The relation of its curve to the true curve of the class that it describes."""
     adjacency: str
     sampling: str
     source: str
     value: float | None
-    """ε at the claim's δ, or another number; None if the accountant raised."""
+    """ε at the claim's δ; None if the accountant failed.
+
+    In an answer of the command line to a question about δ it is a δ instead.
+    """
     from_above: bool = False
-    """True if it describes a class around the claim's, or the claim's own."""
+    """True if the described class contains the claim's class, or is the same."""
     from_below: bool = False
-    """True if it describes a class within the claim's, or the claim's own."""
+    """True if the described class lies within the claim's class, or is the same.
+
+    False if the worst mechanism need not be among those of the claim (``attained``).
+    """
     refutes: bool = False
-    """True if it proves a loss above the claim, rounding aside."""
+    """True if it proves a loss above the claim by more than rounding (``TIE``)."""
     certifies: bool = False
-    """True if it proves the claim."""
+    """True if it proves the claim at the compared (ε, δ)."""
     finding: str = ""
     """The reason that the number does not count; empty if it does."""
     failed: str = ""
@@ -73,45 +79,50 @@ class AccountantReply:
 
     @property
     def counts(self) -> bool:
-        """True if it answered with a number to which there is no objection."""
+        """True if the accountant answered, and there is no finding about its number."""
         return not self.finding and not self.failed
 
     @property
     def is_upper(self) -> bool:
-        """True if it is a proof that bounds the claim's ε from above."""
+        """True if ``value`` is a proved upper bound on ε of the claim's class."""
         return self.counts and self.from_above and self.soundness.is_proof
 
     @property
     def is_lower(self) -> bool:
-        """True if it is a proof that bounds the claim's ε from below."""
+        """True if ``value`` is a proved lower bound on ε of the claim's class."""
         return self.counts and self.from_below and self.soundness.is_attained
 
     @property
     def epsilon(self) -> float:
-        """The number of an answer that counts."""
-        # Without a value it is a failure, and does not count.
+        """``value`` of an answer that counts."""
+        # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
 
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """The judgement of all accountants together on a claim."""
+    """The verdict on a claim by all accountants together."""
 
     verdict: Verdict
-    """VIOLATED, CERTIFIED, or NOT_REFUTED, about the class of ``about``."""
+    """VIOLATED, CERTIFIED, or NOT_REFUTED, for the mechanisms of ``about``."""
     statement: str
     about: Description
     epsilon: float
-    """The compared ε; for a curve, at a point that is violated, else open."""
+    """The ε at which ``answers`` are compared.
+
+    A curve is compared at many points. This ε is of a violated point if there is one,
+    else of an undecided point. If there is neither, or if bounds on the claim's
+    parameter decide, it is of the middle point.
+    """
     delta: float
     answers: tuple[AccountantReply, ...]
     lower: AccountantReply | None
-    """The largest lower bound that counts, or None."""
+    """The answer with the largest lower bound that counts, or None."""
     upper: AccountantReply | None
-    """The smallest upper bound that counts, or None."""
+    """The answer with the smallest upper bound that counts, or None."""
     level: tuple[float | None, float | None] = (None, None)
-    """Bounds on the claim's parameter that the worst of ``about`` needs."""
+    """Bounds on the smallest parameter with which the claim holds; None if unknown."""
 
     @property
     def findings(self) -> list[str]:
@@ -120,7 +131,7 @@ class CrossCheck:
 
     @property
     def failures(self) -> list[str]:
-        """The accountants that gave no answer, with the reasons."""
+        """The accountants that failed, with the reasons."""
         return [f"{each.name}: {each.failed}" for each in self.answers if each.failed]
 
 
@@ -133,22 +144,23 @@ def cross_check(
 ) -> CrossCheck:
     """Compare a claim with the accountants of the mechanisms that it is about.
 
-    A claim that something in its class breaks is VIOLATED, one that a proof for its
-    class covers is CERTIFIED for the model, and other claims are NOT_REFUTED;
-    ``provable`` has the rules for each kind of claim.
+    The verdict is VIOLATED if the loss of some mechanism in the class exceeds the
+    claim, CERTIFIED if a proof for the class implies the claim, and NOT_REFUTED
+    otherwise. ``provable`` has the rules for each kind of claim.
 
     Args:
-        claim: The promise.
-        accountants: All that apply. One that raises has failed, and the others answer.
+        claim: The claim.
+        accountants: All accountants that apply. If one raises, it has failed, and the
+            others still count.
         about: The class of the claim: a description, or an accountant of it. None for
-            the narrowest class that is described.
-        attained: Whether the worst of ``about`` is among the mechanisms of the claim.
-            If the claim is about one mechanism of the class, which may be a better one,
-            nothing bounds its loss from below.
+            the narrowest class that an accountant describes.
+        attained: True if the worst mechanism of ``about`` is among those of the claim.
+            False if the claim is about one mechanism of the class, which may lose less
+            than the worst one: then no accountant bounds its loss from below.
 
     Raises:
-        AccountantError: If there are no accountants, or ``about`` is missing and no
-            accountant's description lies within all the others.
+        AccountantError: If there are no accountants, or ``about`` is None and no
+            accountant's class lies within all the others.
     """
     listed = list(accountants)
     if not listed:
@@ -177,19 +189,19 @@ def _common(descriptions: list[Description]) -> Description:
 
 @dataclass(frozen=True)
 class _Judge:
-    """A judge of claims about one class, by the accountants that apply."""
+    """The accountants and the class of a cross-check; its methods judge claims."""
 
     accountants: list[Accountant]
     about: Description
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of many (ε, δ), by its parameter or by its points."""
+        """Judge a claim of many (ε, δ): by its parameter, else at each of its points."""
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
         check = self.judge_point(*points[len(points) // 2], which)
-        # Divergences and Gaussian noise decide before any point does.
+        # Bounds on the claim's parameter decide first, and points only if these do not.
         low, high = self._bounds(claim)
         low_level, high_level = max(0.0, below(low)), above(high)
         with precision():
@@ -215,15 +227,19 @@ class _Judge:
         check: CrossCheck,
         which: str,
     ) -> CrossCheck:
-        """Judge a claim by all points of its curve, given the check of one of them."""
-        # Accountants to which there is an objection decide nothing.
+        """Judge a claim at all points of its curve.
+
+        ``check`` is that of the middle point. It is returned, with another verdict and
+        statement, if no point is violated or undecided.
+        """
+        # Accountants that failed, or about which there is a finding, decide nothing.
         pairs = zip(self.accountants, check.answers, strict=True)
         counting = [each for each, answer in pairs if answer.counts]
         proof = provable.own_proof(claim, self.about)
         if proof:
             counting.append(proof)
         standing = [self._standing(*point, counting) for point in points]
-        # A point that is violated is shown before one that is open.
+        # A violated point is shown rather than an undecided one.
         for verdict in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
             if verdict in standing:
                 example = self.judge_point(*points[standing.index(verdict)], which)
@@ -248,9 +264,10 @@ class _Judge:
     def _standing(
         self, epsilon: float, delta: float, counting: list[Accountant]
     ) -> Verdict:
-        """Return the verdict on one statement.
+        """Return the verdict on one (ε, δ) statement.
 
-        It is NOT_REFUTED if nothing, or a proof and its contrary, is known.
+        It is NOT_REFUTED if no accountant decides the statement, or if one proves it
+        and another refutes it.
         """
         holds = any(
             each.soundness.is_proof
@@ -264,10 +281,10 @@ class _Judge:
         return Verdict.CERTIFIED if holds else Verdict.VIOLATED
 
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
-        """Return bounds on the claim's parameter.
+        """Return bounds on the smallest parameter with which the claim holds.
 
-        They are the largest that is attained within the class, and the least of classes
-        around it.
+        The lower bound is the largest one of a class within ``about``, the upper bound
+        the smallest one of a class that contains ``about``.
         """
         lows, highs = [arb(0)], []
         for each in (self.about, *(each.describes for each in self.accountants)):
@@ -404,7 +421,7 @@ def _undecided(
 def reply(
     accountant: Accountant, value: float | None, failed: str = ""
 ) -> AccountantReply:
-    """Return the answer of an accountant: a number or a reason of failure."""
+    """Return an answer that has a value or a reason of failure, and no judgement yet."""
     return AccountantReply(
         accountant.name,
         accountant.soundness,
@@ -417,7 +434,11 @@ def reply(
 
 
 def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
-    """Add findings about numbers below a proof, and about contradictions."""
+    """Return the answers with findings added where two of them contradict each other.
+
+    If the smaller upper number is no proof, the finding is about it. If both numbers
+    are proofs, the finding is about both.
+    """
     findings: dict[str, str] = {}
     # A proof from below is compared with every number from above.
     for low in answers:
@@ -445,7 +466,7 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
 
 
 def _rank(answer: AccountantReply) -> tuple[float, str]:
-    """Order by ε and then by name, so that the order of a list has no effect."""
+    """Return a sort key: ε, then the name, so that the order of input has no effect."""
     return answer.epsilon, answer.name
 
 

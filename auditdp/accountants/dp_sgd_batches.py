@@ -1,13 +1,13 @@
 """DP-SGD with batches that are not Poisson samples: of a fixed size, or shuffled.
 
-Neither has the guarantee of Poisson batches.
+The guarantee of Poisson batches holds for neither of them.
 
 *Fixed size, drawn without replacement.* With σ = 1, 100 of 10,000 records, 1,000 steps
-and δ = 1e-5 Poisson batches lose ε = 1.83 and these at least 13.3: neighbours replace a
-record here, which moves a sum of clipped gradients twice as far.
+and δ = 1e-5 Poisson batches have ε = 1.83, and batches of fixed size have ε >= 13.3:
+neighbours replace a record here, which moves a sum of clipped gradients twice as far.
 
 *Shuffled, and cut into batches once an epoch.* With σ = .6, one epoch of 1,000 batches
-and δ = 1e-5 Poisson batches lose ε = 1.42 and these between 7.987 and 8.004.
+and δ = 1e-5 Poisson batches have ε = 1.42, and shuffled ones between 7.987 and 8.004.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from auditdp.mechanism.protocol import Array
 
 @dataclass(frozen=True)
 class FixedSize(Description):
-    """Batches of a fixed size, drawn without replacement for each step.
+    """DP-SGD with batches of a fixed size, drawn without replacement for each step.
 
-    Neighbours replace a record. Replacing a record changes the sum of clipped gradients
-    by up to 2C, so the noise counts half of what it counts for records that are added
-    or removed.
+    Neighbours replace a record. This changes the sum of clipped gradients by up to 2C,
+    where adding or removing a record changes it by C. So the same noise has half the
+    effect.
 
     Args:
-        noise_multiplier: σ: standard deviation of the noise on the sum of clipped
-            gradients, over the clipping norm C.
-        records: N, which is public.
+        noise_multiplier: σ, the standard deviation of the noise on the sum of clipped
+            gradients, divided by the clipping norm C.
+        records: N, the number of records, which is public.
         batch: The number of records in a batch.
         steps: The number of batches.
     """
@@ -73,25 +73,28 @@ class FixedSize(Description):
             )
 
     def wider(self) -> tuple[Description, ...]:
-        """Return the steps without sampling: a record moves each sum by 2C at most."""
+        """Return the class of the same steps without sampling.
+
+        A record moves each sum by at most 2C.
+        """
         return (GaussianNoise(self.noise_multiplier, self.sensitivity, self.steps),)
 
     @property
     def rate(self) -> float:
-        """A batch's share of the records."""
+        """The fraction of the records that is in a batch."""
         return self.batch / self.records
 
 
 class FixedSizeUpper(FixedSize, SampledCurve):
-    """The amplified curve, composed.
+    """An upper bound: the composition of a step's amplified curve.
 
     With q = batch/N, write M(x) = (1−q) A + q B and M(x′) = (1−q) A + q B′, given
     whether the record is in the batch; all of A, B, B′ are mixtures of Gaussians that
     pair up at most 2C apart. Advanced joint convexity gives, for every pair in either
     order and ε >= 0, δ(ε) <= q δ_Gauss(ε₀) with ε = ln(1 + q(e^ε₀ − 1)) and sensitivity
-    2C. For Poisson batches with half the noise that is the curve of the record's
-    removal; here it holds in both orders at once, so that no composition of one order
-    bounds the composition, and the curve itself is put on the grid.
+    2C. This is the curve of Poisson batches with half the noise when the record is
+    removed. Here it holds in both orders at once. So a composition of one order of
+    Poisson's pair is no bound, and the curve itself is put on a grid.
 
     Source: Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 9; Zhu, Dong &
     Wang (2022), arXiv:2106.08567v3, Theorem 11, part 2.
@@ -104,16 +107,17 @@ class FixedSizeUpper(FixedSize, SampledCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss whose curve is the amplified one.
+        """Return one loss, whose curve is the amplified curve of a step.
 
-        Above zero it is that of the record's removal, below zero that of its addition,
-        and the remaining mass is at zero.
+        Its positive part is that of Poisson's pair when the record is removed, its
+        negative part that of the pair when the record is added. The remaining mass is
+        at zero.
         """
         last = int(self.pair.points(negligible, interval)[-1])
         ends = np.arange(last + 1) * interval
         with_record, without = self.pair.cells(ends)
-        # The first cell has the losses below zero, whose mass is that of the other
-        # order above zero.
+        # The first cell has the losses below zero. They are replaced by those of the
+        # other order above zero, with the other sign.
         low, high = with_record[0][1:], with_record[1][1:]
         low_second, high_second = without[0][1:], without[1][1:]
         first = np.concatenate([high_second[::-1], high])
@@ -126,11 +130,11 @@ class FixedSizeUpper(FixedSize, SampledCurve):
 
 
 class FixedSizeLower(FixedSize, SampledLower):
-    """The attained pair of a step, in both orders.
+    """A lower bound: the composition of an attained pair, in both orders.
 
-    All other gradients are −C while the record's changes from C to −C. Both orders are
-    composed. The batch's sum has one law without the record, and is 2C higher with it:
-    Poisson's pair with half the noise.
+    All other gradients are −C, and the gradient of the record is C or, replaced, −C. A
+    batch with the record has a sum that is 2C higher than that of any other batch. So
+    each step is Poisson's pair with half the noise.
 
     Note:
         The worst data of one step need not be the worst of a composition (Lebeda,
@@ -148,9 +152,9 @@ class FixedSizeRDP(FixedSize, RenyiCurve):
     """dp-accounting's Rényi bound for any mechanism on batches of a fixed size.
 
     Note:
-        dp-accounting takes its noise multiplier relative to the sensitivity under
-        replacement, 2C, and does not document that: with that of DP-SGD it answers for
-        half the sensitivity.
+        dp-accounting's noise multiplier is relative to the sensitivity under
+        replacement, 2C, which it does not document. So DP-SGD's multiplier is halved
+        here. Without that its answer would be for half the sensitivity.
     """
 
     source = (
@@ -159,7 +163,7 @@ class FixedSizeRDP(FixedSize, RenyiCurve):
     )
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return dp-accounting's orders and the divergence of a step for each."""
+        """Return dp-accounting's orders, and its D_α of one step for each of them."""
         library = dp_accounting()
         relation = library.NeighboringRelation.REPLACE_ONE
         accountant = library.rdp.RdpAccountant(neighboring_relation=relation)
@@ -180,13 +184,13 @@ def fixed_size_accountants(
 
 @dataclass(frozen=True)
 class Shuffled(Description):
-    """Records shuffled and cut into batches anew for each epoch.
+    """DP-SGD whose records are shuffled and cut into batches anew for each epoch.
 
-    Neighbours replace one record by one without gradient.
+    Neighbours replace one record by a record with gradient 0.
 
     Args:
-        noise_multiplier: σ: standard deviation of the noise on the sum of clipped
-            gradients, over the clipping norm.
+        noise_multiplier: σ, the standard deviation of the noise on the sum of clipped
+            gradients, divided by the clipping norm C.
         batches: The number of batches (steps) in an epoch.
         epochs: The number of epochs.
     """
@@ -202,18 +206,22 @@ class Shuffled(Description):
     )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return one release an epoch, since a record is in one batch of it."""
+        """Return Gaussian noise with one release an epoch.
+
+        A record is in one batch of each epoch.
+        """
         return (GaussianNoise(self.noise_multiplier, 1.0, self.epochs),)
 
 
 class ShuffledLower(Shuffled, AttainedPair):
-    """The loss of an epoch's largest output.
+    """A lower bound from the largest output of each epoch.
 
-    Let all other gradients be −C and the record's +C, against none. Up to a shift that
-    is the same for both, the batch that has the record sums to 2 against 1, every other
-    to 0, and which one it is, is uniform. The maximum M of an epoch's outputs is
-    post-processing, and P(M <= x) is Φ((x−2)/σ) Φ(x/σ)^(T−1) against Φ((x−1)/σ)
-    Φ(x/σ)^(T−1). Both orders are composed.
+    Let all other gradients be −C, and the record's +C on one input and 0 on the other.
+    After a shift that is the same for both, and in units of C, the batch of the record
+    sums to 2 on the first input and to 1 on the second. Every other batch sums to 0.
+    The position of the record's batch is uniform. The maximum M of the T outputs of an
+    epoch is post-processing, and P(M <= x) is Φ((x−2)/σ) Φ(x/σ)^(T−1) on the first
+    input and Φ((x−1)/σ) Φ(x/σ)^(T−1) on the second. Both orders are composed.
 
     Source: Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), "How Private
     are DP-SGD Implementations?", arXiv:2403.17673v2, for one epoch; Chua et al. (2024),
@@ -226,24 +234,28 @@ class ShuffledLower(Shuffled, AttainedPair):
 
     @property
     def uses(self) -> int:
-        """One for each epoch."""
+        """The number of epochs."""
         return self.epochs
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss of one release with the record in its batch."""
+        """Return the loss quantile of a Gaussian release of sensitivity C.
+
+        An epoch is no worse.
+        """
         sigma = self.noise_multiplier
         return 0.5 / sigma**2 + deviations(negligible) / sigma
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the probabilities of cells of the maximum."""
+        """Return bounds on the masses of cells of the maximum, on either input."""
         reach = deviations(negligible) * self.noise_multiplier
         edges = np.linspace(-reach, 2 + reach, 50_001)
         return self.cells_between(edges, 2.0), self.cells_between(edges, 1.0)
 
     def cells_between(self, edges: Array, mean: float) -> Enclosed:
-        """Return bounds on the masses of the maximum between edges and beyond.
+        """Return bounds on the masses of the maximum between edges and above the last.
 
-        ``mean`` is that of the batch with the record.
+        The mass below the first edge is left out, as a lower bound may do. ``mean`` is
+        the mean of the record's batch, in units of C.
         """
         sigma, other_batches = self.noise_multiplier, self.batches - 1
         with_record_cdf, each = log_cdf((edges - mean) / sigma), log_cdf(edges / sigma)
@@ -267,13 +279,13 @@ class ShuffledLower(Shuffled, AttainedPair):
 
 
 class ShuffledUpper(Shuffled, Analysis):
-    """A bound for every order of the records, even a public one.
+    """An upper bound for every order of the records, even a public one.
 
-    Each record is in one batch of each epoch. Given the permutations only the steps
-    with the record differ, one an epoch, each an adaptive Gaussian release of
-    sensitivity C; a mixture of pairs is no worse than the worst of them. So an epoch is
-    1/σ-Gaussian DP, and all of them together √epochs/σ (Dong, Roth & Su 2022,
-    arXiv:1905.02383v3, Corollary 3.3).
+    Each record is in one batch of each epoch. Given the permutations, only one step of
+    each epoch differs, an adaptive Gaussian release of sensitivity C. A mixture of
+    pairs is no worse than the worst of them. So an epoch is 1/σ-Gaussian DP, and all
+    epochs together are √epochs/σ-Gaussian DP (Dong, Roth & Su 2022, arXiv:1905.02383v3,
+    Corollary 3.3).
     """
 
     soundness = Soundness.UPPER

@@ -1,14 +1,15 @@
-"""Node-level accounting: one node of a graph is in the gradients of many.
+"""Node-level accounting of DP-SGD: one node of a graph affects the gradients of many.
 
 In a graph whose nodes have at most K out-neighbours, the messages of a node reach at
-most N_T = 1 + K + … + K^r nodes in r layers. Adding or removing it can change the
-gradients of all of these, each by up to 2C. A batch of m nodes, drawn without
-replacement from N, has ρ of them, ρ hypergeometric with (N, N_T, m). Accounting for
-records takes ρ <= 1 and the sensitivity C: the wrong neighbours.
+most N_T = 1 + K + … + K^r nodes in r layers. Adding or removing the node can change the
+gradients of all N_T nodes, each by up to 2C. A batch of m nodes, drawn without
+replacement from N, has ρ of these nodes; ρ is hypergeometric with (N, N_T, m).
+Record-level accounting assumes ρ <= 1 and the sensitivity C, so its neighbours are the
+wrong ones.
 
-*Not* certified here: that the graph's out-degrees are bounded by a sampler that a
-node's change does not spread through, that the gradients are per node and clipped, and
-that K and N are public.
+The code here assumes, and does not certify, that a sampler bounds the graph's
+out-degrees and does not spread the change of a node, that gradients are computed and
+clipped per node, and that K and N are public.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ from auditdp.numerics.arrays import Floats
 ORDERS = np.concatenate(
     [1 + np.arange(1, 100) / 10, np.arange(11.0, 64.0), 2.0 ** np.arange(6, 11)]
 )
-"""Orders of Rényi divergences, those of dp-accounting and more."""
+"""Orders of Rényi divergences: the default orders of dp-accounting, and 64."""
 
 
 def reached_nodes(out_degree: int, layers: int) -> int:
-    """Return N_T = (K^(r+1) − 1)/(K − 1), the nodes that one reaches in r layers.
+    """Return N_T, the largest number of nodes that one node reaches in r layers.
 
-    The node itself is included.
+    It is 1 + K + … + K^r, with the node itself.
 
     Source: Daigavane, Madan, Sinha, Thakurta, Aggarwal & Jain (2021), "Node-Level
     Differentially Private Graph Neural Networks", arXiv:2111.15521.
 
     Note:
-        Replacing a node by one with other edges changes the nodes that either of them
-        reaches: up to 2 N_T − 1 gradients.
+        To replace a node by one with other edges changes the gradients of all nodes
+        that the old or the new node reaches: up to 2 N_T − 1.
 
     >>> reached_nodes(4, 2)
     21
@@ -66,13 +67,14 @@ class NodeLevel(Description):
     """DP-SGD over the nodes of a graph.
 
     Args:
-        noise: σ/C: standard deviation of the noise on the sum of clipped gradients,
-            over the clipping norm. (Not over the sensitivity 2 N_T C, as some papers
-            give it.)
-        nodes: N, the number of nodes that are trained on.
+        noise: σ/C, the standard deviation of the noise on the sum of clipped gradients,
+            divided by the clipping norm. (Some papers divide by the sensitivity 2 N_T C
+            instead.)
+        nodes: N, the number of training nodes.
         reached: N_T, the number of gradients that one node can change;
-            ``reached_nodes`` for a bounded out-degree.
-        batch: m, nodes in a batch, drawn without replacement for each step afresh.
+            ``reached_nodes`` computes it for a bounded out-degree.
+        batch: m, the number of nodes in a batch. Each step draws its batch afresh,
+            without replacement.
         steps: The number of batches.
     """
 
@@ -99,13 +101,13 @@ class NodeLevel(Description):
                 )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return the steps without sampling, with all reached gradients reversed."""
+        """Return Gaussian noise of the largest sensitivity of a step, 2C min(N_T, m)."""
         sensitivity = 2.0 * min(self.reached, self.batch)
         return (GaussianNoise(self.noise, sensitivity, self.steps),)
 
     @cached_property
     def affected(self) -> tuple[Array, Floats]:
-        """The possible ρ of a batch, and the probability of each, off by u at most."""
+        """The possible ρ of a batch, and their probabilities, rounded to doubles."""
         unreached = self.nodes - self.reached
         fewest = max(0, self.batch - unreached)
         counts = np.arange(fewest, min(self.reached, self.batch) + 1)
@@ -122,7 +124,10 @@ class NodeLevel(Description):
         return counts, np.array(weights)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the largest loss of one ρ that its probability allows to matter."""
+        """Return a loss that one step exceeds with about ``negligible`` probability.
+
+        It is the largest loss over the ρ whose own probability is above ``negligible``.
+        """
         counts, weights = self.affected
         matters = weights > negligible
         mu = 2 * counts[matters] / self.noise
@@ -132,7 +137,7 @@ class NodeLevel(Description):
 
 
 class NodeLevelRDP(NodeLevel, RenyiCurve):
-    """The paper's bound, by the divergence of a pair that reveals ρ.
+    """The Rényi bound of Daigavane et al. (2021), from a pair that reveals ρ.
 
     The pair is N(0, σ²) against N(2ρC, σ²). exp((α−1) D_α) is jointly convex, so that
     exp((α−1) D_α) <= E_ρ exp(α(α−1) 2ρ²C²/σ²).
@@ -141,7 +146,7 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
     source = "Daigavane et al. (2021), arXiv:2111.15521, Theorem 1 (r layers)"
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return orders and the bound on the divergence of a step for each."""
+        """Return ``ORDERS``, and the bound on D_α of one step for each of them."""
         counts, weights = self.affected
         with np.errstate(divide="ignore"):
             log_weights = np.log(weights)
@@ -151,7 +156,10 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
 
 
 class NodeLevelUpper(NodeLevel, GridCurve):
-    """The composed curve of the pair that reveals ρ, E_ρ δ_Gauss(ε; 2ρC/σ)."""
+    """An upper bound: the composition of the pair that reveals ρ.
+
+    The curve of one step is E_ρ δ_Gauss(ε; μ = 2ρC/σ).
+    """
 
     soundness = Soundness.UPPER
     source = (
@@ -160,7 +168,7 @@ class NodeLevelUpper(NodeLevel, GridCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of the pair, which is the same in both orders."""
+        """Return one loss, that of the pair, which is the same in both orders."""
         counts, weights = self.affected
         mu = 2 * counts / self.noise
         relevant = (mu > 0) & (weights > negligible / len(mu))
@@ -173,8 +181,8 @@ class NodeLevelUpper(NodeLevel, GridCurve):
             edges = ends / each + each / 2
             first += weight * gaussian_cells(edges, each, 1.0)[1]
             second += weight * gaussian_cells(edges, 0.0, 1.0)[0]
-        # Batches without the node have no loss; the others that are left out count as
-        # revealed.
+        # A batch with ρ = 0 has no loss. Other ρ of negligible probability count as an
+        # infinite loss.
         revealing_nothing = float(weights[mu == 0].sum())
         first[last] += revealing_nothing
         second[last] += revealing_nothing
@@ -188,16 +196,16 @@ class NodeLevelUpper(NodeLevel, GridCurve):
 
 
 class NodeLevelLower(NodeLevel, AttainedPair):
-    """An attained pair: all ρ gradients change from −C to C, and ρ is hidden.
+    """A lower bound from an attained pair: all ρ gradients change from −C to C.
 
-    The outputs are Σ_ρ w_ρ N(2ρC, σ²) against N(0, σ²) in each step, composed in both
-    orders.
+    ρ is not revealed. In each step the outputs are Σ_ρ w_ρ N(2ρC, σ²) against N(0, σ²),
+    with w_ρ the probability of ρ. Both orders are composed.
     """
 
     source = "the attained mixture of Gaussians"
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the masses of cells of outputs with and without the node."""
+        """Return bounds on the masses of cells, with the node and without it."""
         counts, weights = self.affected
         means = 2.0 * counts
         relevant = weights > negligible / len(means)
@@ -205,7 +213,8 @@ class NodeLevelLower(NodeLevel, AttainedPair):
         edges = np.linspace(-reach, float(means[relevant].max()) + reach, 100_001)
         low = np.zeros(len(edges) + 1)
         high = np.full(len(edges) + 1, float(weights[~relevant].sum()))
-        # Numbers ρ that are left out may be in any cell.
+        # The outputs of a ρ that is left out may lie in any cell, so that its weight
+        # is added to every upper bound.
         for weight, mean in zip(weights[relevant], means[relevant], strict=True):
             cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
             low, high = low + weight * cell_low, high + weight * cell_high
@@ -217,6 +226,6 @@ class NodeLevelLower(NodeLevel, AttainedPair):
 def node_level_accountants(
     noise: float, nodes: int, reached: int, batch: int, steps: int
 ) -> list[Accountant]:
-    """Return every node-level accountant of such a training."""
+    """Return every accountant of ``NodeLevel`` with these parameters."""
     kinds = (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)
     return [kind(noise, nodes, reached, batch, steps) for kind in kinds]

@@ -17,17 +17,17 @@ ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
 ZERO_OUT = "zero one record out"
 MAX_ORDER = 1024
-"""The largest order of a Rényi divergence whose terms are added up."""
+"""The largest order for which the sum of a Rényi divergence is computed."""
 
 
 @dataclass(frozen=True)
 class Poisson(Description):
-    """DP-SGD with batches into which each record comes by a coin of its own.
+    """DP-SGD in which each record enters each batch independently, with probability q.
 
     Args:
-        noise_multiplier: σ: standard deviation of the noise on the sum of clipped
-            gradients, over the clipping norm.
-        rate: q: probability of each record to be in a batch.
+        noise_multiplier: σ, the standard deviation of the noise on the sum of clipped
+            gradients, divided by the clipping norm.
+        rate: q, the probability of each record to be in a batch.
         steps: T, the number of batches.
     """
 
@@ -42,25 +42,26 @@ class Poisson(Description):
     )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return the steps without sampling.
+        """Return the class of the same steps without sampling.
 
-        A mixture over samples is no worse than the worst of them.
+        The δ of a mixture over samples is at most that of the worst sample.
         """
         return (GaussianNoise(self.noise_multiplier, 1.0, self.steps),)
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α at integer orders, and bounds by the next integers between them.
+        """Return bounds on D_α/α, which are equal at an integer α.
 
-        The supremum is that of the steps without sampling.
-
-        At an integer α, of the attained pair with the record against without it, whose
-        divergence is the larger order (Mironov, Talwar & Zhang 2019,
-        arXiv:1908.10530v1, Theorems 4 and 5, Section 3.3), for each step
+        Between integers the bounds are those of the next integers. A bound that would
+        need order 1, or an order above ``MAX_ORDER``, is trivial: 0 from below,
+        infinity from above. At an integer α the divergence is that of the attained
+        pair, with the record against without it. This order of the pair has the larger
+        divergence (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Theorems 4 and 5,
+        Section 3.3). For each step
 
             D_α = ln(Σ_k C(α,k) (1−q)^{α−k} q^k e^{k(k−1)/(2σ²)})/(α−1).
 
-        Its last term alone has D_α/α >= 1/(2σ²) − ln(1/q)/(α−1), so that the supremum
-        is 1/(2σ²), as without sampling.
+        The last term of the sum alone gives D_α/α >= 1/(2σ²) − ln(1/q)/(α−1). So the
+        supremum over α is 1/(2σ²), as without sampling.
         """
         if order is None:
             return self.wider()[0].concentrated(None)
@@ -75,7 +76,7 @@ class Poisson(Description):
         return low, high
 
     def _divergence(self, order: int) -> arb:
-        """D of an integer order, of all steps."""
+        """Return D_α of all steps together, for an integer order α."""
         rate, twice = ball(Fraction(self.rate)), 2 * arb(self.noise_multiplier) ** 2
         moment = arb(0)
         for k in range(order + 1):

@@ -1,20 +1,21 @@
 """DP-SGD with Poisson batches: bounds, and the accountants of other libraries.
 
-One step adds N(0, σ²C²) to a sum of gradients clipped to norm C, over a batch in which
-each record is with probability q. Neighbours differ in one record that is there or not.
-The worst pair is attained: all other gradients zero, that of the record always C. In
-each step its outputs are N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²), one order when
-the record is removed and the other when it is added, and the truth is the larger of
-both compositions (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy
-via Characteristic Function", arXiv:2106.08567v3, Theorem 11).
+One step adds N(0, σ²C²) to a sum of gradients that are clipped to norm C, over a batch
+that contains each record with probability q. Neighbours add or remove one record. The
+worst pair is attained: all other gradients are zero, and the record's always has norm
+C. Divided by C, the outputs of a step are N(0, σ²) without the record and (1−q) N(0,
+σ²) + q N(1, σ²) with it. The true curve is the larger of two compositions: that of with
+against without (the record is removed), and that of without against with (it is added)
+(Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic
+Function", arXiv:2106.08567v3, Theorem 11).
 
-The loss of an output x is ln((1−q) + q e^((2x−1)/(2σ²))), increasing, and never below
-ln(1−q).
+When the record is removed, the loss of an output x is ln((1−q) + q e^((2x−1)/(2σ²))).
+It increases in x, and is always above ln(1−q).
 
-Opacus' three accountants return their own numbers. Nothing is corrected, so that the
-cross-check can show the result that a user of Opacus would get: with Opacus 1.6.0 a
-negative ε where the true one is nearly zero (σ = 5, q = .001, 10 steps, δ = .05), and
-errors. Opacus is imported when a number is computed.
+The numbers of Opacus' three accountants are not corrected, so that the cross-check can
+show the result that a user of Opacus would get. Opacus 1.6.0 has a negative ε where the
+true one is nearly zero (σ = 5, q = .001, 10 steps, δ = .05), and raises some errors.
+Opacus is imported when a number is computed.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from auditdp.mechanism.protocol import Array
 
 
 class SampledCurve(GridCurve):
-    """The curve of steps on a sample, whose worst pair is put on a grid."""
+    """The curve of DP-SGD on samples, from the worst pair of a step on a grid."""
 
     noise_multiplier: float
     sensitivity: ClassVar[float] = 1.0
-    """The largest move of a sum of clipped gradients, over the clipping norm."""
+    """The largest change of a sum of clipped gradients, over the clipping norm."""
     if TYPE_CHECKING:
 
         @property
@@ -62,30 +63,33 @@ class SampledCurve(GridCurve):
         return SampledPair(self.noise_multiplier / self.sensitivity, self.rate)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss of the record's removal; that of its addition is smaller."""
+        """Return the loss quantile when the record is removed.
+
+        When the record is added, the quantile is smaller.
+        """
         return self.pair.loss_quantile(negligible)
 
 
 class SampledLower(SampledCurve):
-    """The curve of the attained pair in both orders, rounded down."""
+    """A lower bound on the curve of the attained pair, in both orders."""
 
     soundness = Soundness.LOWER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step when the record is removed, and when added."""
+        """Return two losses of a step: when the record is removed, and when added."""
         ends = self.pair.half_way(negligible, interval)
         offset = interval / 2 - float(ends[0])
         return in_both_orders(*self.pair.cells(ends), interval, offset)
 
 
 class PLDUpper(Poisson, SampledCurve):
-    """The curve of the worst pair, rounded up.
+    """An upper bound on the curve of the worst pair of DP-SGD with Poisson batches.
 
     Note:
-        dp-accounting's own distribution connects the same dots by differences of δ,
-        whose rounding is divided by the distance of the points: at q = 1e-6 and less it
-        gives a bound that is many times too large, or none. It does not bound the error
-        of its convolution.
+        dp-accounting's privacy loss distribution connects the same dots by differences
+        of δ. This divides their rounding error by the distance of the points: for q <=
+        1e-6 it gives a bound that is many times too large, or none. It does not bound
+        the error of its convolution.
     """
 
     soundness = Soundness.UPPER
@@ -95,7 +99,7 @@ class PLDUpper(Poisson, SampledCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step when the record is removed, and when added."""
+        """Return two losses of a step: when the record is removed, and when added."""
         points = self.pair.points(negligible, interval)
         first, last, ends = int(points[0]), int(points[-1]), points * interval
         (low_with, high_with), (low, high) = self.pair.cells(ends)
@@ -107,12 +111,13 @@ class PLDUpper(Poisson, SampledCurve):
 
 
 class PLDLower(Poisson, SampledLower):
-    """The curve of the worst pair, rounded down.
+    """A lower bound on the curve of the worst pair of DP-SGD with Poisson batches.
 
     Note:
-        dp-accounting's optimistic estimate rounds every loss down and so lies half an
-        interval a step below the truth: 1.778 where this bound gives 1.828, for σ = 1,
-        q = .01, 1,000 steps and δ = 1e-5. It also adds 1e-15 to δ, the wrong way.
+        dp-accounting's optimistic estimate rounds every loss down. So it lies below the
+        truth by half an interval of its grid for each step: for σ = 1, q = .01, 1,000
+        steps and δ = 1e-5 its ε is 1.778, where this bound gives 1.828. It also adds
+        1e-15 to δ, which is the wrong direction for a lower bound.
     """
 
     source = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
@@ -130,7 +135,7 @@ class RDP(Poisson, RenyiCurve):
     )
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return dp-accounting's orders and the divergence of a step for each."""
+        """Return dp-accounting's orders, and its D_α of one step for each of them."""
         library = dp_accounting()
         noise = library.GaussianDpEvent(self.noise_multiplier)
         step = library.PoissonSampledDpEvent(self.rate, noise)
@@ -147,21 +152,24 @@ def poisson_accountants(
 
 
 def deviations(negligible: float) -> float:
-    """Return the reach of a grid beyond which the probability is negligible.
+    """Return z with P(N > z) = ``negligible`` for a standard normal N.
 
-    It is in standard deviations, from 1 to 37.
+    z is clipped to [1, 37].
     """
     return min(max(-float(ndtri(negligible)), 1.0), 37.0)
 
 
 class SampledPair(NamedTuple):
-    """N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²), a sum without and with a record."""
+    """The laws of a step without and with the record, for a gradient of norm C = 1.
+
+    They are N(0, σ²) without the record, and (1−q) N(0, σ²) + q N(1, σ²) with it.
+    """
 
     sigma: float
     rate: float
 
     def loss(self, output: Any) -> Any:
-        """Return the privacy loss of outputs, in nats, when the record is removed."""
+        """Return the losses of outputs, in nats: the log density with over without."""
         exponent = (2 * output - 1) / (2 * self.sigma**2)
         if self.rate == 1:
             return exponent
@@ -169,7 +177,7 @@ class SampledPair(NamedTuple):
         return np.logaddexp(math.log1p(-self.rate), log_rate + exponent)
 
     def output_of(self, losses: Array) -> Array:
-        """Return the outputs that have these losses, all of them above ln(1−q)."""
+        """Return the outputs that have these losses, which have to be above ln(1−q)."""
         if self.rate == 1:
             return 0.5 + self.sigma**2 * losses
         beyond = losses - math.log1p(-self.rate)
@@ -179,24 +187,25 @@ class SampledPair(NamedTuple):
         return np.asarray(0.5 + self.sigma**2 * log_ratio)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss of tail probability ``negligible`` under the larger mean."""
+        """Return the loss that an output of N(1, σ²) exceeds with this probability."""
         return float(self.loss(1 + deviations(negligible) * self.sigma))
 
     def points(self, negligible: float, interval: float) -> Array:
-        """Return the numbers of a grid's points, from the least to the largest loss.
+        """Return the points of a grid as multiples of ``interval``, ascending.
 
-        The probability of losses outside is negligible.
+        A loss outside the grid has a negligible probability.
         """
         reach = deviations(negligible) * self.sigma
         low, high = self.loss(np.array([-reach, 1 + reach])) / interval
         return np.arange(math.floor(low), math.ceil(high) + 1)
 
     def half_way(self, negligible: float, interval: float) -> Array:
-        """Return ends of cells, half-way between points of a grid.
+        """Return losses at which cells end, half-way between the points of a grid.
 
-        The lowest point is the loss of the first cell as a whole: losses end at
-        ln(1−q), and a good part of them lies just above, so that no cell below the
-        first one could make its loss smaller.
+        The lowest point is the loss of the first cell as a whole, which has all losses
+        below the first end. Losses are above ln(1−q), and many lie just above it. So
+        there is no cell below the first one from which it could take a share
+        (``centred``).
         """
         reach = deviations(negligible) * self.sigma
 
@@ -218,8 +227,9 @@ class SampledPair(NamedTuple):
         """Return bounds on the masses of cells of losses, with and without the record.
 
         Args:
-            ends: The ascending losses between the cells, shape (n,): the first of n + 1
-                cells has the losses below them, the last those above.
+            ends: Ascending losses at which cells end, shape (n,). The first of the n +
+                1 cells has all losses below the first end, the last cell all losses
+                above the last end.
         """
         # Below ln(1−q) there are no outputs.
         edges, possible = np.full(len(ends), -np.inf), self._possible(ends)
@@ -230,18 +240,18 @@ class SampledPair(NamedTuple):
         low, high = (
             (1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True)
         )
-        # A rate that is a quotient of counts is off by u, and so is the share of the
-        # law without the record.
+        # The rate may be a rounded quotient of counts, off by u, and then 1 − rate is
+        # off by u as well.
         off = 2.0**-52 * rate * without[1]
         low = np.maximum(low * (1 - 2.0**-50) - off, 0.0)
         return (low, high * (1 + 2.0**-50) + off), without
 
     def rounding(self, ends: Array) -> float:
-        """Return the largest distance of losses of the cells' outputs beyond the ends.
+        """Return a bound on the distance of a loss from its cell, due to rounding.
 
         The loss of each edge is computed again: its exponent is off by 4u relatively,
-        and the rest by 8u of its terms. The ends may have been multiples of an
-        interval, off by u.
+        and the rest by 8u of its terms. The ends themselves may be rounded multiples of
+        an interval, off by u.
         """
         ends = ends[self._possible(ends)]
         edges = self.output_of(ends)
@@ -259,7 +269,7 @@ class SampledPair(NamedTuple):
 
 
 class Opacus(Poisson):
-    """One of Opacus' accountants: the unchanged number of ``get_epsilon(delta)``."""
+    """One of Opacus' accountants; its ε is the unchanged ``get_epsilon(delta)``."""
 
     mechanism: ClassVar[str]
 
@@ -268,7 +278,7 @@ class Opacus(Poisson):
 
         Raises:
             MissingExtraError: If Opacus is not installed.
-            Exception: Any error of Opacus.
+            Exception: Any error that Opacus raises.
         """
         check_delta(type(self).__name__, delta)
         try:
@@ -283,13 +293,13 @@ class Opacus(Poisson):
             return float(accountant.get_epsilon(delta))
 
     def limit(self, accountant: Any) -> None:
-        """Limit the memory of Opacus' accountant; those of few orders take little."""
+        """Limit the memory of Opacus' accountant; most accountants need no limit."""
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ at which Opacus' ε is at most ``epsilon``, or 1.
 
-        It is at least 1e-12, since Opacus refuses smaller ones, and within 1e-9 of the
-        smallest such δ.
+        It is at least 1e-12, since Opacus may refuse a smaller δ. Apart from this limit
+        it exceeds the smallest such δ by at most a relative 1e-9.
         """
         check_epsilon(type(self).__name__, epsilon)
         low = math.log(1e-12)
@@ -301,18 +311,23 @@ class Opacus(Poisson):
         return math.exp(min(root + 5e-10, 0.0))
 
     def _excess(self, log_delta: float, epsilon: float) -> float:
-        """Opacus' ε minus ``epsilon``; -1 at δ = 1, where no ε is lost."""
+        """Return Opacus' ε minus ``epsilon``.
+
+        Returns:
+            The difference; −1 at δ = 1, which every mechanism meets; 1 if Opacus
+            refuses δ.
+        """
         if log_delta == 0:
             return -1.0
         try:
             return self.epsilon_at(math.exp(log_delta)) - epsilon
-        # Opacus refuses some δ as too small.
+        # Opacus raises one of these errors if δ is too small for it.
         except (ValueError, RuntimeError):
             return 1.0
 
 
 class OpacusRDP(Opacus):
-    """The moments accountant on Opacus' own orders."""
+    """Opacus' Rényi accountant, on its own orders."""
 
     mechanism = "rdp"
     soundness = Soundness.UNPROVED
@@ -320,12 +335,12 @@ class OpacusRDP(Opacus):
 
 
 class OpacusPRV(Opacus):
-    """The end of Opacus' interval for ε.
+    """The upper end of the interval for ε of Opacus' PRV accountant.
 
     Note:
-        Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, prove their interval on a domain
-        that Opacus (according to its source) does not quite use, and Opacus composes
-        one order of the pair only. So this proves nothing, good as it usually is.
+        Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, prove their interval for a
+        domain from which Opacus' source deviates slightly, and Opacus composes only one
+        order of the pair. So the number proves nothing, although it is usually good.
     """
 
     mechanism = "prv"
@@ -333,10 +348,10 @@ class OpacusPRV(Opacus):
     source = "Opacus, PRVAccountant (Gopi, Lee & Wutschitz 2021, arXiv:2106.02848)"
 
     def limit(self, accountant: Any) -> None:
-        """Make it raise a ``StoppedError`` instead of using a very large grid.
+        """Make the accountant raise a ``StoppedError`` instead of using a huge grid.
 
-        At the limit Opacus takes some 300 MB and 3 CPU seconds; both grow with the
-        points, to 13 GB and more.
+        At the limit of points Opacus takes some 300 MB and 3 CPU seconds. Both grow
+        with the number of points, to 13 GB and more.
         """
         max_points = 2**22
         choose_grid = accountant._get_domain
@@ -354,7 +369,9 @@ class OpacusPRV(Opacus):
 
 
 class OpacusGDP(Opacus):
-    """The central limit of many steps, μ = q √(T (e^(1/σ²) − 1)): it underestimates.
+    """The Gaussian DP of the central limit, μ = q √(T (e^(1/σ²) − 1)).
+
+    It underestimates.
 
     Source: Bu, Dong, Long & Su (2020), "Deep Learning with Gaussian Differential
     Privacy", arXiv:1911.11607; Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, show

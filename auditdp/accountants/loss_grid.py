@@ -1,8 +1,10 @@
-"""Privacy losses on a grid that bound the true ones from either side, composed.
+"""Composed privacy losses on a grid, which bound the true curve from above or below.
 
-Everything here is in doubles, and every rounding is bounded: of probabilities in
-``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and
-of sums by ``SUMMING``. u = 2^−53 below.
+``from_above`` and ``from_below`` put the loss of one use on a grid. ``Composed`` is the
+loss of T uses. ``GridCurve`` chooses the grids. Everything is computed in doubles, and
+every rounding error is bounded: of probabilities in ``normal_quantiles``, of the
+convolution in ``convolution``, of losses by a shift, and of sums by ``SUMMING``. u =
+2^−53 below.
 
 **From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots",
 arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the
@@ -20,17 +22,18 @@ its ends and keep P: the curve moves by ξ a use, and Q(cell) falls by a factor 
 most.
 
 **From below**: join outputs into cells, which is post-processing, so that δ can only
-fall. Keep p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss
+fall. Take p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and round the loss
 ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for any s >= 0. Then,
 after T uses,
 
     δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊],
 
 which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points
-of the grid, their losses differ from its points by O(w²). A share of a neighbour puts
-them onto the points (to give away shares of an output, left to chance, is
-post-processing as well), so that a tiny s spares nearly all of them the step down; the
-remaining cost is the spread of losses within a cell.
+of the grid, their losses differ from its points by O(w²). Each cell is mixed with a
+share of a neighbouring cell, so that its loss is that of its point (``centred``). To
+give away a random share of an output is post-processing as well. Then with a tiny s
+hardly any loss is rounded down by a whole step. The remaining cost is the spread of
+losses within a cell.
 """
 
 from __future__ import annotations
@@ -56,60 +59,66 @@ numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for
 terms, and the function by 4 units in the last place.
 """
 DECADES = 3
-"""There is one grid for δ down to 1e-3, the next for δ down to 1e-6, and so on."""
+"""Number of decades of δ that one grid covers; the first grid is for δ >= 1e-3."""
 MOVED = 2e-5
-"""The approximate part of ε that the distance of the points of a grid may make."""
+"""Approximate relative change of ε that the spacing of a grid may cause."""
 BRACKET_RTOL = 0.02
 """Relative half-width of the first bracket around an estimated ε."""
 
 
 @dataclass(frozen=True)
 class GridLimits:
-    """Sizes of grids, in points; for one use, those up to its largest loss."""
+    """Limits on the numbers of points of grids.
+
+    The points of one use are counted from a loss of 0 up to its largest loss.
+    """
 
     probed: int = 2**10
-    """Points for one use on which its deviation is estimated."""
+    """Points of one use on the grid on which its standard deviation is estimated."""
     coarse: int = 2**13
-    """Limit for one use on the grid from which the fine grid's size is chosen."""
+    """Largest number of points of one use on the first coarse grid.
+
+    The coarse grid serves to choose the fine one.
+    """
     coarse_per_deviation: int = 64
-    """Points of the coarse grid for a standard deviation of the sum."""
+    """Points of the coarse grid for each standard deviation of the sum."""
     min_points: int = 2**13
-    """Points for all uses below which a grid takes no less time."""
+    """Smallest number of points of a fine grid; fewer would take no less time."""
     max_points: int = 2**19
-    """Limit for all uses."""
+    """Largest number of points of a fine grid for the sum of all uses."""
     max_points_of_use: int = 2**21
-    """Limit for one use: 16 MB for each array."""
+    """Largest number of points of a fine grid for one use: 16 MB for each array."""
     refinements: int = 4
-    """Grids that are tried, each finer than the one before."""
+    """Largest number of refinements of the coarse grid, and of the fine grid."""
 
 
 LIMITS = GridLimits()
 
 
 class OnGrid(NamedTuple):
-    """A privacy loss on a grid, with the shift that makes it a bound."""
+    """The privacy loss of one use on a grid, with the shift that makes it a bound."""
 
     masses: Array
     """The masses under P of the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
     lowest: int
-    """Number of the first point."""
+    """The first loss of the grid, as a multiple of w."""
     interval: float
-    """w, in nats."""
+    """w, the distance of two points of the grid, in nats."""
     unbounded: float
-    """The mass of an unbounded loss."""
+    """The probability under P of an infinite loss."""
     shift: float
-    """The bound on the true loss is the grid's minus this, in nats per use."""
+    """Nats to subtract from each loss of the grid, so that its curve is a bound."""
     lost: float = 0.0
-    """The approximate decrease of the mean loss, with the shift."""
+    """Approximate amount by which the shifted loss has too small a mean, in nats."""
 
     @property
     def right(self) -> float:
-        """The shift with which the mean loss is approximately right."""
+        """The shift with which the mean loss is approximately the true one."""
         return self.shift - self.lost
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the loss, in nats."""
+        """The standard deviation of the finite losses, in nats."""
         numbers, total = np.arange(len(self.masses)), float(self.masses.sum())
         mean = float(np.dot(numbers, self.masses)) / total
         variance = float(np.dot((numbers - mean) ** 2, self.masses)) / total
@@ -117,13 +126,13 @@ class OnGrid(NamedTuple):
 
 
 class Composed:
-    """A composed loss, and the bound on δ that it gives.
+    """The loss of several independent uses, and the bound on δ(ε) that it gives.
 
     Args:
         loss: The loss of one use.
         uses: The number of uses.
         tilt: The tilt of the transform.
-        sign: 1 for an upper bound, −1 for a lower one, 0 for an estimate.
+        sign: 1 for an upper bound on δ, −1 for a lower bound, 0 for an estimate.
     """
 
     def __init__(self, loss: OnGrid, uses: int, tilt: Tilt, sign: int) -> None:
@@ -137,7 +146,7 @@ class Composed:
             self.rest = -math.expm1(log_bounded) * (1 + SUMMING)
         numbers: Array = self.sums.first + np.arange(len(self.sums.masses))
         self.losses = (self.lowest + numbers) * self.interval
-        # The masses without the tilt, wrong in the direction of the bound on δ.
+        # The masses without the tilt; their error has the direction of the bound on δ.
         tilted = np.maximum(self.sums.masses + sign * self.sums.each, 0.0)
         self.masses = tilted * np.exp(self.sums.exponent(numbers))
         # Losses and ε are off by a unit or two in the last place.
@@ -149,7 +158,7 @@ class Composed:
         self.from_point = cache(self._from_point)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a bound on δ(ε), or an estimate."""
+        """Return the bound on δ(ε), or the estimate; it may lie outside [0, 1]."""
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
         at = epsilon + self.shift - self.sign * (self.rounding + 2.0**-50 * epsilon)
@@ -162,24 +171,25 @@ class Composed:
         return delta + (self.rest + 1e-300) if self.sign > 0 else delta
 
     def _from_point(self, first: int) -> tuple[float, float, float]:
-        """Return the mass from a point on, δ at it, and its loss."""
+        """Return the mass from the point number ``first`` on, δ at it, and its loss."""
         masses, losses = self.masses[first:], self.losses[first:]
         loss = float(losses[0]) if len(losses) else math.inf
         beyond = (masses * -np.expm1(loss - losses)).sum()
         return float(masses.sum()), float(beyond), loss
 
     def _outside(self, at: Array) -> Array:
-        """Bound the mass that lies outside, or has wrapped around and lies inside.
+        """Return a bound on the mass of sums outside the window, for each loss ``at``.
 
-        It is no likelier than the first sum beyond would be.
+        The bound also covers mass that wrapped around into the window. The tilted mass
+        is converted to a probability by the factor of the first sum beyond ``at``.
         """
         sums = np.floor(at / self.interval) - self.lowest
         return 1.01 * self.sums.outside * np.exp(self.sums.exponent(sums))
 
     def _best(self) -> float:
-        """Return about the loss at which a lower bound is the largest.
+        """Return the approximate loss at which the lower bound on δ is the largest.
 
-        Before it the mass that lies outside costs more.
+        At smaller losses the deduction for mass outside the window costs more.
         """
         lowered = np.exp(np.maximum(self.losses[0] - self.losses, -700.0))
         above = np.cumsum(self.masses[::-1])[::-1]
@@ -199,17 +209,18 @@ class Composed:
 def from_above(
     first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0
 ) -> OnGrid:
-    """Return a loss on the grid whose curve, shifted, lies above that of two laws.
+    """Return a loss on a grid whose shifted curve lies above the curve of P against Q.
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
             ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The
-            first cell has all losses below the points, which are put up to the first
-            one; the last has all above them, where the loss is taken to be unbounded.
-        second: Lower bounds on them under Q.
-        lowest: Number of the first point.
+            first cell has all losses below the first point, which are raised to this
+            point. The last cell has all losses above the last point, which are treated
+            as infinite.
+        second: Lower bounds on the probabilities of the same cells under Q.
+        lowest: The first point, as a multiple of w.
         interval: Distance w of the points of the grid, in nats.
-        rounding: ξ, the largest distance of losses from their cells, in nats.
+        rounding: ξ, the largest distance of a loss from its cell, in nats.
     """
     p, q = first[1:-1], second[1:-1]
     at = (lowest + np.arange(len(p))) * interval
@@ -228,21 +239,21 @@ def from_above(
 def from_below(
     first: Array, second: Array, interval: float, offset: float = 0.0
 ) -> OnGrid:
-    """Return a loss on the grid whose curve, shifted, lies below that of two laws.
+    """Return a loss on a grid whose shifted curve lies below the curve of P against Q.
 
     Args:
         first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
             may be left out.
-        second: Upper bounds on them under Q.
+        second: Upper bounds on the probabilities of the same cells under Q.
         interval: Distance w of the points of the grid, in nats.
-        offset: The distance >= 0 by which the points for which cells are meant lie
-            below multiples of w.
+        offset: The losses of the cells lie near multiples of w minus this distance,
+            which is >= 0.
     """
     occupied = (first > 1e-300) & (second > 1e-300)
     p, q = first[occupied], second[occupied]
     nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
     # Cells that are nearest to the same point are joined, so that their mean loss is
-    # nearer still. N terms lose Nu.
+    # nearer still. A sum of N terms is off by Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
     p = np.bincount(index, weights=p) * (1 - lost)
@@ -257,14 +268,14 @@ def from_below(
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
-    # The mean loss falls by s, and by w for each cell whose nearest point lies higher
-    # than s above it. A little is added, so that ties stay in place.
+    # The mean loss falls by s, and by w for each cell whose nearest point lies more than
+    # s above it. A little is added to s, so that cells at exactly s are not moved.
     best = np.argmin(shifts + interval * stepping_down)
     shift = float(shifts[best]) + 1e-6 * interval
     numbers = np.floor((loss + shift) / interval).astype(np.int64)
     lowest = int(numbers.min())
-    # Joined again, with the same error; losses and points are off by a few units in the
-    # last place.
+    # Cells of one point are joined again, with the same error; losses and points are
+    # off by a few units in the last place.
     index = numbers - lowest
     lost = 2.0**-52 * float(np.bincount(index).max())
     masses = np.bincount(index, weights=mass) * (1 - lost)
@@ -275,12 +286,14 @@ def from_below(
 
 
 def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
-    """Move shares of cells to neighbours, so that cells have their points' losses.
+    """Return the masses under P and Q with shares of cells moved to neighbours.
 
-    A cell whose loss lies above its point needs a share of the cell below, and the
-    other way round. With t the share that a whole cell needs, the part r that a cell
-    keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1 that
-    converges quickly when it is repeated. If t is not, the cell takes nothing.
+    Afterwards nearly every cell has the loss of its point. A cell whose loss lies above
+    its point takes a share of the cell below, and a cell whose loss lies below takes a
+    share of the cell above. Let t be the share that a whole cell needs, and r the part
+    that a cell keeps. A cell keeps 1 minus the sum of t·r over the cells that it gives
+    to. This fixed point is iterated, and converges quickly, since t is far below 1. A
+    cell with t >= .4 takes nothing.
     """
     size, cells = len(points), np.arange(len(points))
     remaining: Array
@@ -304,14 +317,13 @@ def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
 
 
 class GridCurve(Analysis):
-    """The curve of T equal uses whose loss is bounded on a grid.
+    """The curve of T equal uses of the data, whose loss is bounded on a grid.
 
-    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it
-    for a lower bound, as ``convolution`` derives. The range of the grid, its step and
-    the tilt of its masses depend on the size of δ: there is one grid for each three
-    decades. From the ε on at which δ on one grid is below its decades, the next one is
-    used, so that the curve falls. Below 1e-30 there is no finer one, and no ε for much
-    smaller δ.
+    ``delta_at`` adds the error of the arithmetic to an upper bound, and subtracts it
+    from a lower bound, as ``convolution`` derives. The range of the grid, its step and
+    the tilt of its masses depend on the size of δ. There is one grid for each three
+    decades of δ, down to 1e-30. As soon as δ falls below the decades of one grid, the
+    next grid is used. For a δ far below 1e-30 an upper bound has no ε.
     """
 
     soundness: ClassVar[Soundness]
@@ -324,14 +336,17 @@ class GridCurve(Analysis):
         return self.steps
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return a loss in nats that one use exceeds with about this probability."""
+        """Return a loss that one use exceeds with about this probability, in nats."""
         raise NotImplementedError
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of one use for each of the pairs of data that are considered.
+        """Return the loss of one use on a grid, for each of the pairs of laws.
+
+        There is one pair, or one pair for each order of the neighbours.
 
         Args:
-            negligible: A probability of one use that does not matter.
+            negligible: Events of one use with about this probability may be neglected,
+                in the direction of the bound.
             interval: Distance of the points of the grid, in nats.
         """
         raise NotImplementedError
@@ -341,16 +356,16 @@ class GridCurve(Analysis):
         return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(10)]
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), the largest over the pairs."""
+        """Return the bound on δ(ε), the largest over the pairs of laws."""
         check_epsilon(type(self).__name__, epsilon)
         levels = self._levels
-        # Estimates are good to much less than a factor of ten.
+        # Estimates are off by much less than a factor of ten.
         while (
             len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].min_delta / 10
         ):
             levels = levels[1:]
-        # A grid has no say about δ below its decades, for which the next one is used;
-        # the curve cannot rise there.
+        # A δ below the decades of a grid is recomputed on the next grid. It is capped,
+        # so that the curve cannot rise where the grids meet.
         ceiling = 1.0
         for level in levels:
             delta = min(ceiling, level.bound(epsilon))
@@ -360,7 +375,7 @@ class GridCurve(Analysis):
         return delta
 
     def epsilon_at(self, delta: float) -> float:
-        """Return ε(δ), the largest over the pairs."""
+        """Return the bound on ε(δ), the largest over the pairs of laws."""
         check_delta(type(self).__name__, delta)
         level = self._levels[-1]
         for finer in reversed(self._levels):
@@ -368,7 +383,7 @@ class GridCurve(Analysis):
                 level = finer
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
-            # Beyond this δ the curve is zero.
+            # Below this δ the curve is taken to be zero.
             return epsilon_below(level.bound, max(delta, 1e-300), near=near)
         if level.bound(math.inf) > delta:
             return math.inf
@@ -376,12 +391,15 @@ class GridCurve(Analysis):
 
 
 class AttainedPair(GridCurve):
-    """A lower bound from the outputs of one pair of data, in cells, in both orders."""
+    """A lower bound on the curve, from one pair of neighbours in both orders.
+
+    The outputs on the two inputs are joined into cells.
+    """
 
     soundness = Soundness.LOWER
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the probabilities of cells of outputs on either input."""
+        """Return bounds on the probabilities of the same cells on either input."""
         raise NotImplementedError
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
@@ -397,10 +415,14 @@ def _cells_of(pair: AttainedPair, negligible: float) -> tuple[Enclosed, Enclosed
 def in_both_orders(
     first: Enclosed, second: Enclosed, interval: float, offset: float = 0.0
 ) -> list[OnGrid]:
-    """Return lower bounds on the loss of two laws on cells in both orders.
+    """Return the losses of two laws in both orders, each on a grid that bounds it below.
 
-    ``offset`` is that of ``from_below``, of the first order; it has the other sign in
-    the second.
+    Args:
+        first: Bounds on the probabilities of cells under the first law.
+        second: Bounds on the probabilities of the same cells under the second law.
+        interval: Distance of the points of the grid, in nats.
+        offset: ``offset`` of ``from_below`` for the first order. The second order has
+            the same offset with the other sign.
     """
     return [
         from_below(first[0], second[1], interval, offset % interval),
@@ -410,22 +432,22 @@ def in_both_orders(
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The part of a curve in which δ has one size."""
+    """The part of a curve in which δ lies within ``DECADES`` decades, with its grids."""
 
     curve: GridCurve
     min_delta: float
-    """The smallest δ of this size."""
+    """The smallest δ of these decades."""
 
     def estimate(self, epsilon: float) -> float:
-        """Return an estimate of δ(ε) that takes little time and is no bound."""
+        """Return an estimate of δ(ε) on the coarse grid: fast, and no bound."""
         return self._largest(self._coarse[1], epsilon)
 
     def bound(self, epsilon: float) -> float:
-        """Return a bound on δ(ε)."""
+        """Return a bound on δ(ε), from the fine grid."""
         return self._largest(self._fine, epsilon)
 
     def near(self, delta: float) -> tuple[float, float] | None:
-        """Return two numbers between which ε(δ) lies most likely, or None."""
+        """Return numbers between which ε(δ) probably lies; None without an estimate."""
         estimate = epsilon_from(self.estimate, delta) if delta > 0 else 0.0
         if not 0 < estimate < math.inf:
             return None
@@ -440,7 +462,7 @@ class _Level:
 
     @property
     def _negligible(self) -> float:
-        # All uses together lose this part of δ beyond the grid.
+        # All uses together may neglect 1e-5 of the smallest δ beyond the grid.
         return 1e-5 * self.min_delta / self.curve.uses
 
     def _losses(self, interval: float) -> list[OnGrid]:
@@ -448,14 +470,15 @@ class _Level:
 
     @cached_property
     def _coarse(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
-        """The losses on a coarse grid, composed, and their tilts.
+        """The losses of one use on a coarse grid, the composed losses, and the tilts.
 
-        The grid is refined as long as no δ of this size appears on it.
+        The grid is refined until δ(0) on it reaches ``min_delta``, or no longer
+        doubles, or the grid has too many points.
         """
         uses, largest = self.curve.uses, self.curve.loss_quantile(self._negligible)
         probed = self._losses(largest / LIMITS.probed)
         deviation = max(loss.deviation for loss in probed)
-        # A quarter of a use's deviation, if that is less than its part of the sum's.
+        # At most a quarter of the standard deviation of one use.
         part = min(0.25, math.sqrt(uses) / LIMITS.coarse_per_deviation)
         interval = max(largest / LIMITS.coarse, deviation * part)
         previous = 0.0
@@ -475,17 +498,17 @@ class _Level:
 
     @cached_property
     def _fine(self) -> list[Composed]:
-        """The composed losses on a grid whose points move ε by a small part of it.
+        """The composed losses on a grid whose spacing changes ε by about ``MOVED``.
 
-        Points w apart add at most w²/4 to the variance of a use, or take as much away.
-        If ln δ falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
+        Points at distance w change the variance of one use by at most w²/4. If ln δ
+        falls by λ per nat, this changes ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
         uses, (losses, _, steepest) = self.curve.uses, self._coarse
         epsilon = epsilon_from(self.estimate, self._typical)
         epsilon = max(epsilon, epsilon_from(self.estimate, self.min_delta) / 2)
         epsilon = min(epsilon, 1e300)
         interval = losses[0].interval
-        # The transform should be the most exact about the sums beyond ε.
+        # The transform should be the most precise for the sums beyond ε.
         tilts = []
         for loss, tilt in zip(losses, steepest, strict=True):
             threshold = (epsilon + uses * loss.right) / interval - loss.lowest * uses
@@ -506,7 +529,7 @@ class _Level:
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
         finer = max(min(finer, longest / LIMITS.min_points, 1.0), finest)
         losses = self._losses(interval * finer)
-        # A lower bound also loses by cells that are put down to the next point.
+        # A lower bound also loses where a cell's loss is rounded down to a point.
         for _ in range(LIMITS.refinements):
             lost = uses * max(loss.lost for loss in losses)
             if finer == finest or lost <= 2 * MOVED * epsilon:

@@ -1,4 +1,4 @@
-"""Normal probabilities in doubles, enclosed by bounds that are proved.
+"""Normal probabilities in doubles, with proved lower and upper bounds.
 
 Two facts are assumed: doubles round to nearest (IEEE 754), so that an operation is off
 by u = 2^−53 relatively, and the elementary functions of numpy are off by 4 units in the
@@ -17,16 +17,16 @@ from auditdp.mechanism.laws import precision
 from auditdp.numerics.arrays import Booleans, Floats
 
 Enclosed = tuple[Floats, Floats]
-"""Lower and upper bounds."""
+"""An array of lower bounds, and one of upper bounds, of the same shape."""
 
 NODES_PER_DEVIATION = 128
 LAST_NODE = 37
-"""The last node in standard deviations; beyond it the probability is 6e-300."""
+"""The last node, in standard deviations; the probability beyond it is 6e-300."""
 
 
 @cache
 def _nodes() -> tuple[Floats, Floats]:
-    """P(N > c) and the density at c, for c = k/128: the doubles nearest to balls."""
+    """Return P(N > c) and the density at each node c = k/128, rounded to doubles."""
     tails, densities = [], []
     with precision(96):
         root, scale = arb(2).sqrt(), (2 * arb.pi()).sqrt()
@@ -87,10 +87,14 @@ def log_cdf(z: Floats) -> Enclosed:
 def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
     """Return bounds on the masses of N(mean, sigma²) in cells between ``edges``.
 
-    The masses are differences of the smaller tail. Standardising an edge moves it by 3u
-    relatively at most.
+    The masses are differences of the smaller tail. To standardise an edge moves it by
+    at most 3u relatively.
 
-    The edges ascend, shape (cells − 1,); the first and last cell have no end.
+    Args:
+        edges: Ascending edges, shape (cells − 1,). The first cell reaches down to −∞,
+            and the last one up to ∞.
+        mean: The mean.
+        sigma: The standard deviation.
     """
     ends = np.concatenate([[-np.inf], (edges - mean) / sigma, [np.inf]])
     low, high = upper_tail(np.abs(ends))
@@ -106,7 +110,10 @@ def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
 
 
 def _nearer_first(right: Booleans, tails: Floats) -> Enclosed:
-    """Return the tails at each cell's end nearer to the mean, and at the other."""
+    """Return the tail at the end of each cell nearer to the mean, and at the other end.
+
+    ``right`` is True for cells above the mean.
+    """
     left_end, right_end = tails[:-1], tails[1:]
     nearer = np.where(right, left_end, right_end)
     return nearer, np.where(right, right_end, left_end)

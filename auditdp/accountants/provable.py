@@ -47,9 +47,10 @@ from auditdp.numerics.balls import above, ball
 
 
 def statements(claim: Claim) -> list[tuple[float, float]]:
-    """Return the (ε, δ) statements of a claim that are compared, δ rounded up.
+    """Return the (ε, δ) statements of a claim at which accountants are compared.
 
-    Only they can be refuted.
+    The δ of a claim of zCDP, Rényi DP or Gaussian DP is computed here and rounded up. A
+    loss refutes a claim only at these points.
     """
     points = []
     for epsilon, delta in claim.statements().tolist():
@@ -75,9 +76,11 @@ def _implied_by_divergence(claim: RenyiDP, epsilon: float) -> float:
 
 
 def own_proof(claim: Claim, about: Description) -> Accountant | None:
-    """Return the accountant whose curve is claimed, or None.
+    """Return the accountant whose whole curve is the claim, if it proves the claim.
 
-    It has to be a proof for a class around the claim's.
+    Returns:
+        The accountant; None if the claim is no curve of an accountant, or if this
+        accountant is no proof for a class that contains ``about``.
     """
     curve = claim.curve if isinstance(claim, AccountedDP) else None
     if not isinstance(curve, Accountant) or not curve.soundness.is_proof:
@@ -86,10 +89,12 @@ def own_proof(claim: Claim, about: Description) -> Accountant | None:
 
 
 def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
-    """Return bounds on the parameter of a claim that the worst of a class needs.
+    """Return bounds on the smallest parameter with which a claim holds for a class.
 
-    The first is attained, the second suffices. They are 0 and infinite if nothing is
-    known, and for claims that consist of (ε, δ) statements.
+    The parameter is μ of Gaussian DP, ε of Rényi DP, or ρ of zCDP. Below the first
+    bound the claim is false for some mechanism of the class; from the second bound on
+    it holds for all. The bounds are 0 and infinity if nothing is known, and for all
+    other claims.
     """
     low, high = arb(0), arb.pos_inf()
     with precision():
@@ -113,7 +118,10 @@ def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
 
 
 def measure(claim: Claim) -> str:
-    """Return the quantity that a claim's parameter bounds, in words after 'has'."""
+    """Return words for the quantity that a claim's parameter bounds, to follow 'has'.
+
+    It is used only for claims of Rényi DP, zCDP and Gaussian DP.
+    """
     if isinstance(claim, RenyiDP):
         return f"a Rényi divergence of order {claim.order:.6g} of"
     return "a ρ of" if isinstance(claim, ZeroConcentratedDP) else "a μ of"

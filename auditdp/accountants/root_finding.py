@@ -1,7 +1,7 @@
-"""Inverses of monotone functions, and evaluation to a wanted precision.
+"""Inverses of monotone functions, and evaluation of balls to a wanted precision.
 
-Every inverse is evaluated: the argument that is returned satisfies the inequality as it
-was computed. So an ε that is the inverse of a curve is never less sound than the curve.
+The function is evaluated at the argument that is returned, and satisfies the inequality
+there. So an ε that is the inverse of a proof is a proof as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from auditdp.mechanism.laws import precision
 
 SMALLEST_DOUBLE = math.ulp(0.0)
 HUGE = 1e300
-"""Searches without an upper end stop here, and downward searches at its inverse."""
+"""Largest argument of a search without an upper end; its inverse is the smallest."""
 
 
 def least(
@@ -32,15 +32,15 @@ def least(
 
     This is the inverse of a decreasing function. The returned x satisfies the
     inequality as computed, and lies at most 1e-13 (relative) above the smallest such x.
-    Only signs are trusted, so a function that is not quite monotone still gives an x
-    that satisfies the inequality.
+    If rounding makes the function not quite monotone, the returned x still satisfies
+    the inequality.
 
     Args:
         function: Decreasing and >= 0.
         target: The value to reach, > 0.
         low: Smallest argument, >= 0.
-        high: Largest argument; without it the search doubles.
-        near: Two arguments between which x lies most likely.
+        high: Largest argument. If it is infinite, the search doubles x up to 1e300.
+        near: Two arguments between which x probably lies; a hint that saves time.
 
     Returns:
         x, or ``inf`` if no x up to ``high``, or up to 1e300, satisfies the inequality.
@@ -72,15 +72,16 @@ def least(
 
 
 def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
-    """Return the x in (a, b] just beyond which a decreasing function changes its sign.
+    """Return an x in (a, b] just above the root of a decreasing function.
 
-    ``gap`` is > 0 at a and <= 0 at b and at x, and x is exact to 2e-15·b.
+    ``gap`` has to be > 0 at a and <= 0 at b. It is <= 0 at x, and x lies at most 2e-15
+    max(|a|, |b|) above an argument at which it is > 0.
 
-    Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the
-    Bisection Method Average Performance Preserving Minmax Optimality"): secants that
-    are kept near enough to the middle that no function takes a step more than
-    bisection. The root finders of SciPy take longer to load than all else that a
-    calculator does.
+    The method is ITP, "interpolate, truncate and project" (Oliveira & Takahashi 2020,
+    "An Enhancement of the Bisection Method Average Performance Preserving Minmax
+    Optimality"). It takes secant steps that stay near enough to the middle, so that it
+    needs no more steps than bisection. SciPy's root finders are not used, since to load
+    them takes longer than everything else that a calculator does.
     """
     left, right, width = gap(a), gap(b), b - a
     resolution = 2e-15 * max(abs(a), abs(b))
@@ -90,7 +91,7 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
         towards = math.copysign(1.0, middle - secant)
         x = secant + towards * min(0.2 * (b - a) ** 2 / width, abs(middle - secant))
         radius = max(0.0, slack - (b - a) / 2)
-        # An infinite gap makes x no number, which is treated as too far away.
+        # An infinite gap makes x NaN, which counts as too far from the middle.
         if not abs(x - middle) <= radius:
             x = middle - towards * radius
         slack /= 2
@@ -109,8 +110,8 @@ def greatest(function: Callable[[float], float], target: float) -> float:
     """Return the largest x > 0 with ``function(x) <= target``.
 
     This is the inverse of an increasing function that is >= 0, for a target > 0. The
-    returned x satisfies the inequality as computed; it is 0.0 if no x down to 1e-300
-    does.
+    returned x satisfies the inequality as computed. It is 0.0 if no x down to 1e-300
+    does, and some x >= 1e300 if every x up to 1e300 does.
     """
     x = 1.0
     while function(x) <= target:
@@ -138,9 +139,12 @@ def epsilon_from(
 
     Args:
         delta_at: A privacy curve.
-        delta: δ in [0, 1]; the answer for δ = 0 is exact.
+        delta: δ in [0, 1]. For δ = 0 there is no search: ε is 0, ``pure`` or ``inf``.
         pure: The largest privacy loss, beyond which the curve is constant.
-        near: Two numbers > 0 between which ε lies most likely.
+        near: Two numbers > 0 between which ε probably lies; a hint that saves time.
+
+    Returns:
+        ε, or ``inf`` if no ε suffices.
 
     Raises:
         AccountantError: If ``delta`` is not in [0, 1].
@@ -162,11 +166,14 @@ def epsilon_below(
     pure: float = math.inf,
     near: tuple[float, float] | None = None,
 ) -> float:
-    """Return an ε just below the crossing, for lower bounds; see ``epsilon_from``.
+    """Return an ε at which a lower bound on δ still exceeds ``delta``.
+
+    It lies just below the ε of ``epsilon_from``, which has the same arguments.
 
     Returns:
         An ε at which ``delta_at`` was evaluated and exceeds ``delta``; 0.0 if the curve
-        starts at or below ``delta``, which bounds nothing; ``inf`` if it stays above.
+        is at most ``delta`` from the start, which is a trivial bound; ``inf`` if the
+        curve exceeds ``delta`` everywhere.
     """
     epsilon, step = epsilon_from(delta_at, delta, pure=pure, near=near), 2.0**-50
     while 0 < epsilon < math.inf and delta_at(epsilon) <= delta:
@@ -176,9 +183,9 @@ def epsilon_below(
 
 
 def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
-    """Return an enclosure with ``bits`` correct bits.
+    """Return a ball with ``bits`` correct bits, or an exact value.
 
-    ``value`` is evaluated with ever more precision until its enclosure has these bits.
+    ``value`` is evaluated with a working precision that doubles until it suffices.
 
     Raises:
         AccountantError: If 6144 bits of working precision are not enough: the value is

@@ -1,16 +1,17 @@
-"""Analyses of the selection of the k largest of n scores by Gumbel noise.
+"""Privacy curves of top-k selection by Gumbel noise: the k largest of n noisy scores.
 
 Adding independent Gumbel(β) noise to every score q_i and taking the k largest, in
 order, is the same as k selections without replacement, each with probability
 proportional to e^{q_i/β} among the remaining candidates (Durfee & Rogers 2019, Lemma
 4.2). Let a neighbour change every score by at most Δ. In one selection all log weights
-change by at most Δ/β in either direction, so that the losses ln P(i)/P′(i) = (q_i −
-q′_i)/β − ln(W/W′) of one pair lie in an interval of length
+change by at most Δ/β in either direction. With W and W′ the sums of the weights, the
+losses ln P(i)/P′(i) = (q_i − q′_i)/β − ln(W/W′) of one pair lie in an interval of
+length
 
     η = 2Δ/β, or η = Δ/β where all scores move the same way (monotone),
 
-that contains 0: the selection has *bounded range* η, and is η-DP. Each analysis here is
-about k adaptive selections of bounded range η, for any scores and any number of them.
+that contains 0: the selection has *bounded range* η, and is η-DP. Each class here is
+about k adaptive selections of bounded range η, for any scores and any number of scores.
 The set of the selected candidates is a post-processing of their order.
 """
 
@@ -49,8 +50,8 @@ def bounded_range(
         scale: The scale β of the noise, finite and > 0.
         sensitivity: Δ, the largest change of a score between neighbours, finite and >
             0.
-        monotone: Whether a neighbour moves all scores in the same direction, as adding
-            a record to counts does.
+        monotone: True if all scores move in the same direction between neighbours, as
+            counts do when a record is added.
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
     directions = 1 if monotone else 2
@@ -61,7 +62,7 @@ def bounded_range(
 
 @dataclass(frozen=True)
 class TopK(Description):
-    """k selections of bounded range.
+    """k adaptive selections of bounded range, such as top-k by Gumbel noise.
 
     Args:
         count: k, the number of selections.
@@ -76,11 +77,11 @@ class TopK(Description):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ = kη²/8; ``TopKZCDP`` has the proof."""
+        """The ρ for which the class is ρ-zCDP, kη²/8; ``TopKZCDP`` has the proof."""
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
-        """Return the compositions of η-DP mechanisms."""
+        """Return the class of all compositions of k mechanisms that are η-DP."""
         return (Composition(self.eta, 0.0, self.count),)
 
     @property
@@ -90,10 +91,11 @@ class TopK(Description):
 
 
 class TopKPure(TopK, Analysis):
-    """kη-DP, which is attained in the limit.
+    """Basic composition: the curve of the worst kη-DP mechanism.
 
-    Raise k scores that are hopelessly small and lower all the others. Below kη it is
-    the curve of the worst pair that is kη-DP, far above that of any selection.
+    kη is the smallest ε with δ = 0. It is attained in the limit by neighbours that
+    raise k very small scores and lower all the others. For ε < kη the curve lies far
+    above that of any selection.
 
     Source: McSherry & Talwar (2007), "Mechanism Design via Differential Privacy", FOCS,
     Theorem 6; basic composition.
@@ -108,9 +110,9 @@ class TopKPure(TopK, Analysis):
 
 
 class TopKOptimalComposition(TopK, Analysis):
-    """The curve of k adaptive η-DP mechanisms in the worst case.
+    """The optimal composition of k adaptive η-DP mechanisms.
 
-    It forgets that the range of a selection is bounded.
+    It does not use that the range of a selection is bounded.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3.
     """
@@ -124,11 +126,12 @@ class TopKOptimalComposition(TopK, Analysis):
 
 
 class TopKZCDP(TopK, Analysis):
-    """Bounded range η implies η²/8-zCDP, and ρ adds up.
+    """zCDP: a selection of bounded range η is η²/8-zCDP, and ρ adds up.
 
-    It is the smallest sound bound for small δ. By Hoeffding's lemma ln E_P[e^{λZ}] <= λ
-    E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where E_P[e^{−Z}] = 1, bounds E_P[Z] by
-    η²/8, so that ln E_P[e^{λZ}] <= λ(λ+1)η²/8, which is ρ-zCDP with ρ = η²/8.
+    For small δ and several selections it is the smallest of the upper bounds here. By
+    Hoeffding's lemma ln E_P[e^{λZ}] <= λ E_P[Z] + λ²η²/8 for the loss Z. With λ = −1,
+    where E_P[e^{−Z}] = 1, E_P[Z] is at most η²/8. So ln E_P[e^{λZ}] <= λ(λ+1)η²/8,
+    which is ρ-zCDP with ρ = η²/8.
 
     Source: Cesar & Rogers (2021), "Bounding, Concentrating, and Truncating", ALT,
     arXiv:2004.07223.
@@ -147,30 +150,30 @@ class TopKZCDP(TopK, Analysis):
             return above(self.count * arb(self.eta) ** 2 / 8)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε) of ρ-zCDP; from kη on it is 0, since no loss is larger."""
+        """Return the δ at ε that ρ-zCDP implies, for ε below ``largest_loss``."""
         return arb(ZCDP(self.rho).delta_at(epsilon))
 
 
 class _Azuma(TopK, Analysis):
-    """P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx).
+    """A curve by Azuma's and Hoeffding's inequality, for a bound on the mean loss.
 
-    That is Azuma's and Hoeffding's inequality for a martingale with a bounded mean and
-    range 2·spread, here the losses of adaptive mechanisms given the earlier outputs. A
-    loss that exceeds ε with probability at most δ implies (ε, δ)-DP. No loss exceeds
-    kη.
+    P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx), for losses of adaptive
+    mechanisms whose means, given the earlier outputs, are at most ``mean``, and whose
+    ranges are at most 2·spread. If the loss exceeds ε with probability at most δ, the
+    mechanism is (ε, δ)-DP. No loss exceeds kη.
     """
 
     soundness = Soundness.UPPER
 
     def _mean(self) -> arb:
-        """The largest mean loss of an η-DP mechanism, η(e^η − 1)/(e^η + 1)."""
+        """Return the largest mean loss of an η-DP mechanism, η(e^η − 1)/(e^η + 1)."""
         return arb(self.eta) * (arb(self.eta) / 2).tanh()
 
     def _spread(self) -> arb:
         return arb(self.eta) / 2
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε); 1 up to k·mean, about which the inequality is silent."""
+        """Return δ(ε); 1 if ε <= k·mean, where the inequality states nothing."""
         beyond = arb(epsilon) - self.count * self._mean()
         if not beyond > 0:
             return arb(1)
@@ -178,11 +181,13 @@ class _Azuma(TopK, Analysis):
 
 
 class TopKAdvanced(_Azuma):
-    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(2k ln(1/δ))}.
+    """Advanced composition of k selections that are η-DP.
 
-    Each selection is η-DP, and so has a range of 2η. With η = 2ε it is Corollary 1 of
-    DPAR, 2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))}, for Gumbel(Δ/ε).
-    True, but twice the deviation that bounded range allows (``TopKDurfeeRogers``).
+    It is ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(2k ln(1/δ))}. Each selection is η-DP,
+    and so its losses have a range of at most 2η. With η = 2ε it is Corollary 1 of DPAR,
+    2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))}, for Gumbel(Δ/ε). It is
+    true, but its term with √k is twice that of ``TopKDurfeeRogers``, which uses the
+    bounded range.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4; Zhang et al.
     (2024), "DPAR", WWW, arXiv:2210.04442v3, Corollary 1.
@@ -195,9 +200,10 @@ class TopKAdvanced(_Azuma):
 
 
 class TopKDurfeeRogers(_Azuma):
-    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}.
+    """Composition of k selections by their bounded range, with the mean loss of η-DP.
 
-    That is ``TopKAdvanced`` with the true range η of each selection.
+    It is ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}: ``TopKAdvanced`` with
+    the range η of each selection instead of 2η.
 
     Source: Durfee & Rogers (2019), "Practical Differentially Private Top-k Selection
     with Pay-what-you-get Composition", NeurIPS, arXiv:1905.04273, the composition of
@@ -208,11 +214,12 @@ class TopKDurfeeRogers(_Azuma):
 
 
 class TopKBoundedRange(_Azuma):
-    """ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η).
+    """Composition of k selections by bounded range, with the mean loss that it implies.
 
-    a − 1 − ln a is the largest mean loss of bounded range η. The loss Z of a pair lies
-    in some [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] =
-    E_Q[r ln r] is largest with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1),
+    It is ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η). a − 1 −
+    ln a is the largest mean loss of bounded range η: the loss Z of a pair lies in some
+    [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] = E_Q[r ln
+    r] is largest with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1), which is
     largest at e^t = (e^η − 1)/η = e^η/a.
 
     Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for
@@ -227,39 +234,39 @@ class TopKBoundedRange(_Azuma):
 
 
 class TopKNonAdaptive(TopK, Analysis):
-    """The worst loss of k independent selections of bounded range η.
+    """A lower bound: the worst loss of k independent selections of bounded range η.
 
-    The scores do not depend on earlier selections. This is a lower bound of the worst
-    top-k selection with η over all scores and numbers of candidates, hence of every
-    analysis in this module. A share of the candidates is raised and the rest lowered, so that
-    the loss of a draw is t with probability p = (e^−t − e^−η)/(1 − e^−η) under Q, and t
-    − η otherwise. With ever more candidates of equal score, the shares no longer change
-    while k of them are taken away, and the k draws become independent: for every t
+    The scores do not depend on earlier selections. This is a lower bound on the worst
+    top-k selection with η over all scores and numbers of candidates, hence on every
+    upper bound in this module. One fraction of the candidates is raised and the rest is
+    lowered, so that the loss of a draw is t with probability p = (e^−t − e^−η)/(1 −
+    e^−η) under Q, and t − η otherwise. As the number of candidates of equal score
+    grows, removing k of them no longer changes the fractions, and the k draws become
+    independent: for every t
 
         δ(ε) >= Σ_i C(k,i) p^{k−i} (1−p)^i (e^{kt − iη} − e^ε)₊
               = P(Bin(k, 1−p e^t) <= I) − e^ε P(Bin(k, 1−p) <= I)
 
-    with I the largest i of a loss kt − iη above ε. The optimum over t is one of t = (ε
-    + (l+1)η)/(k+1), l = 0..k−1; it is chosen in floating point, which costs nothing but
-    tightness, and evaluated in ball arithmetic, rounded down.
+    with I the largest i with a loss kt − iη above ε. The optimum over t is one of t =
+    (ε + (l+1)η)/(k+1), l = 0..k−1. It is chosen in floating point, which affects only
+    the tightness, and evaluated in ball arithmetic, rounded down.
 
     Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for
     Exponential Mechanisms", ICML, arXiv:1909.13830, Theorem 3.
 
     Note:
-        With few candidates a release may lose less than this.
+        A selection from a small number of candidates may lose less than this.
     """
 
     soundness = Soundness.LOWER
     source = "Dong, Durfee & Rogers (2020), ICML, Theorem 3"
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the largest δ of the family at ε, rounded down."""
+        """Return the largest δ at ε over the tried t, rounded down."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
-        # Every l gives a bound; above 512 of them, evenly spread ones are tried, to
-        # save time.
+        # Every l gives a bound. At most 512 evenly spread ones are tried, to save time.
         # The optimum is chosen in floating point; ``_delta`` evaluates it rigorously.
         numbers = np.unique(np.linspace(1, self.count, num=512, dtype=int))
         t = (epsilon + numbers * self.eta) / (self.count + 1)
@@ -283,7 +290,7 @@ class TopKNonAdaptive(TopK, Analysis):
         return epsilon_below(self.delta_at, delta, pure=self.largest_loss)
 
     def _delta(self, t: float, epsilon: float) -> float:
-        """The δ of one t, rounded down."""
+        """Return the δ at ε for one t, rounded down."""
         # I is computed in fractions, since rounding must not change it.
         ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
         max_lowered = math.ceil(ratio) - 1

@@ -1,15 +1,16 @@
-"""Privacy amplification of any mechanism by drawing a sample of the dataset first.
+"""Privacy amplification: any mechanism that runs on a random sample of the dataset.
 
-With ε = ln(1 + q(e^ε₀ − 1)) and δ the curve of the sampled mechanism, δ₀ that of the
-mechanism itself (Balle, Barthe & Gaboardi 2018, "Privacy Amplification by Subsampling",
-arXiv:1807.01647v2):
+Let δ₀ be the curve of the mechanism itself, δ the curve of the mechanism on a sample,
+and ε = ln(1 + q(e^ε₀ − 1)). Then (Balle, Barthe & Gaboardi 2018, "Privacy Amplification
+by Subsampling", arXiv:1807.01647v2):
 
-- Theorem 8: each record by a coin with probability q, neighbours add or remove a
+- Theorem 8: each record is drawn independently with probability q, neighbours add or
+  remove a record: δ(ε) = q δ₀(ε₀);
+- Theorem 9: m of N records are drawn without replacement, q = m/N, neighbours replace a
   record: δ(ε) = q δ₀(ε₀);
-- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record:
-  δ(ε) = q δ₀(ε₀);
-- Theorem 10: m of N with replacement, q = 1 − (1 − 1/N)^m, neighbours replace a record:
-  δ(ε) <= Σ_k P(Bin(m, 1/N) = k) δ_k(ε₀), with δ_k the curve for k records that differ.
+- Theorem 10: m of N records are drawn with replacement, q = 1 − (1 − 1/N)^m, neighbours
+  replace a record: δ(ε) <= Σ_k P(Bin(m, 1/N) = k) δ_k(ε₀), with δ_k the curve for k
+  records that differ.
 
 The first two are attained by randomised response on whether the record is in the
 sample, mixed with revealing it. (The first is due to Li, Qardaji & Su 2012, "On
@@ -57,29 +58,29 @@ class Subsampled(Analysis):
 
     @property
     def describes(self) -> Subsampled:
-        """The accountant itself: the sampling scheme is part of the class."""
+        """This accountant itself: the sampling scheme is part of the class."""
         return self
 
     def wider(self) -> tuple[Composition]:
-        """Return the mechanisms without sampling.
+        """Return the class of all (ε₀, δ₀)-DP mechanisms, without sampling.
 
-        A mixture over samples is no worse than the worst of them.
+        The δ of a mixture over samples is at most that of the worst sample.
         """
         return (Composition(self.epsilon, self.delta, 1),)
 
     @property
     def largest_loss(self) -> float:
-        """ln(1 + q(e^ε₀ − 1)), rounded up, from which on only qδ₀ remains."""
+        """ln(1 + q(e^ε₀ − 1)), rounded up; at larger ε the curve is qδ₀."""
         with precision():
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
     def own_delta(self) -> float:
-        """qδ₀, rounded up, below which no ε suffices."""
+        """qδ₀, rounded up; no ε suffices for a smaller δ."""
         return double_above(lambda rational: rational(self.rate) * rational(self.delta))
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the worst mechanism's curve."""
+        """Return q δ₀(ln(1 + (e^ε − 1)/q)) with the curve δ₀ of the worst mechanism."""
         rate = arb(self.rate)
         return rate * worst_delta(
             arb(self.epsilon), arb(self.delta), arb(epsilon), rate
@@ -87,16 +88,17 @@ class Subsampled(Analysis):
 
 
 class PoissonSubsampled(Subsampled):
-    """A sample into which every record comes by a coin of its own (Theorem 8)."""
+    """A mechanism on a Poisson sample: records enter independently (Theorem 8)."""
 
     adjacency = ADD_OR_REMOVE
     sampling = "Poisson"
     source = f"{BALLE}, Theorem 8"
 
     def includes(self, other: Description) -> bool:
-        """Return True if the other class is a step of DP-SGD within this one.
+        """Return True if the other class is one step of DP-SGD within this class.
 
-        It has to sample at this rate, with noise that makes it (ε₀, δ₀)-DP.
+        The step has to sample at this rate, and its noise without sampling has to be
+        (ε₀, δ₀)-DP.
         """
         if not isinstance(other, Poisson):
             return False
@@ -107,7 +109,10 @@ class PoissonSubsampled(Subsampled):
 
 
 class FixedSizeSubsampled(Subsampled):
-    """A sample of fixed size without replacement; ``rate`` is its share (Theorem 9)."""
+    """A mechanism on a sample of fixed size without replacement (Theorem 9).
+
+    ``rate`` is the fraction of the records that is in the sample.
+    """
 
     adjacency = REPLACE
     sampling = "fixed size without replacement"
@@ -116,11 +121,12 @@ class FixedSizeSubsampled(Subsampled):
 
 @dataclass(frozen=True)
 class WithReplacementSubsampled(Analysis):
-    """Any (epsilon, delta)-DP mechanism on records drawn one by one (Theorem 10).
+    """Any (epsilon, delta)-DP mechanism on a sample with replacement (Theorem 10).
 
-    The record may be drawn k times, and k records that differ have group privacy (kε₀,
-    δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan 2017, "The Complexity of Differential Privacy",
-    Lemma 2.2), of which the worst curve is taken for each k.
+    A record may be drawn k times, so that k records of the sample differ. By group
+    privacy the mechanism is then (kε₀, δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1))-DP (Vadhan 2017,
+    "The Complexity of Differential Privacy", Lemma 2.2). For each k the curve of the
+    worst such mechanism is used.
 
     Args:
         epsilon: ε₀ of the mechanism in nats, finite and > 0.
@@ -144,14 +150,14 @@ class WithReplacementSubsampled(Analysis):
 
     @property
     def rate(self) -> float:
-        """Probability that a record is drawn at all."""
+        """q, the probability that a record is drawn at least once."""
         if self.records == 1:
             return 1.0
         return -math.expm1(self.batch * math.log1p(-1 / self.records))
 
     @property
     def own_delta(self) -> float:
-        """δ at ε = ∞."""
+        """The δ at ε = ∞, rounded up."""
         return self._rounded_up(math.inf) if self.delta else 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
@@ -160,7 +166,7 @@ class WithReplacementSubsampled(Analysis):
         drawn = 1 - (1 - each) ** self.batch
 
         def group_delta(times: int) -> arb:
-            """δ_k for k = ``times``."""
+            """Return δ_k(ε₀) for k = ``times``."""
             group = arb(self.epsilon) * times
             revealed = arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()
             return worst_delta(group, revealed.min(arb(1)), arb(epsilon), drawn)
@@ -181,7 +187,7 @@ class WithReplacementSubsampled(Analysis):
 
 
 def amplified(epsilon: float, rate: float) -> float:
-    """Return ln(1 + q(e^ε − 1)).
+    """Return the ε of an ε-DP mechanism on a sample of rate q, ln(1 + q(e^ε − 1)).
 
     >>> round(amplified(1.0, 0.01), 6)
     0.017037
@@ -195,7 +201,7 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def unamplified(epsilon: float, rate: float) -> float:
-    """Return ln(1 + (e^ε − 1)/q), the inverse of ``amplified``."""
+    """Return the ε before sampling, ln(1 + (e^ε − 1)/q): the inverse of ``amplified``."""
     if epsilon == math.inf:
         return epsilon
     if epsilon < 30:
@@ -204,11 +210,11 @@ def unamplified(epsilon: float, rate: float) -> float:
 
 
 def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:
-    """Enclose δ₀(ln(1 + (e^at − 1)/q)) of the worst (epsilon, delta)-DP mechanism.
+    """Return δ₀ of the worst (epsilon, delta)-DP mechanism at ln(1 + (e^at − 1)/rate).
 
-    It reveals its input with probability δ and is randomised response otherwise
-    (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3): δ₀ = δ + (1
-    − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
+    The worst mechanism reveals its input with probability δ and is randomised response
+    otherwise (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3):
+    δ₀ = δ + (1 − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
     """
     if not at.is_finite():
         return delta

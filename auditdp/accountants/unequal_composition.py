@@ -1,4 +1,8 @@
-"""Composition of unequal mechanisms: exact if losses can be listed, else bounded."""
+"""Composition of mechanisms with different (ε, δ).
+
+The curve is exact if the composed privacy losses can be listed, and an upper bound on a
+grid of losses otherwise.
+"""
 
 from __future__ import annotations
 
@@ -34,36 +38,40 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.balls import PRECISION_BITS, double_above
 
 MAX_LISTED_LOSSES = 2**14
-"""Largest list of losses of one half: enough for 28 mechanisms that all differ."""
+"""Largest number of listed losses of one half of the mechanisms.
+
+It is enough for 28 mechanisms that all differ.
+"""
 CELLS = 2**15
-"""Cells of the grid of losses, if the losses cannot be listed."""
+"""Number of cells of the grid of losses, which is used if they cannot be listed."""
 
 
 @dataclass(frozen=True)
 class HeterogeneousComposition(Analysis):
     """The worst curve of the adaptive composition of (ε_i, δ_i)-DP mechanisms.
 
-    δ(ε) = 1 − ∏(1−δ_i) (1 − D) with
+    It is δ(ε) = 1 − ∏(1−δ_i) (1 − D) with
 
         D = Σ_S (e^{Σ_{i∈S} ε_i} − e^{ε + Σ_{i∉S} ε_i})₊ / ∏(1 + e^{ε_i}),
 
-    the curve of independent randomised responses, each with one ε_i. It is exact while
-    they can be listed as two halves of at most 16,384 privacy losses each (equal ε_i
-    count once per multiplicity): with a half's losses a, and with the curve h of the
-    other half, D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals; the
-    rest is ball arithmetic.
+    the curve of independent randomised responses, each with one ε_i. The curve is exact
+    if the responses can be divided into two halves with at most 16,384 privacy losses
+    each (n equal ε_i have n + 1 losses). With the losses a of one half and the curve h
+    of the other half, D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals;
+    the rest is ball arithmetic.
 
-    Beyond that it is an upper bound: every loss is split between its two neighbours on
-    a grid, preserving its probability under both inputs. The randomised responses are
-    post-processings of the split ones (merge the two), so they are no less private.
-    Losses above the grid count as revealing the input and losses below it as its
-    lowest, which can only raise δ. That is computed in floating point, with positive
-    terms only, in which elementary functions are off by 4 units in the last place at
-    most. Each of k parts multiplies a mass twice and adds twice, so that δ is off by a
-    relative 16k·2^−53 at most; it is raised by 1e-14 k. The share of the upper
-    neighbour is off by 2^−49 at most and moves mass by one step of the grid, which is
-    less than Σ ε_i/1000, so the losses are off by k·2^−49 Σ ε_i/1000 and by 2^−50 Σ ε_i
-    for rounding of their own; ε is lowered by (1e-13 + 1e-17 k) Σ ε_i.
+    Otherwise the curve is an upper bound. Every loss is split between its two
+    neighbours on a grid, such that its probability under both inputs stays the same.
+    The randomised responses are post-processings of the split ones (merge the two
+    neighbours), so they are no less private. A loss above the grid counts as revealing
+    the input, and one below the grid as the lowest loss of the grid, which can only
+    raise δ. The masses are computed in floating point, with positive terms only, and
+    with elementary functions that are off by at most 4 units in the last place. Each of
+    k parts multiplies a mass twice and adds twice, so that δ is off by a relative
+    16k·2^−53 at most; it is raised by 1e-14 k. The share of the upper neighbour is off
+    by 2^−49 at most and moves mass by one step of the grid, which is less than Σ
+    ε_i/1000. So the losses are off by k·2^−49 Σ ε_i/1000, and by 2^−50 Σ ε_i for their
+    own rounding; ε is lowered by (1e-13 + 1e-17 k) Σ ε_i.
 
     Source: Murtagh & Vadhan (2016), "The Complexity of Computing the Optimal
     Composition of Differential Privacy", TCC 2016-A, arXiv:1507.03113, Theorem 1.5.
@@ -94,7 +102,7 @@ class HeterogeneousComposition(Analysis):
 
     @property
     def name(self) -> str:
-        """The analysis and its parameters, abridged."""
+        """The name of the Python class, with the ranges of its parameters."""
         return (
             f"HeterogeneousComposition({len(self.epsilons)} mechanisms, epsilon "
             f"{min(self.epsilons):g} to {max(self.epsilons):g}, delta up to "
@@ -112,25 +120,28 @@ class HeterogeneousComposition(Analysis):
 
     @property
     def zcdp(self) -> Fraction | None:
-        """ρ = Σ ε_i²/2 of parts with δ = 0, or None."""
+        """The ρ for which the class is ρ-zCDP, Σ ε_i²/2; None if any δ_i > 0."""
         if any(self.deltas):
             return None
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α of randomised responses; ∞ if a part may reveal its input."""
+        """Return (d, d) with d = D_α/α of the responses; (∞, ∞) if any δ_i > 0."""
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)
 
     @property
     def part(self) -> CompositionPart:
-        """A curve that holds for each of the parts."""
+        """The parts, and one curve that holds for each part."""
         curve = OptimalComposition(max(self.epsilons), max(self.deltas), 1)
         return CompositionPart(len(self.epsilons), curve)
 
     def includes(self, other: Description) -> bool:
-        """Return True if the other class has no more parts, each as private."""
+        """Return True if ``other`` is proved to lie within this class.
+
+        It has at most the same number of parts, each (min ε_i, min δ_i)-DP.
+        """
         smallest = min(self.epsilons), min(self.deltas)
         return Composition(*smallest, len(self.epsilons)).includes(other)
 
@@ -142,7 +153,7 @@ class HeterogeneousComposition(Analysis):
 
     @cached_property
     def largest_loss(self) -> float:
-        """Σ ε_i, rounded up: beyond it only the parts' own δ remain."""
+        """Σ ε_i, rounded up; at larger ε the curve is ``own_delta``."""
         return double_above(
             lambda rational: sum(map(rational, self.epsilons), Fraction(0))
         )
@@ -156,8 +167,9 @@ class HeterogeneousComposition(Analysis):
         return self._rounded_up(self.largest_loss)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε), in terms that are >= 0."""
-        # The smallest mass, e^−Σε_i, keeps more bits than a double has.
+        """Return δ(ε), computed as a sum of terms >= 0."""
+        # The precision is so high that even the smallest mass, e^−Σε_i, has more
+        # correct bits than a double.
         with precision(self._bits):
             any_revealed = arb(1)
             if max(self.deltas) < 1:
@@ -169,14 +181,15 @@ class HeterogeneousComposition(Analysis):
             return any_revealed + (1 - any_revealed) * excess
 
     def _excess(self, epsilon: float) -> arb:
-        """D, or on the grid an upper bound on D."""
+        """Return D at ε, or on the grid an upper bound on D."""
         if len(self._groups) == 1:
             each, count = self._groups[0]
             return arb(OptimalComposition(each, 0.0, count).delta_at(epsilon))
         if self._halves is None:
             return arb(min(1.0, self._grid.delta_at(epsilon)))
         ours, theirs = self._halves
-        # D(ε) = Σ_a P(a) h(ε − a), with the curve h of the other half by its tails.
+        # D(ε) = Σ_a P(a) h(ε − a). The curve h of the other half is computed by its
+        # tails.
         total_p = total_q = arb(0)
         threshold = math.floor(Fraction(epsilon) * self._unit)
         for loss, p, q in zip(ours.losses, ours.p, ours.q, strict=True):
@@ -187,7 +200,7 @@ class HeterogeneousComposition(Analysis):
 
     @cached_property
     def _groups(self) -> list[tuple[float, int]]:
-        """Each ε and its multiplicity, the most numerous first."""
+        """The different ε_i and their multiplicities, the most frequent ε_i first."""
         return Counter(self.epsilons).most_common()
 
     @cached_property
@@ -196,7 +209,10 @@ class HeterogeneousComposition(Analysis):
 
     @cached_property
     def _unit(self) -> int:
-        """A number whose inverse divides every ε_i, since doubles are dyadic."""
+        """An integer n such that n·ε_i is an integer for every i.
+
+        It exists, since every double is an integer over a power of two.
+        """
         return max(Fraction(epsilon).denominator for epsilon in self.epsilons)
 
     @property
@@ -205,7 +221,7 @@ class HeterogeneousComposition(Analysis):
 
     @cached_property
     def _halves(self) -> tuple[_Half, _Half] | None:
-        """The losses in two halves of similar size, or None if there are too many."""
+        """The losses of two halves of the parts; None if there are too many losses."""
         # Each group goes to the half that has fewer losses so far.
         halves: tuple[list[tuple[float, int]], list[tuple[float, int]]] = ([], [])
         sizes = [1, 1]
@@ -220,18 +236,25 @@ class HeterogeneousComposition(Analysis):
 
 
 class _Half(NamedTuple):
-    """Independent randomised responses, in ascending order of their losses."""
+    """The losses of several randomised responses, ascending, and their probabilities.
+
+    ``p`` are the probabilities under P, ``q`` those under Q.
+    """
 
     losses: list[int]
+    """Losses as multiples of 1/``unit``."""
     p: list[arb]
     q: list[arb]
     tails_p: list[arb]
-    """Sums of p from each loss on, and 0 at the end."""
+    """The sum of ``p`` from each loss on, and a final 0."""
     tails_q: list[arb]
 
     @classmethod
     def of(cls, groups: Iterable[tuple[float, int]], unit: int) -> _Half:
-        """List the losses, as multiples of 1/unit."""
+        """Return the losses of the responses with the given ε and multiplicities.
+
+        ``unit`` is a number whose product with every ε is an integer.
+        """
         outcomes = [(0, arb(1), arb(1))]
         for epsilon, count in groups:
             step = int(Fraction(epsilon) * unit)
@@ -257,21 +280,22 @@ def _tails(masses: list[arb]) -> list[arb]:
 
 
 class _Grid(NamedTuple):
-    """The masses under P of the losses (j − origin)·step, j = 0..cells−1."""
+    """The masses under P of the composed losses (j − origin)·step, j = 0..CELLS−1."""
 
     origin: int
     step: float
+    """Distance of the losses of the grid, in nats."""
     masses: Floats
     beyond: float
-    """The mass of any loss above the grid."""
+    """The mass of all losses above the grid."""
     slack: float
-    """The most that rounding may have taken from the losses, in all."""
+    """The most by which rounding may have lowered a composed loss, in nats."""
     factor: float
     """The largest factor by which rounding may have lowered δ."""
 
     @classmethod
     def of(cls, groups: Iterable[tuple[float, int]]) -> _Grid:
-        """Compose randomised responses of the given ε and multiplicities."""
+        """Return the composition of responses with the given ε and multiplicities."""
         each = [epsilon for epsilon, count in groups for _ in range(count)]
         mean = math.fsum(e * math.tanh(e / 2) for e in each)
         # The grid reaches twelve of the largest standard deviations beyond 0 and the
@@ -302,10 +326,12 @@ class _Grid(NamedTuple):
 
 
 def _add_shifted(fresh: Floats, masses: Floats, offset: int) -> float:
-    """Add masses moved by ``offset`` cells.
+    """Add ``masses``, moved by ``offset`` cells, to ``fresh``, which is changed.
 
-    Mass that is moved below the lowest cell stays in it; mass that is moved above the
-    highest is returned.
+    Mass that would move below the lowest cell is added to this cell.
+
+    Returns:
+        The mass that would move above the highest cell; it is not added.
     """
     offset = max(min(offset, CELLS), -CELLS)
     if offset >= 0:

@@ -1,4 +1,8 @@
-"""The command line: a file for each command or two; ``common`` has what they share."""
+"""The command line of auditdp: ``main`` runs the command and ends the process.
+
+Each file has one command or a few related ones, or a step of a command. ``common`` has
+the application, the exit codes and the functions that several commands share.
+"""
 
 import io
 import os
@@ -15,18 +19,21 @@ from auditdp.report.plain_text import shorten
 __all__ = ["main"]
 
 LONGEST = 4_000
-"""Largest number of characters of an error message; it quotes values, which may be long.
-"""
+"""Largest number of characters of an error message, since it may quote long values."""
 CALCULATORS = ("account", "bounds")
-"""Commands of no project: they need none of the rooms that audit."""
+"""Commands that compute from their options and files, and read no project."""
 
 
 def main() -> None:
-    """Run the command line; an error of the user is one line on stderr and exit code 2."""
+    """Run the command of ``sys.argv``, and end the process with its exit code.
+
+    An error of the user is one line on stderr, and exit code 2.
+    """
     _settle_streams()
     command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
-        # The process ends by this signal, and not with the exit code of a finding.
+        # If the reader of a pipe ends, the process ends by this signal, and not with
+        # exit code 1, which is that of a finding.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     named = command[0] if command else ""
     if named in COMMANDS:
@@ -34,14 +41,14 @@ def main() -> None:
     elif named[:1] in ("", "-") and "_AUDITDP_COMPLETE" not in os.environ:
         commands = []
     else:
-        # A message about a misspelled name, or a completion, names similar commands.
+        # A message about a misspelled name, or a completion, needs all commands.
         commands = [*COMMANDS.values()]
     modules = [each.module for each in commands]
     leave(_carried_out(modules, in_project=named not in CALCULATORS))
 
 
 def _settle_streams() -> None:
-    """Open missing standard streams, and replace characters that a stream cannot encode."""
+    """Open missing standard streams, and escape characters that cannot be encoded."""
     for name in ("stdin", "stdout", "stderr"):
         # The shell closed the stream; a file opened later must not get its number.
         if getattr(sys, name) is None:
@@ -55,10 +62,14 @@ def _settle_streams() -> None:
 
 
 def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
-    """Return the exit code of the command.
+    """Run the command, and return its exit code.
 
-    Python's own exit code for an uncaught exception is 1, which is that of a finding,
-    so it is replaced.
+    Every exception is caught, since Python would end with exit code 1, which is that of
+    a finding.
+
+    Args:
+        modules: The modules of ``auditdp.cli`` that register the commands.
+        in_project: True if the command works in the folder of the project.
     """
     try:
         if in_project:
@@ -88,7 +99,7 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
         say(f"error: {error}")
         return ExitCode.CRASHED
     except MemoryError as error:
-        # The memory that they hold is needed to print the message.
+        # The memory that the frames hold is needed to print the message.
         traceback.clear_frames(error.__traceback__)
         say(
             "error: out of memory; use smaller parameters, or a machine with more memory"

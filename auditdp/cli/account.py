@@ -1,4 +1,8 @@
-"""``auditdp account FAMILY``: accountants as a calculator, a command for each family."""
+"""``auditdp account FAMILY``: accountants as a calculator, a command for each family.
+
+Each function builds a ``Model`` from its own options; the decorator ``family`` makes a
+command of it. ``account_answers`` has the questions that are common to all families.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,11 @@ Sensitivity = Annotated[
 ]
 
 MOST_PARTS = 100_000
-"""Largest number of unequal parts, which are composed one by one."""
+"""Largest number of TIMES in one ``--part``, since parts are composed one by one."""
 
 
 class Scheme(StrEnum):
-    """Sampling schemes of a mechanism on a sample of the data."""
+    """Sampling schemes of ``auditdp account subsample``."""
 
     poisson = "poisson"
     fixed = "fixed"
@@ -42,7 +46,7 @@ class Scheme(StrEnum):
 
 
 class Sampling(StrEnum):
-    """Sampling schemes of DP-SGD batches."""
+    """Sampling schemes of the batches of ``auditdp account dp-sgd``."""
 
     poisson = "poisson"
     fixed = "fixed"
@@ -320,7 +324,8 @@ def dp_sgd(
             lambda noise: shuffled_accountants(noise, per_epoch, passes),
             free,
         )
-    # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
+    # An epoch is the number of batches that has each record once on average. The number
+    # of all batches is rounded up.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
     if sampling is Sampling.fixed:
         from auditdp.accountants import fixed_size_accountants
@@ -389,7 +394,7 @@ def node_level(
         raise ConfigurationError(
             "--reached says what --out-degree and --layers amount to; give one or the other"
         )
-    # A batch has at most all nodes.
+    # A node reaches at most all nodes.
     gradients = min(reached, nodes)
     parameters = {"nodes": nodes, "reached": gradients, "batch": batch, "steps": steps}
     return Model(
@@ -434,7 +439,12 @@ def _needed(option: str, value: int | None, meaning: str) -> int:
 def _rate(
     sampling_rate: float | None, records: int | None, batch: int | None
 ) -> Fraction:
-    """The sampling rate as the fraction or the decimal that was written."""
+    """Return the sampling rate, exactly as the fraction or decimal that was written.
+
+    Raises:
+        ConfigurationError: If the options are missing, contradict each other, or give
+            no rate in (0, 1].
+    """
     given = [
         name
         for name, value in (("--records", records), ("--batch", batch))

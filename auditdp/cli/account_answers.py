@@ -1,4 +1,8 @@
-"""The answers of ``auditdp account``: questions about a model, tables, JSON and figures."""
+"""The questions of ``auditdp account`` about a model, and their answers.
+
+``family`` registers the command of a family of mechanisms, which runs ``answer``. An
+answer is printed as text or JSON, and optionally drawn.
+"""
 
 from __future__ import annotations
 
@@ -40,23 +44,27 @@ SCHEMA = 1
 
 
 DIGITS_SHOWN = 6
-"""Digits of an answer."""
+"""Significant digits of a number in a table."""
 
 
 @dataclass(frozen=True)
 class AccountAnswer:
-    """The answers of all accountants to one question."""
+    """The answers of all accountants to one question: ε at a δ, or δ at an ε."""
 
     asked: Literal["epsilon", "delta"]
+    """The quantity that is computed."""
     given: float
+    """The other quantity."""
     rows: Sequence[AccountantReply]
+    """The answer of each accountant; ``value`` is the computed quantity."""
     upper: AccountantReply | None
-    """The smallest proved upper bound; None if there is none."""
+    """The answer with the smallest proved upper bound; None if there is none."""
     lower: AccountantReply | None
-    """The largest proved lower bound; None if there is none."""
+    """The answer with the largest proved lower bound; None if there is none."""
     verdict: Verdict | None = None
     """The verdict on the claim; None without a claim."""
     reason: str = ""
+    """A sentence with the reason of the verdict; empty without a claim."""
 
     @property
     def violated(self) -> bool:
@@ -65,12 +73,12 @@ class AccountAnswer:
 
     @property
     def answered(self) -> bool:
-        """True if an accountant gave an answer."""
+        """True if at least one accountant gave a number."""
         return any(not row.failed for row in self.rows)
 
     @property
     def findings(self) -> list[str]:
-        """Faults of accountants. They are not faults of the mechanism."""
+        """Sentences about faults of accountants, not of the mechanism."""
         return [f"{row.name}: {row.finding}" for row in self.rows if row.finding]
 
     @property
@@ -97,12 +105,16 @@ class AccountAnswer:
 
 @dataclass(frozen=True)
 class Solved:
-    """The value of a missing parameter, and the ε that it achieves."""
+    """The solution for the parameter that was left out."""
 
     option: str
+    """The option of the parameter, without dashes."""
     larger_is_safer: bool
+    """True if privacy grows with the parameter."""
     target_epsilon: float
+    """The ε that was to be achieved."""
     solution: Solution
+    """The value, and the accountant that proves it."""
 
     def sentence(self, delta: float) -> str:
         """Return the result in one sentence."""
@@ -122,7 +134,8 @@ def at_delta(
     accountants: Sequence[Accountant], delta: float, claim: float | None
 ) -> AccountAnswer:
     """Return every accountant's ε at δ, with the verdict on a claimed ε."""
-    # What accountants answer does not depend on the claim; without one, the verdict on any is thrown away.
+    # The answers of accountants do not depend on the claim. Without a claim, the check
+    # is of an arbitrary one, and its verdict is not used.
     check: CrossCheck = cross_check(
         ApproxDP(1.0 if claim is None else claim, delta), accountants
     )
@@ -160,7 +173,7 @@ def _delta(accountant: Accountant, epsilon: float) -> AccountantReply:
 
 
 def heading(family: str, parameters: Mapping[str, object]) -> str:
-    """Return the model in one line."""
+    """Return the family and the parameters of a model in one line."""
     wording = (f"{name} = {value}" for name, value in parameters.items())
     return f"{family}: {', '.join(wording)}"
 
@@ -171,7 +184,14 @@ def as_text(
     answer: AccountAnswer,
     solved: Solved | None,
 ) -> str:
-    """Return the model, the sentence, the table, and further remarks."""
+    """Return the answer as text: the model, a sentence, a table, and further remarks.
+
+    Args:
+        family: The family of the mechanism.
+        parameters: Its parameters, by option.
+        answer: The answers of the accountants.
+        solved: The solution for a missing parameter; None if none was missing.
+    """
     letter, other = ("ε", "δ") if answer.asked == "epsilon" else ("δ", "ε")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for title in (
@@ -243,7 +263,10 @@ def as_json(
     answer: AccountAnswer,
     solved: Solved | None,
 ) -> str:
-    """Return the answer as JSON; infinity is "inf", and a missing number is null."""
+    """Return the answer as JSON; infinity is "inf", and a missing number is null.
+
+    The arguments are those of ``as_text``.
+    """
     shown: dict[str, Any] = {
         "schema": SCHEMA,
         "family": family,
@@ -293,33 +316,36 @@ app.add_typer(account, name="account")
 
 @dataclass(frozen=True)
 class FreeParameter:
-    """The parameter that may be omitted and solved for."""
+    """The parameter of a family that may be left out and solved for."""
 
     option: str
+    """Its option, without dashes."""
     value: float | None
-    """The given value; None to solve for it."""
+    """Its value; None if it was left out."""
     larger_is_safer: bool
     """True if privacy grows with the parameter."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A mechanism that is described by its parameters."""
+    """The parameters of a mechanism, and the accountants that apply to it."""
 
     parameters: Mapping[str, object]
     """The parameters other than ``free``, by option."""
     accountants: Callable[[float], Sequence[Accountant]]
-    """Returns the accountants for a value of ``free``, the tightest first."""
+    """Function from a value of ``free`` to all accountants that apply."""
     free: FreeParameter | None = None
-    """The parameter that can be solved for; None if the family has none."""
+    """The parameter that can be solved for; None if there is none."""
     solvers: Callable[[float], Sequence[Accountant]] | None = None
-    """Returns the accountants for solving, if not all of ``accountants`` are fast enough.
+    """Function from a value of ``free`` to the accountants that are used for solving.
+
+    None for all of ``accountants``.
     """
 
 
 @dataclass(frozen=True)
 class AccountQuestion:
-    """A question about a model; its fields are the options of the same names."""
+    """The options that all families share: what to compute, and how to print it."""
 
     delta: Annotated[
         float | None, typer.Option(help="Print every accountant's ε at this δ.")
@@ -374,9 +400,10 @@ class AccountQuestion:
 
 
 def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
-    """Make a command of a function that builds a model from its own options.
+    """Return a decorator that registers ``auditdp account NAME``.
 
-    The command has the options of the function and those of ``AccountQuestion``.
+    The decorated function builds a model from its own options. The command has these
+    options and those of ``AccountQuestion``. The function itself is returned unchanged.
     """
     asked = inspect.signature(AccountQuestion, eval_str=True).parameters.values()
 
@@ -403,7 +430,17 @@ def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
 
 
 def answer(name: str, model: Model, question: AccountQuestion) -> None:
-    """Solve for a missing parameter, query every accountant, print, draw, and exit."""
+    """Answer a question about a model: compute, print and draw, then exit.
+
+    Args:
+        name: The family of the mechanism.
+        model: The model.
+        question: The question.
+
+    Raises:
+        Exit: Always. The exit code is 1 if the claim is false, 3 if no accountant gave
+            a number, and 0 otherwise.
+    """
     if question.plot is not None:
         writable(question.plot)
     value, solved = _value(model, question)
@@ -440,7 +477,13 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
 
 
 def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | None]:
-    """Return the value of the free parameter: the given one, or the solution."""
+    """Return the value of the free parameter, and the solution if it was solved for.
+
+    The value is 0.0, which is not used, for a model without a free parameter.
+
+    Raises:
+        ConfigurationError: If the parameter and a target are both given, or neither.
+    """
     free, target = model.free, question.target_epsilon
     if target is None or question.delta is None:
         if free is None:

@@ -1,6 +1,6 @@
-"""Draw the privacy curves of accountants: ``auditdp account … --plot``.
+"""Figures of the privacy curves of accountants, for ``auditdp account … --plot``.
 
-It is a file of its own because the import of matplotlib takes longer than an answer.
+This is a file of its own, since importing matplotlib takes longer than an answer.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from auditdp.report.numbers import number
 
 
 class FigureSizes:
-    """Sizes of a figure."""
+    """Sizes and ranges of a figure."""
 
     min_delta = 1e-10
-    """Smallest δ."""
+    """Smallest δ that is drawn."""
     points = 80
-    """Number of points of a curve."""
+    """Number of ε at which a curve is evaluated."""
     pixels = (640, 400)
-    """Width and height, in pixels."""
+    """Width and height in pixels, without the legend."""
 
 
 DECADES = [10.0**-exponent for exponent in range(1, 11)]
@@ -47,14 +47,22 @@ LINES = {
     Soundness.UNPROVED: ((0, (1, 2)), 1.6),
     Soundness.APPROXIMATION: ((0, (1, 2)), 1.6),
 }
-"""Dashes and width of a curve. Upper bounds and exact curves are solid, lower bounds
-dashed, others dotted."""
+"""Line style and width of a curve.
+
+Exact curves and upper bounds are solid, lower bounds dashed, others dotted.
+"""
 
 
 def draw(
     accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str
 ) -> None:
-    """Write δ(ε) of every accountant to an SVG, PNG or HTML file.
+    """Draw δ(ε) of every accountant, and write the figure to an SVG, PNG or HTML file.
+
+    Args:
+        accountants: The accountants.
+        path: The file; its suffix chooses the format.
+        heading: The title of an HTML page.
+        sentence: The caption of an HTML page.
 
     Raises:
         ConfigurationError: If no accountant has a curve, or the file cannot be written.
@@ -86,10 +94,10 @@ def draw(
 
 
 def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
-    """Return the points (ε, δ) of every accountant that has several.
+    """Return the points (ε, δ) of each curve by the name of its accountant.
 
-    The curves end at 1.25 times the ε at which the first upper bound reaches the
-    smallest δ.
+    Accountants with fewer than two points are left out. The curves end at 1.25 times
+    the smallest ε at which a proved upper bound reaches the smallest δ of the figure.
     """
     reached = [_reach(a) for a in accountants if a.soundness.is_proof]
     right = 1.25 * min(
@@ -102,9 +110,9 @@ def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
 
 
 def _reach(accountant: Accountant) -> float:
-    """Return the ε of the smallest δ of the figure, or ∞ if the accountant fails.
+    """Return the ε at the smallest δ of the figure, or ∞ if the accountant fails.
 
-    If the curve never falls to that δ, it is the ε just above the lowest δ of the
+    If the curve never falls to that δ, it is the ε at 1.001 times the lowest δ of the
     curve.
     """
     try:
@@ -117,10 +125,10 @@ def _reach(accountant: Accountant) -> float:
 
 
 def _points(accountant: Accountant, right: float) -> Iterator[Point]:
-    """Yield the points of a curve.
+    """Yield the points (ε, δ) of a curve with ε up to ``right``.
 
-    Opacus computes δ by a search, so it is queried for the ε of each decade of δ
-    instead.
+    For Opacus, δ is found by a slow search. So its points are the ε at each power of
+    ten of δ instead.
     """
     searches = isinstance(accountant, Opacus)
     for asked in (
@@ -171,7 +179,7 @@ def _figure(
         axes.plot(
             *zip(*curves[accountant.name], strict=True),
             color=COLOURS[roles[index % len(roles)]],
-            # Points far apart are not joined: a chord of an upper bound's curve may lie below the curve.
+            # Points far apart are not joined, since a chord may lie below the curve.
             **(
                 {"linestyle": "none", "marker": "o"}
                 if isinstance(accountant, Opacus)

@@ -1,4 +1,8 @@
-"""Repeat one audit of a recorded run, for ``replay``, ``confirm`` and ``run --continue``."""
+"""Repeat one audit of a recorded run: ``replay``, ``confirm`` and ``run --continue``.
+
+A record may come from somebody else. So it may not choose which files are imported or
+read: only files of this project are, unless the command line names others.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +24,16 @@ def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
 
 
 def options_of(record: RunRecord, chosen: AuditResult, data: str = "") -> PlanOptions:
-    """Return the plan options of a recorded run for one of its audits.
+    """Return the plan options with which a recorded run made one of its results.
 
     Args:
         record: The record of the run.
         chosen: The result of the audit.
-        data: The folder of data files on the command line.
+        data: The folder of data files on the command line; empty for the recorded one.
 
     Raises:
-        ConfigurationError: If no folder is given, and the recorded one is not this
-            project's.
+        ConfigurationError: If ``data`` is empty, and the recorded folder is not one of
+            this project.
     """
     from auditdp.runner.plan import PlanOptions
 
@@ -51,8 +55,8 @@ def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Ta
     """Return the task of an audit of a recorded run.
 
     Raises:
-        ConfigurationError: If its file is not collected below the working folder, or
-            does not import.
+        ConfigurationError: If its file is not one that collection finds below the
+            working folder, or does not import.
     """
     from auditdp.runner.plan import make_plan
 
@@ -64,11 +68,11 @@ def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Ta
 
 
 def data_of(record: RunRecord, data: str) -> str:
-    """Return the folder of data files: the given one, or the recorded one.
+    """Return the folder of data files: ``data``, or the recorded one if it is empty.
 
     Raises:
-        ConfigurationError: If the recorded folder is not one that this project would
-            read.
+        ConfigurationError: If the recorded folder is used, and is neither below the
+            working folder nor below that of the settings.
     """
     recorded = str(record.arguments.get("data", ""))
     if data or not recorded:
@@ -85,11 +89,11 @@ def data_of(record: RunRecord, data: str) -> str:
 
 
 def paths_of(record: RunRecord) -> tuple[str, ...]:
-    """Return the paths and ids of a recorded run.
+    """Return the targets of a recorded run: paths and ids of audits.
 
     Raises:
-        ConfigurationError: If one is neither below the working folder nor named by the
-            settings.
+        ConfigurationError: If a target is neither below the working folder nor named by
+            the settings.
     """
     here, named = Path.cwd().resolve(), settings().paths
     for path in (found := tuple(record.arguments.get("paths", ()))):
@@ -104,10 +108,11 @@ def paths_of(record: RunRecord) -> tuple[str, ...]:
 
 
 def refuse_what_is_elsewhere(identifier: str) -> None:
-    """Raise if the file of an id is not collected below the working folder.
+    """Check that the file of an audit's id belongs to this project.
 
     Raises:
-        ConfigurationError: If it is not.
+        ConfigurationError: If the file is not below the working folder, or collection
+            would not find it.
     """
     from auditdp.runner.plan import audit_files
 

@@ -1,7 +1,8 @@
 """``auditdp attest`` and ``verify``: sign a run, and check its record and sources.
 
-The envelope is DSSE 1.0, by securesystemslib; keys are PEM files such as those of
-``openssl genpkey -algorithm ed25519``.
+The signed file is a DSSE 1.0 envelope, which securesystemslib writes and verifies. Keys
+are PEM files such as those of ``openssl genpkey -algorithm ed25519``.
+``report/attestation`` has the statement inside the envelope.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def verify(
 
 
 def _told(statement: dict[str, Any]) -> str:
-    """Return a statement in a line."""
+    """Return the result and the subjects of a statement in one line."""
     from auditdp.report.attestation import OUTCOMES
     from auditdp.report.numbers import count
 
@@ -139,7 +140,7 @@ def _told(statement: dict[str, Any]) -> str:
 
 
 def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for each subject that differs from the statement."""
+    """Yield a sentence for each subject whose file is gone or has another digest."""
     from auditdp.runner.run_record import sha256
 
     for subject in subjects:
@@ -148,7 +149,14 @@ def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
-    """Yield the differences between a record and the signed one, as far as it can be read."""
+    """Yield sentences about the differences of a record from the signed one.
+
+    If the file cannot be read as a record, the one sentence states that.
+
+    Args:
+        attested: The subject of the statement that describes the record.
+        file: The file of the record.
+    """
     from auditdp.report.attestation import differences, noted
     from auditdp.runner.run_record import scan_record
 
@@ -162,7 +170,17 @@ def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
 
 
 def _opened(path: Path, key: Path) -> dict[str, Any]:
-    """Return the statement in an envelope, once its signature is verified."""
+    """Return the statement in an envelope, after verifying its signature.
+
+    Args:
+        path: The file of the envelope.
+        key: The file of the public key.
+
+    Raises:
+        ConfigurationError: If a file cannot be read.
+        StoppedError: If the signature is wrong, or the envelope has another content
+            than a statement of auditdp.
+    """
     from auditdp.report.attestation import PAYLOAD, PREDICATE, STATEMENT
 
     public = _key(key, private=False)
@@ -204,7 +222,12 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
 
 
 def _key(path: Path, *, private: bool) -> Any:
-    """Return a key as securesystemslib has it: one that signs, or a public one."""
+    """Return a key for securesystemslib: a signer, or a public key.
+
+    Raises:
+        MissingExtraError: If securesystemslib or cryptography is not installed.
+        ConfigurationError: If the file has no such key.
+    """
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import (

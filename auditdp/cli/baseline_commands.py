@@ -1,4 +1,8 @@
-"""``auditdp baseline``, ``compare`` and ``merge``: a run against earlier ones."""
+"""``auditdp baseline``, ``compare`` and ``merge``: commands about several runs.
+
+The first two compare a run with a baseline or with an earlier run. ``merge`` joins the
+shards of one run.
+"""
 
 from __future__ import annotations
 

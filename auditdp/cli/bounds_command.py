@@ -1,4 +1,4 @@
-"""``auditdp bounds``: a certified lower bound from a file that another tool wrote."""
+"""``auditdp bounds``: a certified lower bound from data that another tool recorded."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Parameter(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundsOptions:
-    """The recorded data, their file, and the question about them."""
+    """The options of ``auditdp bounds``: the recorded data, and what to bound."""
 
     file: Annotated[
         Path | None, typer.Argument(help="CSV, TSV, NPZ or Parquet file.")
@@ -138,15 +138,18 @@ TAKEN = {
     "guesses": {*LEVEL, "guesses", "labels", "design"},
     "outputs": {*LEVEL, "first", "second", "seed"},
 }
-"""Options that apply to each kind of record."""
+"""The options that apply to each kind of recorded data."""
 
 
 def answer(asked: BoundsOptions) -> tuple[str, bool]:
-    """Return the bounds as text, and whether the deciding method refutes the claim.
+    """Return the bounds as text or JSON, and True if the claim is refuted.
+
+    Only the deciding method refutes. All other methods for the same kind of data are
+    computed for comparison.
 
     Raises:
-        ConfigurationError: If the options do not fit together, or the file has other
-            data.
+        ConfigurationError: If the options contradict each other, or the file does not
+            have the data.
     """
     record = {
         "scores": asked.scores,
@@ -213,7 +216,11 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
 
 
 def _check_options(asked: BoundsOptions, kind: str) -> None:
-    """Raise where an option was given that does not apply to this kind of record."""
+    """Check that every given option applies to the kind of recorded data.
+
+    Raises:
+        ConfigurationError: If one does not apply.
+    """
     for option in fields(asked):
         value = getattr(asked, option.name)
         if value != option.default and option.name not in TAKEN[kind]:
@@ -224,7 +231,7 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 
 
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
-    """Return the bound from scores of one training under the assumption of normal laws."""
+    """Return the bound from scores of one training, if the scores have normal laws."""
     # The options were checked before.
     assert asked.file is not None
     scores, labels = data.scores_and_labels(
@@ -286,7 +293,7 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
 def _joined(
     table: Columns, names: list[str], path: Path
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return columns side by side, without empty rows at the end."""
+    """Return columns side by side, shape (rows, columns), without empty last rows."""
     refuse_histogram(table, names, path)
     parts = [column(table, name.strip(), path) for name in names]
     if len({len(part) for part in parts}) > 1:

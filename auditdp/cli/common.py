@@ -2,7 +2,7 @@
 
 Exit codes:
 
-- 0: nothing found.
+- 0: no finding.
 - 1: a violation or miscalibration that is not declared, a declared one that was not
   found, or a control or mutant that survived.
 - 2: usage or configuration.
@@ -74,7 +74,7 @@ class ExitCode(IntEnum):
 
 
 class AnswerFormat(StrEnum):
-    """Formats of an answer."""
+    """Formats in which a command prints its answer."""
 
     text = "text"
     json = "json"
@@ -143,10 +143,10 @@ COMMANDS = {
 
 
 class _Commands(TyperGroup):
-    """The commands.
+    """The group of all commands.
 
-    Typer ends with exit code 1, which is that of a finding, if input or output end;
-    this class raises instead.
+    On an ``EOFError`` or ``OSError``, Typer ends with exit code 1, which is that of a
+    finding. This class raises a ``StoppedError`` instead.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -154,7 +154,7 @@ class _Commands(TyperGroup):
         return [*COMMANDS]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a line for each command; no module of a command is imported."""
+        """Write the help line of each command, without importing its module."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.help) for name, each in COMMANDS.items()])
 
@@ -162,7 +162,7 @@ class _Commands(TyperGroup):
         """Invoke a command.
 
         Raises:
-            StoppedError: If input or output end.
+            StoppedError: On an ``EOFError`` or ``OSError`` of the command.
         """
         try:
             return super().invoke(ctx)
@@ -200,7 +200,11 @@ def enter_project() -> None:
 
 
 def settings(profile: str = "") -> Configuration:
-    """Return the settings of the project around the folder of the command."""
+    """Return the settings of the project in which the command was started.
+
+    Args:
+        profile: The name of a profile; empty for none on the command line.
+    """
     from auditdp.configuration import load
 
     return load(_started[-1] if _started else Path.cwd(), profile)
@@ -209,7 +213,12 @@ def settings(profile: str = "") -> Configuration:
 def sandbox(
     configuration: Configuration, mode: str = "", *, network: bool = False
 ) -> Sandbox:
-    """Return the sandbox of the audits' processes, and report its gaps.
+    """Return the sandbox of the audits' processes, and print its gaps to stderr.
+
+    Args:
+        configuration: The settings of the project.
+        mode: The mode on the command line; empty for that of the settings.
+        network: True to leave the network open, as the settings also may.
 
     Raises:
         ConfigurationError: If the mode is unknown, or the required isolation is
@@ -236,7 +245,12 @@ def sandbox(
 
 
 def given(value: Any) -> Any:
-    """Return a path of the command line, or several, relative to the project's folder."""
+    """Return a path from the command line, made relative to the project's folder.
+
+    Commands run in the folder of the project, but paths are written relative to the
+    folder in which the command was started. A list of paths returns a list. An empty
+    value and the default log are returned as they are.
+    """
     if isinstance(value, list):
         return [given(item) for item in value]
     if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
@@ -247,17 +261,17 @@ def given(value: Any) -> Any:
 
 
 def given_report(value: list[str] | None) -> list[str] | None:
-    """Return format=PATH with the path relative to the project's folder."""
+    """Return texts ``format=PATH`` with each path relative to the project's folder."""
     parts = [item.partition("=") for item in value or ()]
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:
-    """Return the last budget on the command line.
+    """Return a list with the last budget on the command line.
 
     Raises:
-        BadParameter: If a fault and a number of calls are given, since it is unclear
-            whether both should hold.
+        BadParameter: If both a fault and a number of calls are given, since they
+            contradict each other.
     """
     if value and len({":" in text for text in value}) > 1:
         raise typer.BadParameter(f"{' and '.join(value)} are two budgets; give one")
@@ -265,7 +279,10 @@ def one_budget(value: list[str] | None) -> list[str] | None:
 
 
 def budget_option(default: str) -> Any:
-    """Return the budget option, which has one name for each kind of budget."""
+    """Return the one budget option, which is ``--budget``, ``--find`` or ``--calls``.
+
+    ``default`` is the default value that the help text shows.
+    """
     return typer.Option(
         "--budget",
         "--find",
@@ -336,9 +353,11 @@ Options = TypeVar("Options")
 def taking(
     options: type[Options], *names: str
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a command of a function that takes one record of options.
+    """Return a decorator that makes a command of a function of one options record.
 
-    The command has all options of the record, or those that are named, in that order.
+    Args:
+        options: The dataclass of the record; its fields declare the options.
+        names: The options of the command, in this order; by default all.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
     types = get_type_hints(options, include_extras=True)
@@ -377,13 +396,13 @@ def _top(
 
 def say(message: str) -> None:
     """Print a message to stderr, so that stdout has the result alone."""
-    # Nobody may be listening.
+    # Stderr may be closed.
     with contextlib.suppress(OSError):
         typer.echo(terminal(message), err=True)
 
 
 def tell(message: str) -> None:
-    """Print a result to stdout, without control characters of quoted text."""
+    """Print a result to stdout; control characters of quoted text are escaped."""
     typer.echo(terminal(message))
 
 
@@ -406,14 +425,19 @@ def coloured(stream: TextIO) -> bool:
 
 
 def print_line(result: AuditResult) -> None:
-    """Print one audit to stdout, in colour on a terminal with colours."""
+    """Print an audit and its facts to stdout, in colour on a terminal with colours."""
     from auditdp.report.terminal import line
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 
 
 def print_report(text: str, name: str) -> None:
-    """Print a report to stdout; reports for programs and browsers are always UTF-8."""
+    """Print a report to stdout.
+
+    Args:
+        text: The report.
+        name: Its format; all formats except ``terminal`` are printed in UTF-8.
+    """
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     typer.echo(
@@ -423,7 +447,10 @@ def print_report(text: str, name: str) -> None:
 
 
 def reading_of(source: Path | None) -> Reading:
-    """Return a recorded run, by default the last, and print the problems of its log."""
+    """Return the reading of a recorded run, by default the last.
+
+    Problems of its log are printed to stderr.
+    """
     from auditdp.runner.run_record import scan_record
 
     reading = scan_record(source or DEFAULT_LOG)
@@ -433,15 +460,15 @@ def reading_of(source: Path | None) -> Reading:
 
 
 def read_run(source: Path | None) -> RunRecord:
-    """Return a recorded run; see ``reading_of``."""
+    """Return the record of a run, by default the last; see ``reading_of``."""
     return reading_of(source).record
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return a recorded run whose log has no problems.
+    """Return the record of a run, by default the last, whose log has no problems.
 
     Raises:
-        StoppedError: If lines of its log do not count.
+        StoppedError: If some lines of its log do not count.
     """
     reading = reading_of(source)
     if not reading.is_whole:
@@ -453,7 +480,14 @@ def read_whole(source: Path | None) -> RunRecord:
 
 
 def one_of(fragment: str, items: Sequence[Any]) -> Any:
-    """Return the one item whose id is, ends with, or contains the fragment."""
+    """Return the one item whose ``id`` has the fragment.
+
+    Items whose id is the fragment, or ends with it after ``::`` or ``/``, come before
+    those whose id only contains it.
+
+    Raises:
+        ConfigurationError: If no item has it, or several do.
+    """
     exact = [
         item
         for item in items
@@ -473,7 +507,12 @@ def one_of(fragment: str, items: Sequence[Any]) -> Any:
 
 
 class OutputError(StoppedError):
-    """Standard output that can no longer be written."""
+    """Standard output can no longer be written.
+
+    Attributes:
+        code: The exit code: that of an interrupt if the reader of a pipe has ended, and
+            otherwise that of a crash.
+    """
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output cannot be written: {error.strerror}")
@@ -484,7 +523,9 @@ class OutputError(StoppedError):
 
 @contextmanager
 def on_output() -> Iterator[None]:
-    """Distinguish errors of standard output from others; later output is discarded.
+    """Raise an ``OutputError`` for any ``OSError`` of the block, which prints to stdout.
+
+    Output after the error is discarded.
 
     Raises:
         OutputError: If standard output cannot be written.
@@ -499,7 +540,10 @@ def on_output() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as an interrupt, unless they were ignored at the start."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP inside the block.
+
+    A signal that is ignored when the block begins stays ignored.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -520,8 +564,8 @@ def interruptible() -> Iterator[None]:
 def leave(code: int) -> None:
     """End the process with an exit code.
 
-    If output could not be printed, the code is another one: those of clean runs and of
-    findings are for complete output only.
+    The codes of clean runs and of findings are for complete output only. If stdout
+    cannot be flushed, they are replaced by that of an ``OutputError``.
     """
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
         try:

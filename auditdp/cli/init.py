@@ -1,6 +1,6 @@
-"""``auditdp init``: first audits of functions, settings, and a job for CI.
+"""``auditdp init``: write first audits of functions, settings, and a job for CI.
 
-The text of audits of functions: a file of them, or what is added to one that is there.
+``audit_text`` makes the source of one audit, and ``with_audits`` adds audits to a file.
 """
 
 from __future__ import annotations
@@ -147,7 +147,18 @@ def _signatures(
     columns: Mapping[str, str],
     values: Mapping[str, str],
 ) -> tuple[list[Signature], list[str]]:
-    """Return the named functions, or those of a file or folder, and reasons for omissions."""
+    """Return the signatures of functions, and sentences about omitted functions.
+
+    Args:
+        targets: Functions, which must be usable, or files and folders, of which every
+            function that draws randomness is taken if possible.
+        root: The folder from which modules are imported.
+        columns: Strategies, as source, by column; empty to derive them from the code.
+        values: The values of ``-P``, as source, by parameter.
+
+    Raises:
+        ConfigurationError: If a named function cannot be read.
+    """
     from auditdp.cli.init_discovery import drawing, files_of, tree_of
     from auditdp.cli.init_signature import read_signature
 
@@ -220,8 +231,7 @@ def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
         given: Values, as source, of its parameters without a default.
 
     Raises:
-        ConfigurationError: If such a parameter has no value, or a value belongs to
-            none.
+        ConfigurationError: If such a parameter has no value.
     """
     missing = [name for name in signature.required if name not in given]
     if missing:
@@ -254,11 +264,11 @@ def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
 
 
 def with_audits(before: str, audits: Iterable[tuple[Signature, str]]) -> str:
-    """Return a file of audits with more audits at its end, and their imports.
+    """Return the text of a file of audits with more audits and their imports.
 
     Args:
-        before: The file; empty if there is none.
-        audits: The functions, with the source of their audits.
+        before: The text of the file so far; empty for a new file.
+        audits: The functions of one module, with the source of their audits.
     """
     audits = list(audits)
     text = "".join(text for _, text in audits)
@@ -286,7 +296,13 @@ def with_audits(before: str, audits: Iterable[tuple[Signature, str]]) -> str:
 
 
 def _imports(text: str, signatures: Iterable[Signature], bound: set[str]) -> list[str]:
-    """Return the lines of imports that audits need and a file lacks."""
+    """Return the import statements that a file lacks for new audits, line by line.
+
+    Args:
+        text: The source of the new audits.
+        signatures: The audited functions.
+        bound: Names that the file binds already.
+    """
     used = {
         node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
     } - bound
@@ -329,7 +345,11 @@ def _from(module: str, names: set[str]) -> str:
 
 
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
-    """Return the statement that binds the further parameters of the function."""
+    """Return the statement that defines ``mechanism``, as source.
+
+    It binds the parameters in ``values``, which has their values as source, also those
+    of the constructor of the method's class.
+    """
     function = signature.name
     if signature.method:
         made = ", ".join(

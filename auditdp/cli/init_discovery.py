@@ -1,4 +1,4 @@
-"""Find functions that draw randomness, by their syntax trees, without importing them."""
+"""Search for functions that draw randomness, by syntax trees; nothing is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from auditdp.errors import ConfigurationError
 
 GENERATORS = ("rng", "generator", "random_generator", "np_random", "random_state")
-"""Names of a parameter that takes a numpy Generator."""
+"""Names of parameters that usually take a numpy Generator."""
 DRAWS = {
     *(
         "laplace",
@@ -33,7 +33,7 @@ DRAWS = {
         "rand",
     ),
 }
-"""Names by which noise is drawn, as attributes or functions."""
+"""Names of functions and methods that draw noise."""
 SOURCES = (
     "np.random",
     "numpy.random",
@@ -44,13 +44,16 @@ SOURCES = (
     "pydp",
     "torch.distributions",
 )
-"""Prefixes of names that draw noise."""
+"""Modules and packages whose functions draw noise, as they are written in code."""
 LEFT_OUT = {"tests", "test", "audits", "docs", "build", "node_modules", "site-packages"}
 """Names of folders that are skipped."""
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return a file, or the files of Python below a folder, without tests."""
+    """Return a file as a list, or the Python files below a folder.
+
+    Of a folder, tests, audits, hidden folders and those of ``LEFT_OUT`` are omitted.
+    """
     if path.is_file():
         return [path]
     inside = (
@@ -70,8 +73,12 @@ def files_of(path: Path) -> list[Path]:
 def tree_of(path: Path, shown: str) -> ast.Module:
     """Return the syntax tree of a file.
 
+    Args:
+        path: The file.
+        shown: Its name in the message of an error.
+
     Raises:
-        ConfigurationError: If it is no Python.
+        ConfigurationError: If the file is no Python.
     """
     try:
         return ast.parse(path.read_bytes(), str(path))
@@ -82,7 +89,7 @@ def tree_of(path: Path, shown: str) -> ast.Module:
 
 
 def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Return functions by their names, and methods by 'Class.method'."""
+    """Return the functions of a module by name, and methods by 'Class.method'."""
     found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     for owner in tree.body:
         if isinstance(owner, ast.ClassDef):
@@ -92,9 +99,10 @@ def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 
 def drawing(tree: ast.Module) -> Iterator[str]:
-    """Yield the public functions and methods that draw randomness.
+    """Yield the names of the public functions and methods that draw randomness.
 
-    They draw themselves, or call a function of the file that does.
+    A function draws if it has a parameter for a generator, calls a function that draws
+    noise, or calls a function of the file that draws.
     """
     functions = functions_of(tree)
     draws = {name for name, node in functions.items() if _draws(node)}

@@ -1,9 +1,10 @@
-"""Neighbours of private data, as source: from annotations, column names, or an example.
+"""Source text for the neighbours of private data, for ``auditdp init``.
 
-A collection gets ``Rows``, with one row added or removed. An array gets one replaced
-entry, since its length may be fixed. Domains are guesses, narrow ones, and the written
-file states so. Columns are those that the code reads of a table or of rows that are
-dictionaries.
+It is derived from the annotation of the data, and from columns: those of an example, or
+those that the code reads of a table or of rows that are dictionaries. A collection gets
+``Rows`` with one row added or removed. An array gets one replaced entry, since its
+length may be fixed. Domains of values are narrow guesses, and the written file states
+that.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SINGLE = {
     "str": '("a", "b")',
     "int": "(0, 1)",
 }
-"""Two neighbours of data that is one value."""
+"""Two neighbours, as source, for each type of data that is one value."""
 LISTS = {"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence"}
 SETS = {
     "set": "st.sets",
@@ -39,7 +40,7 @@ SETS = {
 }
 ARRAYS = {"ndarray", "NDArray", "ArrayLike", "Array", "array"}
 MOST_LISTED = 8
-"""Different texts of a column of an example that are listed."""
+"""Largest number of different texts that the strategy of a column lists."""
 Classes = Mapping[str, ast.ClassDef]
 
 
@@ -47,8 +48,8 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
     """Return the source of ``pairs=`` for an audit; empty for data of unknown type.
 
     Args:
-        annotation: Annotation of the private data.
-        columns: Strategies, as source, by the names of a table's columns.
+        annotation: Annotation of the private data, as source; empty if there is none.
+        columns: Strategies, as source, by the names of columns.
         classes: The classes of the file, by name.
     """
     node = _parsed(annotation)
@@ -86,7 +87,11 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
 def strategy(
     node: ast.expr | None, columns: Mapping[str, str], classes: Classes
 ) -> str:
-    """Return a strategy of one row, as source; empty if its type is unknown."""
+    """Return a strategy for values of an annotation, as source; empty if unknown.
+
+    ``columns`` has the strategies of a dictionary's keys, ``classes`` the classes of
+    the file.
+    """
     name, inside = _name(node), _arguments(node)
     if name in PLAIN:
         return PLAIN[name]
@@ -107,10 +112,12 @@ def strategy(
 
 
 def columns_of(example: Path) -> dict[str, str]:
-    """Return the columns of an example in CSV, with what their values span.
+    """Return strategies, as source, by the columns of an example in CSV.
+
+    A strategy spans the range of the column's numbers, or samples its texts.
 
     Raises:
-        ConfigurationError: If it cannot be read.
+        ConfigurationError: If the file cannot be read or has no rows.
     """
     try:
         with example.open(newline="", encoding="utf-8") as file:
@@ -137,7 +144,7 @@ def _spanned(values: Sequence[str]) -> str:
 
 
 def sampled(values: Sequence[str]) -> str:
-    """Return a strategy of some texts, as source."""
+    """Return a strategy that samples the first ``MOST_LISTED`` texts, as source."""
     return f"st.sampled_from([{', '.join(map(_text, values[:MOST_LISTED]))}])"
 
 
@@ -150,7 +157,7 @@ def _fixed(columns: Mapping[str, str]) -> str:
 
 
 def _fields(owner: ast.ClassDef, classes: Classes) -> dict[str, str]:
-    """Return the annotated fields of a class; none if one of them is unknown."""
+    """Return strategies by the annotated fields of a class; {} if one is unknown."""
     named = [
         node
         for node in owner.body
@@ -201,9 +208,9 @@ AGGREGATED = {
     "value_counts",
     "var",
 }
-"""Methods of tables whose columns are no longer those of the data."""
+"""Methods of tables whose results have other columns than the table."""
 KEYED = {"drop_duplicates", "get", "groupby", "pivot_table", "set_index", "sort_values"}
-"""Methods that are given names of columns."""
+"""Methods of tables whose arguments are names of columns."""
 PARTS = {
     "T",
     "at",
@@ -218,24 +225,25 @@ PARTS = {
     "size",
     "values",
 }
-"""Attributes of tables that are no columns."""
+"""Attributes of tables that are not columns."""
 
 
 def columns_read(
     function: ast.AST, data: str, constants: Mapping[str, ast.expr]
 ) -> dict[str, str]:
-    """Return strategies, as source, for the columns that the code reads.
+    """Return strategies, as source, by the columns that a function reads.
 
-    Strategies come from texts that the code compares or groups by, and from limits to
-    which it clips.
+    The strategy samples texts with which the function compares a column, or spans the
+    limits to which it clips the column, and beyond. By default it is that of int.
 
     Args:
-        function: The code.
+        function: The syntax tree of the function.
         data: The name of the private data.
         constants: Values of names of the module, such as lists of keys.
     """
     nodes, tables, before = [*ast.walk(function)], {data}, 0
-    # These are names computed from the data, directly or indirectly.
+    # Names that are computed from the data, directly or indirectly, are added until
+    # there are no more.
     while len(tables) > before:
         before = len(tables)
         tables |= {
@@ -285,7 +293,7 @@ def columns_read(
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that are bound to a value, or to the items of one."""
+    """Yield each name that a statement binds, with the value or its iterable."""
     match node:
         case ast.Assign(targets=[target], value=value):
             yield from (
@@ -305,14 +313,20 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _steps(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the brackets, attributes and calls of a chain, from its end to its first name."""
+    """Yield the expressions of a chain of attributes, brackets and calls.
+
+    The order is from the whole chain to the expression with which it begins.
+    """
     yield node
     if isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         yield from _steps(node.func if isinstance(node, ast.Call) else node.value)
 
 
 def _origin(node: ast.AST) -> str:
-    """Return the name that a chain begins with; empty where it aggregates."""
+    """Return the name with which a chain begins.
+
+    It is empty if the chain begins with another expression, or aggregates.
+    """
     steps = [*_steps(node)]
     aggregated = any(
         isinstance(step, ast.Attribute) and step.attr in AGGREGATED for step in steps
@@ -321,7 +335,10 @@ def _origin(node: ast.AST) -> str:
 
 
 def _columns(node: ast.AST) -> list[str]:
-    """Return the columns that one step of a chain names."""
+    """Return the columns that a step names by itself; earlier steps are ignored.
+
+    A step is an attribute, a bracket or a call of a chain.
+    """
     match node:
         case ast.Subscript(slice=given):
             return _texts(given)
@@ -339,7 +356,7 @@ def _columns(node: ast.AST) -> list[str]:
 
 
 def _named(node: ast.AST) -> list[str]:
-    """Return the columns that the first step with a name in a chain refers to."""
+    """Return the columns of the first step of a chain that names any."""
     steps = [*_steps(node)]
     called = [step.func for step in steps if isinstance(step, ast.Call)]
     return next(
@@ -367,7 +384,14 @@ def _add(
     value: ast.expr,
     constants: Mapping[str, ast.expr],
 ) -> None:
-    """Add the texts of a literal or constant to the column that a chain refers to."""
+    """Add the texts of a value to ``texts``, for the column that a chain names.
+
+    Args:
+        texts: The texts by column; it is changed.
+        subject: The chain that names the column.
+        value: A literal of texts, or the name of one in ``constants``.
+        constants: Values of names of the module.
+    """
     listed = constants.get(value.id, value) if isinstance(value, ast.Name) else value
     for name in _named(subject)[:1]:
         known = texts.setdefault(name, [])
@@ -375,7 +399,7 @@ def _add(
 
 
 def _around(ends: list[ast.expr]) -> str:
-    """Return a strategy of numbers around two literal limits.
+    """Return a strategy, as source, of numbers within and beyond two literal limits.
 
     Values within the limits alone would hide a missing clip.
     """

@@ -1,4 +1,4 @@
-"""Read the data that an audit needs from the source of a function, without importing it."""
+"""Read the data for an audit from the source of a function; nothing is imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from auditdp.cli.init_domains import columns_read, neighbours_of
 from auditdp.errors import ConfigurationError, did_you_mean
 
 LEVELS = {"epsilon": "epsilon", "eps": "epsilon", "delta": "delta"}
-"""Names of parameters that state a claim."""
+"""Names of parameters that state a claim, with the part of the claim."""
 _NUMBER = r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)"
 _BOTH = re.compile(
     rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)[- ]?(?:DP|LDP|differential)", re.I
@@ -26,24 +26,25 @@ _PURE = re.compile(
 
 @dataclass(frozen=True)
 class Signature:
-    """A function that is to be audited.
+    """A function or method that is to be audited, as its source describes it.
 
     Attributes:
-        module: The module that has it.
-        name: Its name, or that of its class.
-        method: Its name if it is a method.
-        data: The name of its first parameter, the private data.
-        pairs: Neighbours of the data, as source; empty if its type is unknown.
-        classes: Classes of its module that the neighbours name.
+        module: The name of its module.
+        name: The name of the function, or of the class of the method.
+        method: The name of the method; empty for a function.
+        data: The name of the parameter that takes the private data.
+        pairs: Neighbours of the data, as source; empty if the type of the data is
+            unknown.
+        classes: The classes of the module that ``pairs`` names.
         generator: The name of the parameter for the generator; empty if it has none.
-        takes_size: True if it returns many outputs at once.
+        takes_size: True if it has a parameter ``size``, for many outputs at once.
         level_names: The names of the parameters that state the claim, by 'epsilon' and
             'delta'.
-        required: Further parameters without a default.
-        made_with: Those of them that belong to the constructor of its class.
+        required: All other parameters without a default, also of the constructor.
+        made_with: All parameters of the constructor; empty for a function.
         epsilon: The claimed ε, from parameters or the docstring; None if unknown.
-        delta: The claimed δ; None if unknown.
-        says: The place that states them.
+        delta: The claimed δ; 0 if none is stated.
+        says: Where the claim is stated, in words; empty if it is not.
     """
 
     module: str
@@ -63,7 +64,7 @@ class Signature:
 
     @property
     def called(self) -> str:
-        """The name of its audit."""
+        """The name of the function or method, from which that of its audit is made."""
         return f"{self.name}_{self.method}".lower() if self.method else self.name
 
 
@@ -75,10 +76,12 @@ def read_signature(
     Args:
         target: The file, relative to the root, and the function.
         root: The folder from which modules are imported.
-        columns: Strategies, as source, by column; by default from the code.
+        columns: Hypothesis strategies, as source, by the columns of the data. By
+            default they are derived from the code.
 
     Raises:
-        ConfigurationError: If there is no such file or function, or it takes no data.
+        ConfigurationError: If there is no such file or function, or if the function has
+            no parameter for data.
     """
     path_text, separator, name = target.partition("::")
     path = root / path_text
@@ -212,9 +215,10 @@ def _signature(
 def _parameters(
     node: ast.FunctionDef, *, bound: bool
 ) -> tuple[list[ast.arg], dict[str, ast.expr | None]]:
-    """Return the positional parameters, and all defaults by name.
+    """Return the positional parameters, and the default of every parameter by name.
 
-    The first parameter is omitted if the function is bound.
+    The default is None for a parameter without one. With ``bound`` the first parameter,
+    ``self``, is omitted, unless the method is static.
     """
     arguments = node.args
     static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
@@ -236,7 +240,7 @@ def _parameters(
 
 
 def _fields(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
-    """Return the fields of a dataclass with their defaults."""
+    """Return the fields of a dataclass with their defaults; {} for another class."""
     if not any("dataclass" in ast.unparse(each) for each in owner.decorator_list):
         return {}
     fields = (node for node in owner.body if isinstance(node, ast.AnnAssign))
@@ -257,7 +261,10 @@ def _number(node: ast.expr | None) -> float | None:
 
 
 def _documented(doc: str) -> tuple[float | None, float]:
-    """Return ε and δ of a docstring, such as '(1, 1e-6)-DP', '2-LDP' or 'epsilon = 0.5'."""
+    """Return the ε and δ that a docstring states, or (None, 0.0) if it states none.
+
+    Examples are '(1, 1e-6)-DP', '2-LDP' and 'epsilon = 0.5'.
+    """
     if (both := _BOTH.search(doc)) is not None:
         return float(both[1]), float(both[2])
     if (pure := _PURE.search(doc)) is not None:

@@ -94,7 +94,8 @@ def replay(
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
         print_line(result)
-        # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
+        # If a mechanism draws its own randomness, the numbers differ, and only the
+        # verdicts can be compared.
         own = OWN_RANDOMNESS in result.reproduce
         same = (
             result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
@@ -199,7 +200,11 @@ def report_command(
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
-    """Return True if two results agree except for digits that depend on the processor."""
+    """Return True if two results of an audit agree.
+
+    They need the same verdict, the same evidence with the same numbers of calls, and
+    equal numbers, except for last digits that depend on the processor.
+    """
     from auditdp.numerics.rounding import SAME, same_number
 
     parts = [
@@ -362,17 +367,24 @@ def show(
 
 
 SECONDS = 60.0
-"""Time limit of the factory of an audit that is shown."""
+"""Time limit in seconds for the factory of the audit that ``show`` describes."""
 
 
 def answer_about(
     identifier: str, kind: str, *arguments: Any, options: PlanOptions
 ) -> tuple[Listed, Any]:
-    """Return the requested audit, and the answer of its own process.
+    """Return an audit, and the answer of its own process to a question about it.
+
+    Args:
+        identifier: The id of the audit, or a part of it that is unique.
+        kind: The question, such as ``show`` or ``trace``.
+        arguments: Further arguments of the question.
+        options: The plan options, such as the seed and the time limit.
 
     Raises:
-        ConfigurationError: If there is no such audit, or it is refused.
-        Exit: With the exit code of a crash.
+        ConfigurationError: If there is no such audit, or it does not import, or its
+            process refuses.
+        Exit: With the exit code of a crash, if its process crashed.
     """
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover, make_plan
@@ -401,7 +413,8 @@ def _discovered(
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
     from auditdp.runner.start_up import start_early
 
-    # The process imports numpy meanwhile.
+    # The process from which others are forked starts while this process imports the
+    # rest.
     start_early(targets, needed=())
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from auditdp.runner.plan import Against, Plan, PlanOptions
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-"""Bytes of a unit of memory."""
+"""Bytes of each unit of ``--max-memory``."""
 
 
 Output = Annotated[
@@ -55,7 +55,7 @@ class RunPlace(StrEnum):
 
 
 class FailOn(StrEnum):
-    """Further outcomes that make a run fail."""
+    """Outcomes that make a run fail in addition to findings; see ``--fail-on``."""
 
     none = "none"
     error = "error"
@@ -66,7 +66,7 @@ class FailOn(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of a run, as they were given."""
+    """The options of ``auditdp run``, as they were given; each field is one option."""
 
     paths: Paths = None
     keyword: Keyword = ""
@@ -218,7 +218,10 @@ class RunOptions:
     ] = False
 
     def completed(self, configuration: Configuration) -> Self:
-        """Return the options, completed by the settings of the project."""
+        """Return the options, with settings of the project for four that are not given.
+
+        These are ``fail_on``, ``max_memory``, ``workers`` and ``network``.
+        """
         return replace(
             self,
             fail_on=self.fail_on or [FailOn(name) for name in configuration.fail_on],
@@ -228,7 +231,12 @@ class RunOptions:
         )
 
     def resumed(self, last: RunRecord) -> Self:
-        """Return the options, completed by those of the interrupted run."""
+        """Return the options, with those of the interrupted run for those not given.
+
+        Raises:
+            ConfigurationError: If the interrupted run has paths or data that are not
+                those of this project.
+        """
         recorded = last.arguments
         shares = math.fsum(entry.alpha for entry in last.alpha_ledger)
         return replace(
@@ -253,14 +261,18 @@ class RunOptions:
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
-        """Formats and paths of the reports, after checking that each path can be written."""
+        """Formats and paths of ``--report``; it raises if a path cannot be written."""
         from auditdp.report.formats import target
 
         return [target(item, "--report") for item in self.report or ()]
 
     @property
     def count(self) -> int:
-        """Number of audits that run at a time."""
+        """The number of audits that run at a time.
+
+        Raises:
+            ConfigurationError: If ``-n`` is neither a number >= 1 nor ``auto``.
+        """
         if self.workers == "auto":
             from joblib import cpu_count
 
@@ -280,7 +292,11 @@ class RunOptions:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that an audit may take; None for no limit."""
+        """The bytes of memory that an audit may take; None for no limit.
+
+        Raises:
+            ConfigurationError: If ``--max-memory`` is no number of bytes.
+        """
         text = self.max_memory
         if not text:
             return None
@@ -298,7 +314,11 @@ class RunOptions:
 
     @property
     def import_limit(self) -> float:
-        """Seconds that the import of an audit file may take."""
+        """The seconds that the import of an audit file may take.
+
+        Raises:
+            ConfigurationError: If ``--collection-timeout`` is not finite and > 0.
+        """
         if not 0 < self.collection_timeout <= LONGEST:
             raise ConfigurationError(
                 f"expected a finite collection timeout > 0 seconds, got {self.collection_timeout!r}"
@@ -310,7 +330,7 @@ class RunOptions:
         """The shard of the run; None for the whole run.
 
         Raises:
-            ConfigurationError: If it is invalid, or does not fit to other options.
+            ConfigurationError: If ``--shard`` is invalid, or contradicts other options.
         """
         if not self.shard:
             return None
@@ -335,10 +355,11 @@ class RunOptions:
 
     @property
     def cluster(self) -> str:
-        """The address of the dask scheduler; empty where audits run on this machine.
+        """The address of the dask scheduler; empty if audits run on this machine.
 
         Raises:
-            ConfigurationError: If the executor and the scheduler do not go together.
+            ConfigurationError: If only one of ``--executor dask`` and ``--scheduler``
+                is given.
         """
         if (self.executor == "dask") != bool(self.scheduler):
             raise ConfigurationError(
@@ -350,7 +371,11 @@ class RunOptions:
 
     @property
     def overrides(self) -> dict[str, str]:
-        """Parameters by name, as text."""
+        """The values of ``-P name=value`` by name, as text.
+
+        Raises:
+            ConfigurationError: If an item has another form.
+        """
         found = {}
         for item in self.parameters or ():
             name, equals, value = item.partition("=")
@@ -367,9 +392,14 @@ class RunOptions:
     def targets(
         self, configuration: Configuration, last: RunRecord | None
     ) -> list[str]:
-        """Return the targets to collect.
+        """Return the targets to collect: paths and ids of audits.
 
-        With ``--failed``, this is an empty list if nothing failed in the last run.
+        With ``--last-failed`` they are the ids of the results in ``last`` that have to
+        be looked at, which may be an empty list.
+
+        Raises:
+            ConfigurationError: If ``--last-failed`` is given with paths or
+                ``--resume``.
         """
         if not self.last_failed or last is None:
             return list(self.paths or configuration.paths)
@@ -381,11 +411,11 @@ class RunOptions:
 
     @property
     def base(self) -> str:
-        """The revision since which changes are computed; empty for none.
+        """The revision of ``--changed-since`` or ``--compare``; empty if none is given.
 
         Raises:
-            ConfigurationError: If there are two, or the comparison does not fit to
-                other options.
+            ConfigurationError: If both are given, or ``--compare`` with an option that
+                contradicts it.
         """
         if not self.compare:
             return self.since
@@ -416,7 +446,13 @@ class RunOptions:
         root_seed: int,
         against: Against | None = None,
     ) -> PlanOptions:
-        """Return the plan options, with the settings of the project for those not given."""
+        """Return the plan options, with settings of the project for those not given.
+
+        Args:
+            configuration: The settings.
+            root_seed: The root seed of the run.
+            against: The revision with which releases are compared, if any.
+        """
         from auditdp.runner.plan import PlanOptions
 
         return PlanOptions(
@@ -435,7 +471,10 @@ class RunOptions:
     def recorded(
         self, plan: Plan, targets: Sequence[str], configuration: Configuration
     ) -> dict[str, Any]:
-        """Return the options for the record, without the number of workers."""
+        """Return the options that the record of the run keeps.
+
+        The number of workers is not recorded, since results do not depend on it.
+        """
         task = plan.tasks[0] if plan.tasks else None
         arguments = {
             "paths": list(targets),
@@ -460,7 +499,7 @@ class RunOptions:
 
 
 def data_folder(text: str) -> str:
-    """Return a folder of data files, absolute; empty for none.
+    """Return the absolute path of a folder of data files; empty if ``text`` is empty.
 
     Raises:
         ConfigurationError: If there is no such folder.

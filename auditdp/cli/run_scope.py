@@ -1,12 +1,12 @@
 """Runs that depend on earlier ones: ``--changed-since``, ``--continue``, and baselines.
 
 ``--continue`` plays the game of a recorded audit to more calls. The first part is
-played again, which costs its calls once more, since the memory of forecasters is not
+played again, which costs its calls once more, since the state of forecasters is not
 recorded. Its wealth must equal the recorded one, up to floating-point differences. Then
-the game continues, and both parts are one game: it refutes a true claim with
-probability at most the audit's α, whatever one saw between the parts. If the claim had
-been refuted, the bound becomes sharper, and the finding is confirmed again on other
-randomness.
+the game continues. Both parts are one game: it refutes a true claim with probability at
+most the audit's α, even if the decision to continue depends on the first part. If the
+first part refuted the claim, the bound becomes sharper, and the finding is confirmed
+again on other randomness.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from auditdp.runner.plan import Plan
 
 LISTED = 20
-"""Audits and files that are listed by name."""
+"""Largest number of audits or files that one list names."""
 
 
 def changed_targets(
@@ -55,20 +55,22 @@ def changed_targets(
     collect: Collector,
     known: Collection[str] = (),
 ) -> tuple[list[str], tuple[str, ...], str]:
-    """Return the ids of the audits that a change affects, ids left out, and the commit.
+    """Return the targets that a change affects, ids left out, and the base commit.
 
-    Files that do not import are included. Omitted audits are reported with the reason.
-    If none is left, the command ends with a clean exit code.
+    The targets are ids of audits, and paths of files that do not import. The choice is
+    printed, with reasons.
 
     Args:
-        targets: Targets on the command line.
+        targets: The targets of the run, from which the changed ones are chosen.
         keyword: Expression that ids have to match.
         revision: The revision since which changes count.
-        collect: Imports audit files.
-        known: Ids of a baseline; if no audit runs, none of them may be missing.
+        collect: Function that imports audit files.
+        known: Ids of a baseline.
 
     Raises:
         ConfigurationError: If git cannot determine the changes.
+        Exit: If no audit is affected and every file imports. The exit code is 6 if an
+            audit of the baseline no longer exists, and 0 otherwise.
     """
     changed = changed_since(revision, Path.cwd())
     declared, failures = discover(targets, keyword, collect=collect)
@@ -106,25 +108,32 @@ def _list(items: Sequence[str], what: str) -> None:
 
 @dataclass(frozen=True)
 class Continuation:
-    """An audit whose game goes on."""
+    """The recorded game that ``--continue`` continues, and the options of the new run."""
 
     asked: RunOptions
-    """The options of the run, with those of the run that is continued."""
+    """The options of the new run, completed by those of the recorded run."""
     keep: bool
-    """True if the log has the run that is continued."""
+    """True if the log has the recorded run, and so has to be kept.
+
+    False if an earlier attempt to continue was interrupted: then the recorded run is in
+    a file of its own already.
+    """
     won: float
-    """Log wealth that is recorded."""
+    """The recorded log wealth of the game, in nats."""
     recorded: dict[str, Any]
-    """The recorded state of the run that is continued."""
+    """Facts about the recorded run, for the record of the new run."""
 
     def of(self, plan: Plan) -> Plan:
-        """Return the plan with the recorded wealth of its one task."""
+        """Return the plan with the recorded log wealth in its one task."""
         return replace(
             plan, tasks=[replace(task, recorded=self.won) for task in plan.tasks]
         )
 
     def stated(self, record: RunRecord, *, kept: Path) -> RunRecord:
-        """Return the record with a reference to the run that it continues."""
+        """Return the record with a reference to the run that it continues.
+
+        ``kept`` is the file to which the log of that run is copied.
+        """
         where = {"log": os.path.relpath(kept)} if self.keep else {}
         return replace(
             record,
@@ -133,10 +142,10 @@ class Continuation:
 
 
 def continuation(asked: RunOptions) -> Continuation:
-    """Return the continuation that ``--continue`` requests of the run in the log.
+    """Return the continuation of one audit of the run in the log.
 
     Raises:
-        ConfigurationError: If other options do not fit to it, or the game of that audit
+        ConfigurationError: If options contradict ``--continue``, or the audit's game
             cannot continue.
     """
     # This import loads pydantic.
@@ -145,7 +154,8 @@ def continuation(asked: RunOptions) -> Continuation:
     _refuse_others(asked)
     record, keep = read_run(asked.log_path), True
     unfinished = record.arguments.get("continued")
-    # It was interrupted: what it continued has been kept.
+    # The run in the log is a continuation that was interrupted. The run that it
+    # continued is in another file.
     if unfinished is not None and "log" in unfinished and not record.results:
         record, keep = read_run(Path(str(unfinished["log"]))), False
     chosen = one_of(asked.continued, record.results)
@@ -196,7 +206,11 @@ def continuation(asked: RunOptions) -> Continuation:
 
 
 def _game(chosen: AuditResult) -> Evidence:
-    """Return the game of an audit that may go on."""
+    """Return the evidence of an audit's game.
+
+    Raises:
+        ConfigurationError: If the audit has no game, or its game cannot be repeated.
+    """
     if (game := chosen.game) is None:
         raise ConfigurationError(
             f"{chosen.id} ended {chosen.verdict} and has no game to continue"
@@ -214,7 +228,12 @@ def _game(chosen: AuditResult) -> Evidence:
 
 
 def _refuse_others(asked: RunOptions) -> None:
-    """Raise where options are given that the run in the log has decided."""
+    """Check the options of ``--continue``.
+
+    Raises:
+        ConfigurationError: If an option is given that the recorded run determines, or
+            no total number of calls is given, or several.
+    """
     given = {
         "paths": asked.paths,
         "-k": asked.keyword,
@@ -251,12 +270,15 @@ def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Diff
 
 
 def against_revision(record: RunRecord) -> list[Difference]:
-    """Return the differences from another revision, for a run without a baseline."""
+    """Return the differences that a run with ``--compare`` recorded, worst first."""
     return worst_first(list(of_versions(record)))
 
 
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
-    """Return the differences between two runs, and the number of audits of the older one."""
+    """Return the differences between two runs, and the number of audits of ``before``.
+
+    Audits that ended with ERROR in ``before`` are not compared.
+    """
     known = {
         result.id: entry_of(
             result,
@@ -276,9 +298,10 @@ def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference],
 
 
 def _between_runs(difference: Difference) -> Difference:
-    """Return the differences between runs, of which nobody has accepted any.
+    """Return the difference from a baseline as a difference between two runs.
 
-    A finding that is no longer there was repaired, or its audit is missing.
+    In a baseline, a finding that is no longer found is a stale entry. Between runs it
+    was repaired, or its audit no longer exists.
     """
     if difference.kind is not Kind.STALE:
         return difference
@@ -298,7 +321,10 @@ def _between_runs(difference: Difference) -> Difference:
 def exit_code(
     found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()
 ) -> int:
-    """Return the exit code for differences, by the published table."""
+    """Return the exit code for differences, by the table of ``auditdp.cli.common``.
+
+    ``fail_on`` has the names of further outcomes that fail; only ``changed`` counts.
+    """
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
         return ExitCode.FOUND

@@ -1,4 +1,8 @@
-"""``auditdp run``, from its options to its exit code, with the progress that it prints."""
+"""``auditdp run``, from its options to its exit code.
+
+``carry_out`` has the steps in order. ``_Run`` has the results, the log and the exit
+code of the run; ``ProgressPrinter`` prints while it goes on.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,7 @@ def carry_out(asked: RunOptions) -> None:
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
-    # One that cannot be read is refused before anything runs.
+    # A baseline that cannot be read is refused before anything runs.
     known = read_baseline(baseline) if asked.check else None
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
@@ -141,7 +145,7 @@ def carry_out(asked: RunOptions) -> None:
         raise typer.Exit(run.exit_code())
     which = str(baseline) if known is not None else asked.compare
     number = len(known) if known is not None else run.record.planned
-    # Otherwise the summary states it.
+    # Without --quiet, the summary states this.
     seen = assurance(run.record) if asked.quiet else ""
     text = differences_text(
         found, known=number, against=which, found_it=seen, width=columns()
@@ -150,7 +154,7 @@ def carry_out(asked: RunOptions) -> None:
 
 
 def _unfinished(last: RunRecord | None) -> str:
-    """Return a note about a run without an end; empty for a complete run."""
+    """Return a note about audits without a result; empty if all have one."""
     if last is None or not last.missing:
         return ""
     what = f"; {len(last.missing)} of its {last.planned} audits have no result yet"
@@ -178,7 +182,20 @@ def _changed(
     processes: Workers,
     open_: ExitStack,
 ) -> tuple[list[str], Against | None, dict[str, Any]]:
-    """Return the changed targets, the other revision if it is compared, and their record."""
+    """Return the targets that changed since a revision, and data about the comparison.
+
+    Args:
+        asked: The options of the run.
+        since: The revision.
+        among: The targets of the run, from which the changed ones are chosen.
+        known: Ids of the baseline.
+        processes: The workers, which collect the audits.
+        open_: Removes the checkout of the revision at its end.
+
+    Returns:
+        The targets; the checked-out revision if ``--compare`` is given, else None; and
+        arguments for the record of the run.
+    """
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
     )
@@ -196,7 +213,11 @@ def _plan(
     going_on: Continuation | None,
     processes: Workers,
 ) -> Plan:
-    """Return the plan; where there is nothing to run, say so and end."""
+    """Return the plan of the run.
+
+    Raises:
+        Exit: If there is nothing to run, after a message.
+    """
     plan = make_plan(targets, options, collect=processes.collect, keyword=keyword)
     if going_on is not None:
         plan = going_on.of(plan)
@@ -216,28 +237,35 @@ def _plan(
 
 @dataclass
 class _Run:
-    """A run with its log; verdicts and exit code do not depend on the state of the log."""
+    """One run: its results so far, its log and its exit code.
+
+    Results are kept in memory as well, so that verdicts do not depend on the log.
+    """
 
     asked: RunOptions
     plan: Plan
     start: RunRecord
-    """The record without results, but for files that could not be collected."""
+    """The record at the start; its only results are files that were not collected."""
     going_on: Continuation | None
+    """The game that ``--continue`` continues; None without this option."""
     own: Sequence[Task]
-    """The tasks that are done here."""
+    """The tasks of this run: those of its shard, or all."""
     part: Shard | None = None
     """The shard of the run; None for the whole run."""
     results: dict[str, AuditResult] = field(default_factory=dict)
+    """Results by the ids of their audits."""
     status: str = "complete"
     code: int | None = None
-    """Exit code of a run that did not reach its end; it overrides that of the results.
-    """
+    """The exit code if the run failed or was interrupted; it overrides all others."""
     seconds: float = 0.0
     resumes_whole: bool = True
-    """True if every line of the resumed log counts."""
+    """False if a resumed log has lines that do not count."""
 
     def begin(self) -> None:
-        """Open the log, and take over the results of an interrupted run."""
+        """Open the log.
+
+        With ``--resume``, take over the results of the interrupted run.
+        """
         self.log = Log(self.asked.log_path)
         before = self.log.before
         if self.going_on is not None:
@@ -281,7 +309,10 @@ class _Run:
         self.began = time.perf_counter()
 
     def go_on(self, executor: Workers | Remote) -> None:
-        """Run the unfinished tasks, log and print every result, and close the log."""
+        """Run the unfinished tasks, log and print every result, and close the log.
+
+        An interrupt or a failure ends the loop, and sets ``status`` and ``code``.
+        """
         tasks = [task for task in self.own if task.id not in self.results]
         try:
             with ProgressPrinter(self.asked, self.durations) as printer:
@@ -335,7 +366,7 @@ class _Run:
 
     @property
     def record(self) -> RunRecord:
-        """The record of the run, in the order of the plan."""
+        """The record of the run so far, with results in the order of the plan."""
         found = [
             self.results[task.id] for task in self.plan.tasks if task.id in self.results
         ]
@@ -351,7 +382,15 @@ class _Run:
     def publish(
         self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None
     ) -> None:
-        """Write the reports, then print the summary or the record."""
+        """Write the reports of ``--report``, then print the summary or one report.
+
+        Args:
+            reports: Formats and paths.
+            found: Differences from the baseline or the other revision, if any.
+
+        Raises:
+            ConfigurationError: If a report could not be written; all others are.
+        """
         record, problems = self.record, []
         for name, path in reports:
             try:
@@ -385,7 +424,14 @@ class _Run:
             )
 
     def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
-        """Print the differences from a baseline or revision, and return their exit code."""
+        """Print the differences from a baseline or revision, and return the exit code.
+
+        Args:
+            found: The differences.
+            text: The differences as text.
+            alone: True without a baseline. Then the exit code of the run itself comes
+                first, and that of the differences counts only if it is 0.
+        """
         if self.asked.output == "terminal":
             tell(f"\n{text}")
         else:
@@ -396,7 +442,7 @@ class _Run:
         return self._at_end((self.exit_code() or code) if alone else code)
 
     def exit_code(self) -> int:
-        """Return the exit code of the run."""
+        """Return the exit code of the run by its results, without any baseline."""
         missing = [task.id for task in self.own if task.id not in self.results]
         if self.code is not None:
             return self.code
@@ -409,12 +455,15 @@ class _Run:
 
 
 LAST_LINES = 5
-"""Number of printed lines that are shown of an audit with an error."""
+"""Number of last printed lines that are shown of an audit with an error."""
 
 
 @contextmanager
 def importing(options: RunOptions) -> Iterator[None]:
-    """Show on a terminal that audit files are being imported, which may take long."""
+    """Show on a terminal that audit files are imported inside the block.
+
+    The import may take long.
+    """
     console = Console() if _is_shown_in_terminal(options) else Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -424,22 +473,24 @@ def importing(options: RunOptions) -> Iterator[None]:
 
 
 def _is_shown_in_terminal(options: RunOptions) -> bool:
-    """True if results are printed line by line to a terminal."""
+    """Return True if results are printed line by line to a terminal."""
     return options.output == "terminal" and sys.stdout.isatty()
 
 
 class ProgressPrinter(ExitStack):
-    """Prints results, above a line with the progress of the run.
+    """A printer of results, above a line that shows the progress of the run.
 
     Args:
-        before: Seconds of each audit in an earlier run.
+        options: The options of the run.
+        before: Seconds that audits took in an earlier run, by id.
     """
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
         super().__init__()
         self._options, self._before = options, before
         self._silent = options.output != "terminal"
-        # On a terminal the watch and the lines share one console, which keeps them apart; else the watch is elsewhere.
+        # On a terminal the progress line and the results share one console, which keeps
+        # them apart. Otherwise the progress line goes to stderr.
         self._together = _is_shown_in_terminal(options)
         self._console = Console() if self._together else Console(stderr=True)
 
@@ -450,7 +501,17 @@ class ProgressPrinter(ExitStack):
         waiting: Sequence[str],
         workers: int,
     ) -> None:
-        """Print the seed, failures of collection, and results of an interrupted run."""
+        """Start the progress line, and print the first lines.
+
+        These are the seed, files that failed to import, and results of an interrupted
+        run.
+
+        Args:
+            record: The record at the start.
+            known: Results of the interrupted run.
+            waiting: Ids of the audits that will run.
+            workers: The number of audits that run at a time.
+        """
         self._watch = self.enter_context(
             Watch(waiting, self._console, workers=workers, before=self._before)
         )

@@ -1,4 +1,7 @@
-"""Commands that run no audit: ``coverage``, ``trace``, ``selftest`` and ``config show``."""
+"""Commands that run no audit of the project.
+
+They are ``coverage``, ``trace``, ``selftest`` and ``config show``.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A public function that draws randomness."""
+    """A public function that draws randomness, as ``coverage`` counts it."""
 
     file: Path
     line: int
     name: str
+    """Its name, or ``Class.method``."""
     reached: bool
+    """True if the declaration of an audit leads to it."""
     changed: bool
+    """True if it changed since the revision of ``--changed-since``."""
 
 
 @app.command()
@@ -107,7 +113,7 @@ def _drawing(paths: Sequence[Path], since: str) -> Iterator[Drawing]:
 
 
 def _reached(root: Path) -> Reached:
-    """Return the functions that the audits of the project reach."""
+    """Return the names that the audits of the project reach, by file."""
     from auditdp.runner.audit_sources import trace
     from auditdp.runner.imports import ALWAYS, Imports, Reach
 
@@ -137,7 +143,7 @@ def _audit_files(root: Path) -> Iterator[Path]:
 
 
 def _factories(tree: ast.Module) -> Iterator[str]:
-    """Yield the functions that declare an audit."""
+    """Yield the names of the functions with the decorator ``audit``."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             names = {
@@ -149,12 +155,14 @@ def _factories(tree: ast.Module) -> Iterator[str]:
 
 
 class TraceCommandLimits:
-    """Limits of ``auditdp trace``."""
+    """Default options of ``auditdp trace``, and a limit of its table."""
 
     pairs = 30
+    """Default number of generated pairs."""
     seconds = 300.0
+    """Default time limit, in seconds."""
     cell_characters = 60
-    """Characters of a cell of the table of lines."""
+    """Largest number of characters of a cell of the table of lines."""
 
 
 @app.command()

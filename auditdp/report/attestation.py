@@ -1,9 +1,10 @@
-"""Attestations of runs: in-toto statements on a record and its sources.
+"""Attestations of runs: in-toto statements about a record and its sources.
 
-Statement v1 with the predicate test-result v0.1 (github.com/in-toto/attestation,
-``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is
-the record. Its annotations have the verdict and the bounds of each audit, and the
-fields of an entry in the public registry of deployments that an audit knows
+The statement has version v1, and the predicate test-result v0.1
+(github.com/in-toto/attestation, ``spec/v1/statement.md`` and
+``spec/predicates/test-result.md``). The first subject is the record, the others are the
+sources. The annotations of the record have the verdict and the bounds of each audit.
+They also have those fields of the public registry of deployments that an audit can fill
 (github.com/opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``).
 """
 
@@ -25,18 +26,21 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 OUTCOMES = {"PASSED": "passedTests", "WARNED": "warnedTests", "FAILED": "failedTests"}
-"""Lists of the tests by their outcomes, from best to worst."""
+"""The predicate's field that lists the audits of each outcome, from best to worst."""
 VARIANTS = {
     "PureDP": "Pure DP",
     "ApproxDP": "Approximate DP",
     "ZeroConcentratedDP": "Zero-concentrated DP",
     "RenyiDP": "Renyi DP",
 }
-"""The registry's names of kinds of claims; all others are 'Custom'."""
+"""The registry's names of claims, by their kind; other kinds are 'Custom' there."""
 
 
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Yield the differences between attested data and the data found, by place."""
+    """Yield a sentence for each difference between attested data and the data found.
+
+    ``place`` is the path of the compared data inside the record, such as "audits, x".
+    """
     if isinstance(attested, dict) and isinstance(found, dict):
         # A key that one side lacks counts as None there, so it is reported, too.
         for name in attested | found:
@@ -53,23 +57,23 @@ def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
 def statement(
     record: RunRecord, name: str, digest: str, *, url: str = ""
 ) -> dict[str, Any]:
-    """Return the statement.
+    """Return the in-toto statement about a run, without a signature.
 
-    A claim that is not refuted has passed, and so has a declared violation. Audits that
-    decide nothing, were skipped, or played pairs with equal outputs are warned.
-    Findings, crashes and audits without a result have failed, and so has a run that
-    audited nothing.
+    An audit has passed if its claim is not refuted, or if it found its declared fault.
+    It has the outcome WARNED if it decided nothing, was skipped, or played only pairs
+    with equal outputs. A finding, a crash and an audit without a result have failed,
+    and so has a run that audited nothing.
 
     Args:
         record: The run.
-        name: The name of the file with the run.
-        digest: The SHA-256 of that file.
-        url: An address of the run for people.
+        name: The name of the file of the record.
+        digest: The SHA-256 of that file, in hexadecimal digits.
+        url: A web page about the run; empty for none.
     """
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
-    # These decide all random draws, so a run with equal ones is a repetition.
+    # These determine all random draws, so a run with the same ones is a repetition.
     given = json.dumps(
         [record.root_seed, record.arguments, record.versions], sort_keys=True
     )
@@ -113,7 +117,7 @@ def _outcome(item: Judged) -> str:
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
-    """Return the annotations of a record: its origin, and the result of each audit."""
+    """Return the annotations of the record's subject: origin, alpha and results."""
     origin = ("run", "status", "started", "author", "root_seed", "revision")
     setting = ("versions", "device", "sandbox")
     audits = {}
@@ -136,9 +140,9 @@ def noted(record: RunRecord) -> dict[str, Any]:
 
 
 def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
-    """Return the fields of an entry in the registry that an audit knows.
+    """Return the fields of the registry of deployments that an audit can fill.
 
-    It knows neither curator, sector, region nor deployment model.
+    Curator, sector, region and deployment model are unknown to an audit.
     """
     # The registry has no field for the μ of Gaussian DP.
     parameters = {}

@@ -1,9 +1,8 @@
-"""Facts of results and of evidence, over which every format of a report loops.
+"""Facts about results and about evidence, which every format of a report lists.
 
-A fact is a label and a sentence or a number, and the tone in which it is written. Each
-format chooses facts by their labels; none has sentences of its own. A number that a
-statement has already is left out, and details that only programs need are left to the
-JSON record.
+A fact is a label, a sentence or number, and the tone in which it is written. Each
+format chooses facts by their labels. A number that a statement has already is left out.
+Details that only programs need are in the JSON record alone.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ from auditdp.report.sentences import (
 
 
 class Tone(StrEnum):
-    """Tones of facts; the values are styles of a terminal."""
+    """Tones of facts; the values are styles of the library rich."""
 
     PLAIN = ""
     ALARM = "bold red"
@@ -76,7 +75,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """A labelled sentence on a result."""
+    """A labelled sentence or number about a result."""
 
     label: str
     text: str
@@ -87,9 +86,9 @@ SPELLED_OUT = (
     *("claim", "found", "refuted", "meaning", "self-reported", "pair", "as Python"),
     *("output", "because", "trace", "reproduce", "next"),
 )
-"""Labels of the facts of a finding that comments and annotations have."""
+"""Labels of the facts that comments and annotations about a finding list."""
 CODE = ("pair", "as Python", "output", "reproduce", "next")
-"""Labels of facts that are code."""
+"""Labels of facts that are written as code."""
 
 
 def facts(result: AuditResult) -> Iterator[Fact]:
@@ -202,17 +201,21 @@ _PLACED = {
     *("delta_at_claim", "confidence", "followed", "law_distance"),
     *("law_distance_is", "runs_per_input"),
 }
-"""Details with a place of their own; other details that are plain values are listed."""
+"""Names of details that are not listed, since reports have another place for them.
+
+All other details that are plain values are listed.
+"""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers; the first column names the rows."""
+    """A table of a piece of evidence; the first column names the rows."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     left_out: int = 0
+    """Number of further rows that are not shown."""
 
 
 def evidence_facts(
@@ -222,16 +225,13 @@ def evidence_facts(
     already_shown: str = "",
     pair: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of an evidence that a text does not have already.
+    """Yield (name, value) for the numbers of a piece of evidence.
 
     Args:
         evidence: The evidence.
         claim: The claim of the audit.
-        already_shown: The text.
-        pair: The pair of the audit's counterexample, which stands above.
-
-    Yields:
-        (name, value)
+        already_shown: The text above; numbers that it has are left out.
+        pair: The pair of the audit's counterexample; it is left out as the worst pair.
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
@@ -246,7 +246,7 @@ IN_STATEMENTS = (
     *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
     *("Calls to find pairs", DETECTED),
 )
-"""Names of numbers that statements may have already."""
+"""Names of numbers that are left out if the text above has them."""
 
 
 def _evidence_facts(
@@ -316,7 +316,7 @@ def _evidence_facts(
 
 
 def contains_phrase(text: str, part: str) -> bool:
-    """Return True if a text has a part that is not inside a longer number or word."""
+    """Return True if ``part`` occurs in a text, not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
@@ -346,7 +346,11 @@ def _best_forecasters(game: GameDetails) -> Iterator[tuple[str, str]]:
 
 
 def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
-    """Yield the tables of an evidence: noise, classes, bounds, or accountants."""
+    """Yield the table of a piece of evidence, if its kind has one.
+
+    A game has the lines of code with noise, an estimation its classes of inputs,
+    counting its upper bounds, and accounting its accountants.
+    """
     given = evidence.details
     if isinstance(given, GameDetails) and given.trace is not None:
         lines = [[plain(cell) for cell in row] for row in rows(given.trace.lines)]
@@ -381,7 +385,7 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:
-    """Yield a line on each pair that was played, the most played first."""
+    """Yield a line of text about each pair of the game, that with most calls first."""
     game = next(details([evidence], GameDetails), GameDetails())
     for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
@@ -398,7 +402,7 @@ def _class(row: ClassOfInputs) -> list[str]:
 
 
 def plain(value: object) -> str:
-    """Return a parameter or detail of any type on one line."""
+    """Return a value of any type as text of at most 300 characters."""
     if value is None:
         return MISSING
     if isinstance(value, bool):

@@ -1,12 +1,13 @@
 """Workflow commands of GitHub Actions, and the comment on a pull request.
 
-A command is a line of output for each finding, which GitHub displays at the mechanism's
-own line. GitHub displays ten of each level for a step (docs.github.com, "Workflow
-commands for GitHub Actions" and the limits of annotations), so the worst come first,
-and the last one has the number of those that were left out.
+A command is a line of output, which GitHub displays as an annotation at the line of the
+mechanism. GitHub displays ten annotations of each level for a step (docs.github.com,
+"Workflow commands for GitHub Actions" and the limits of annotations). So the worst
+audits come first, and if there are more than ten, the last command has the number of
+the others.
 
-The comment begins with new findings, folds everything else, and is never too long for
-GitHub.
+The comment begins with findings and other audits that need attention. Accepted findings
+and the table of all audits are folded. It is never too long for GitHub.
 """
 
 from __future__ import annotations
@@ -51,19 +52,23 @@ class CommentLimits:
     """Limits of comments and annotations."""
 
     annotations = 10
-    """Commands of one level that GitHub displays."""
+    """Largest number of annotations of one level that GitHub displays for a step."""
     comment_characters = 65_536
-    """Characters that GitHub takes in a comment."""
+    """Largest number of characters of a comment on GitHub."""
     long_text = 600
-    """Characters of a pair or an explanation in a comment."""
+    """Largest number of characters of a reason, difference or fact in a comment."""
 
 
 MARK = "<!-- auditdp -->"
-"""First line of a comment, by which the next run finds it."""
+"""First line of a comment, by which a later run recognises it."""
 
 
 def commands(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the commands, worst first; none for audits that ended as declared."""
+    """Return the workflow commands, worst first, one on each line.
+
+    There are none for audits that ended as declared. The arguments are those of
+    ``judged``.
+    """
     lines = []
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):
@@ -111,7 +116,10 @@ COLUMNS = ("audit", "claim", "verdict", "found", "power")
 def pull_request(
     record: RunRecord, differences: Sequence[Difference] | None = None
 ) -> str:
-    """Return the comment, in GitHub's Markdown."""
+    """Return the comment in GitHub's Markdown; the arguments are those of ``judged``.
+
+    If it would be too long, the least important parts are left out.
+    """
     audits = judged(record, differences)
     title = _title(audits, record, differences is not None)
     end = ["", _footer(record)]
@@ -155,7 +163,10 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
 def _sections(
     audits: Sequence[Judged], differences: Sequence[Difference], record: RunRecord
 ) -> Iterator[list[str]]:
-    """Yield the parts of the comment, most important first; none is cut."""
+    """Yield the parts of the comment as lists of lines, most important first.
+
+    Their total length is not limited here.
+    """
     for level, heading in HEADINGS.items():
         head = [f"#### {heading}", ""]
         # The heading stands before the first audit of the level alone.

@@ -1,9 +1,9 @@
-"""The formats of reports, and their files.
+"""The formats of reports, and the files of a report.
 
-A format is a function from a record to text in a file of its own, and an entry of
-``FORMATS``. The functions load templates and plots, so they are imported when a report
-is made: options and their help need the names alone. Only this module reads the disk,
-for the record of the last report.
+A format is a function from a record to text, and an entry of ``FORMATS``. The functions
+load templates and plots, so they are imported only when a report is made; the help of
+the command line needs only the names. This module alone reads files of the user: the
+record of the last report, and the files that a report would replace.
 """
 
 from __future__ import annotations
@@ -34,22 +34,24 @@ class Format:
     writer: str
     """Address of its function, such as ``package.module:function``."""
     begins: bytes
-    """Beginning of its reports, in any case."""
+    """Bytes with which every report of this format begins, in upper or lower case."""
     holds: bytes = b""
-    """A part of its reports."""
+    """Bytes that every report of this format contains."""
     takes: tuple[str, ...] = ()
     """Options of ``render`` that its function takes beside the record."""
 
     @property
     def is_judged(self) -> bool:
-        """True if it reports the differences from a baseline."""
+        """True if its reports show the differences from a baseline."""
         return "differences" in self.takes
 
     def refuse_what_is_not_ours(self, path: Path, *, shown: str = "") -> None:
-        """Refuse to replace a file that is not a report of this format.
+        """Check that a file may be replaced by a report of this format.
+
+        ``shown`` is the path as the message of the error has it.
 
         Raises:
-            ConfigurationError: If there is such a file.
+            ConfigurationError: If the file has other content than such a report.
         """
         content = b""
         if path.is_file():
@@ -113,8 +115,8 @@ def render(
     Args:
         record: The run.
         name: The format.
-        colour: Whether a terminal takes colours.
-        width: Columns of a terminal.
+        colour: True to write ANSI colours; for the format ``terminal`` only.
+        width: Columns of the terminal; for the format ``terminal`` only.
         differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:
@@ -131,8 +133,8 @@ def target(text: str, option: str) -> tuple[str, Path]:
     """Return the format and the path of an option such as ``html=report.html``.
 
     Raises:
-        ConfigurationError: If there is no such format, or the file cannot be written or
-            is not a report; the message names the ``option``.
+        ConfigurationError: If there is no such format, the file cannot be written, or
+            it has other content than such a report.
     """
     name, equals, shown = text.partition("=")
     if not equals or not shown:
@@ -147,12 +149,14 @@ def target(text: str, option: str) -> tuple[str, Path]:
 
 
 def writable(path: Path, *, shown: str = "") -> None:
-    """Refuse a file that cannot be written; make its folder, and leave it as it is.
+    """Check that a file can be written, without changing it; its folder is created.
 
-    A device or a pipe is refused, since a report replaces the file.
+    Args:
+        path: The file. A device or a pipe is refused, since a report replaces the file.
+        shown: The path as the message of the error has it.
 
     Raises:
-        ConfigurationError: If it cannot be written.
+        ConfigurationError: If the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.part")
     refused = f"cannot write {shown or path}"
@@ -185,17 +189,17 @@ def report_files(
     previous: RunRecord | None = None,
     differences: Sequence[Difference] | None = None,
 ) -> dict[Path, str]:
-    """Return the text of every file of a report, in the order of writing.
+    """Return the text of every file of a report, by path, in the order of writing.
 
     An HTML report has a folder beside it, with a page for each audit and the record.
-    The next report in its place reads that record as the run of the last report.
+    The next report at the same path is compared with that record.
 
     Args:
         record: The run.
         name: The format.
         path: The file of the report.
-        previous: The run of the last report, if it is not that of the report at
-            ``path``.
+        previous: The run with which an HTML report is compared. By default it is that
+            of the report at ``path``, if there is one.
         differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:

@@ -1,17 +1,18 @@
-"""Guesses at the input, findings of a trace, and meanings of verdicts.
+"""Sentences that explain verdicts: guesses at the input, and findings of a trace.
 
-A fair coin picks one of two neighbours, the mechanism runs, and whoever sees the output
-may guess the coin or pass. Let b be the share of runs with a guess, and r and w those
-with a right and a wrong one, b = r + w. A guess of the first input is an event A, one
-of the second an event B, so r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under (ε,
-δ)-DP, in both orders, P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w + δ,
-and
+``guessing`` explains a violated claim by the share of right guesses. A fair coin picks
+one of two neighbours, the mechanism runs, and an observer of the output guesses the
+coin or passes. Let b be the share of runs with a guess, and r and w the shares with a
+right and with a wrong guess, b = r + w. A guess of the first input is an event A, a
+guess of the second an event B. So r = (P(A) + Q(B))/2 and w = (Q(A) + P(B))/2. Under
+(ε, δ)-DP, in both orders, P(A) ≤ e^ε Q(A) + δ and Q(B) ≤ e^ε P(B) + δ, hence r ≤ e^ε w
++ δ, and
 
     r/b ≤ (e^ε + δ/b) / (1 + e^ε).
 
-With δ = 0 that is 1/(1 + e^-ε) for any choice of outputs to guess on, a single output
-included. A claim that is a curve makes many such statements, and the least of their
-limits holds; at b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
+With δ = 0 the limit is 1/(1 + e^-ε) for any choice of outputs to guess on, also for a
+single output. A claim that is a curve makes many such statements, and the least of
+their limits holds; at b = 1, ε = 0 gives (1 + δ(0))/2, which is attained.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ from auditdp.report.numbers import (
 from auditdp.report.plain_text import printable, shorten
 
 MOST_DIGITS = 9
-"""Digits of a share of guesses that set it apart from the allowed share."""
+"""Largest number of digits of a share of guesses beside the allowed share."""
 WHICH = "which of the two inputs was used"
 
 
 def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> float:
-    """Return the largest share of right guesses under (ε, δ) statements that all hold.
+    """Return the largest share of right guesses if all (ε, δ) statements hold.
 
     Args:
-        statements: Pairs (ε, δ); without any, all guesses may be right.
-        rate: The share of runs with a guess, in (0, 1].
+        statements: Pairs (ε, δ). If there are none, all guesses may be right.
+        rate: b, the share of runs with a guess, in (0, 1].
 
     >>> round(allowed([(math.log(3), 0.0)], 0.1), 12)
     0.75
@@ -70,13 +71,16 @@ def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> flo
 
 
 def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
-    """Return the (ε, δ) statements of a recorded claim of privacy, or an empty list."""
+    """Return the (ε, δ) statements that a recorded claim makes.
+
+    The list is empty if there is no claim, or if it is not about privacy.
+    """
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    # The report of a run with these claims alone loads no numpy, which the others need.
+    # Other claims need numpy, whose import a report with only these claims avoids.
     if claim.kind in ("PureDP", "ApproxDP"):
         return [(claimed, as_float(claim.delta) or 0.0)]
     from auditdp.claims.statements import CLAIMS
@@ -94,11 +98,12 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
 
 
 def guessing(result: AuditResult) -> str:
-    """Return the meaning of a violated claim to somebody who sees an output.
+    """Return a sentence about the meaning of a violated claim for an observer.
 
-    It is the first of these sentences that shows the violation: on the output that
-    tells the inputs apart, on guesses in fresh calls, on the δ that is needed, and on
-    the certified bound. It is empty if the record has none of them.
+    There are four kinds of sentences: about one output of the counterexample, about
+    guesses in fresh calls, about the δ that the law needs, and about the certified
+    bound. The first one that shows the violation is returned. It is empty if none does,
+    or if the claim is not violated.
     """
     lead = result.leading
     allowed_statements = statements(result.claim)
@@ -113,7 +118,10 @@ def guessing(result: AuditResult) -> str:
 
 
 def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]]) -> str:
-    """Return the sentence on one output with two probabilities, for a pure claim."""
+    """Return the sentence on one output and its probabilities, for a pure claim.
+
+    It is empty if the output does not show the violation.
+    """
     counterexample = result.counterexample
     # Statements on δ are about sets of outputs, and not about one.
     if (
@@ -140,8 +148,9 @@ def _from_guesses(
 ) -> str:
     """Return the sentence on the guesses of the best forecaster in fresh calls.
 
-    They are an observation and no bound. It is left out if the certified bound on a
-    pure claim implies more right guesses after some outputs.
+    The share of right guesses is an observation and no bound. The sentence is empty if
+    the share is allowed. It is also empty if the certified bound on a pure claim
+    implies a larger share after some outputs.
     """
     if not isinstance(lead.details, GameDetails) or claim is None:
         return ""
@@ -174,7 +183,10 @@ def _from_guesses(
 
 
 def _from_curve(result: AuditResult, lead: Evidence) -> str:
-    """Return the sentence on the δ that the law needs at the claimed ε."""
+    """Return the sentence on the δ that the law needs at the claimed ε.
+
+    It is empty unless a computed curve shows more δ than is claimed.
+    """
     claim = result.claim
     if claim is None or not isinstance(lead.details, ExactDetails):
         return ""
@@ -197,10 +209,10 @@ def _from_curve(result: AuditResult, lead: Evidence) -> str:
 
 
 def _from_bound(result: AuditResult, lead: Evidence) -> str:
-    """Return the sentence on the certified lower bound.
+    """Return the sentence on the certified lower bound; empty if the claim allows it.
 
-    Under a pure claim there are outputs after which guesses are right as often as it
-    implies.
+    For a pure claim, the bound implies that guesses after some outputs are right with a
+    certain probability, and the sentence states this probability.
     """
     lower = as_float(lead.epsilon_lower)
     claim = result.claim
@@ -229,11 +241,16 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
 def _against(
     wrong: float, may: float, *, up: bool | None = None, after: str = ""
 ) -> str:
-    """Return a share of right guesses beside the allowed one.
+    """Return words for a share of right guesses, and for the allowed share.
 
-    Both are given as shares of wrong guesses, since a share of right ones near 1 has
-    lost its digits. If both shares are below 0.5 %, the frequency of wrong guesses is
-    written.
+    Args:
+        wrong: The share of wrong guesses. A share of right guesses near 1 would have
+            lost its digits.
+        may: The smallest share of wrong guesses that the claim allows. If both shares
+            are at most 0.5 %, the frequency of wrong guesses is written.
+        up: False if the share of right guesses is a lower bound, which is rounded down;
+            None if it is an observation.
+        after: Words after the allowed share.
     """
     if max(wrong, may) > 0.005:
         least = ""
@@ -257,12 +274,16 @@ def _against(
 
 
 def _wrong(epsilon: float) -> float:
-    """Return the share of wrong guesses that a pure claim leaves, 1/(1 + e^ε)."""
+    """Return the smallest share of wrong guesses under ε-DP, 1/(1 + e^ε)."""
     return math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 
 def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
-    """Return a share of 100 with digits that set it apart from another, 0 and 100."""
+    """Return a share as a percentage, with digits until it differs from the other one.
+
+    It also differs from 0 and 100, unless the share is exactly 0 or 1. With ``up`` =
+    False it is rounded down.
+    """
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
         # A lower bound is rounded down.
@@ -361,9 +382,9 @@ CLEAN_RUN = (
 )
 
 MOST_FINDINGS = 3
-"""Findings of a trace that are reported for one audit."""
+"""Largest number of findings of a trace that are reported for one audit."""
 MOST_CHARACTERS = 300
-"""Longest pair beside a finding of a trace."""
+"""Largest number of characters of a pair beside a finding of a trace."""
 
 
 def trace_of(result: AuditResult) -> GameTrace | None:
@@ -373,7 +394,11 @@ def trace_of(result: AuditResult) -> GameTrace | None:
 
 
 def understood_findings(result: AuditResult) -> list[TracedFinding]:
-    """Return the understood findings of a trace for a refuted claim, lines first."""
+    """Return the findings of a trace that explain a refutation, at most three.
+
+    They are the findings that the trace understood completely. Those at a line of code
+    come first. The list is empty if the verdict is no refutation.
+    """
     trace = trace_of(result)
     if trace is None or result.verdict not in REFUTATIONS:
         return []
@@ -382,12 +407,11 @@ def understood_findings(result: AuditResult) -> list[TracedFinding]:
 
 
 def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
-    """Return the suspicions of a trace that no bet has confirmed, each with its label.
+    """Return the suspicions of a trace, which are no evidence, each with its label.
 
-    They are no evidence of a loss. A run that differs from the parameters of its
-    accountant is listed with every verdict. If the claim is not refuted, the findings
-    that runs with other draws confirmed are listed, except losses, which a notice
-    states.
+    With every verdict they include a traced training whose steps differ from the
+    parameters of its accountant. With NOT_REFUTED they also include findings that runs
+    with other draws confirmed, except losses, which a notice states.
     """
     trace = trace_of(result)
     if trace is None:
@@ -402,9 +426,9 @@ def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
 
 
 def trace_sentences(result: AuditResult) -> list[str]:
-    """Return the findings of ``read_off`` as sentences.
+    """Return the ``understood_findings`` as sentences.
 
-    A finding on another pair than that of the counterexample names its pair.
+    A finding names its pair unless it is that of the counterexample.
     """
     counterexample = result.counterexample
     sentences = []
@@ -417,9 +441,9 @@ def trace_sentences(result: AuditResult) -> list[str]:
 
 
 def line_of(result: AuditResult) -> Place | None:
-    """Return the line of the first finding of ``read_off`` in a file of the project.
+    """Return the line of the first of ``understood_findings`` in a file of the project.
 
-    A trace names files outside the project without their folder.
+    A trace names files outside the project without their folder, so these are skipped.
     """
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
@@ -431,7 +455,7 @@ def line_of(result: AuditResult) -> Place | None:
 
 
 def trace_scope(trace: GameTrace) -> str:
-    """Return the scope of a trace.
+    """Return the numbers of traced pairs and runs, in words.
 
     >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
     '4,000 pairs and 8,000 runs traced'
@@ -442,17 +466,18 @@ def trace_scope(trace: GameTrace) -> str:
 
 
 def at_most(result: AuditResult) -> str:
-    """Return the largest loss of clean code, and the unused part of the claim.
+    """Return the largest loss by the trace of an audit that ended NOT_REFUTED.
 
-    It is empty if the trace does not bound the loss.
+    The text also has the unused part of the claim. It is empty if the trace does not
+    bound the loss, or with another verdict.
     """
     trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:
         return ""
     share = as_float(trace.share)
     claimed = level(result.claim) or 0.0
-    # A loss above the claim, up to rounding in single precision, is that of one run,
-    # and records that are drawn make the loss of the output smaller.
+    # A share above 1, apart from rounding in single precision, is the loss of one run.
+    # If records are sampled, the loss of the output is smaller.
     if share is None or not 0 <= share <= 1 + 1e-5:
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * claimed:
@@ -469,20 +494,23 @@ def at_most(result: AuditResult) -> str:
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
-    """Return the headings of ``rows``."""
+    """Return the headings of the columns of ``rows``."""
     lost = f"{symbol(claim)} lost"
     return ["Line", "Noise", "Scale", "Moved at most", lost, "Share of the claim"]
 
 
 def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
-    """Return the lines of a table with cells of at most ``longest`` characters."""
+    """Return the lines of a table in aligned columns.
+
+    Cells are shortened to at most ``longest`` characters.
+    """
     shown = [[shorten(printable(cell), longest) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
 
 
 def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
-    """Return the cells of each line with noise."""
+    """Return a row of cells for each traced line of code that adds noise."""
     cells = []
     for row in lines:
         place = "unknown"

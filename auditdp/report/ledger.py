@@ -1,8 +1,9 @@
-"""The ledger of published claims, with verdict, evidence and repair of each.
+"""The ledger of published claims, with the verdict, evidence and repairs of each claim.
 
-An audit is listed if it names its published mechanism (``@audit(row=...)``). An audit
-that repairs a violated claim of its own row stands in the line of that claim, and has
-no line of its own.
+An audit is listed if it names its published mechanism (``@audit(row=...)``), which is
+the row of the ledger. Each claim is a line of its row. A repair is an audit of a change
+under which a violated claim holds. If it is in the same row as this claim, it is part
+of the claim's line, and has no line of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Repair:
-    """The smallest change under which a claim holds: its audit, verdict and cost."""
+    """A change under which a violated claim holds, with the audit of the change."""
 
     statement: str
     verdict: Verdict
@@ -58,10 +59,12 @@ class Repair:
 
 @dataclass(frozen=True)
 class Line:
-    """One published claim."""
+    """One published claim, its verdict and evidence."""
 
     row: str
+    """The published mechanism."""
     reading: str
+    """The audited reading of the claim, such as 'as stated' or 'as deployed'."""
     statement: str
     """The claim in a sentence."""
     claim: str
@@ -70,32 +73,36 @@ class Line:
     source: str
     verdict: Verdict
     evidence: str
-    """The kind of evidence that the verdict rests on."""
+    """The kind of evidence on which the verdict rests."""
     found: str
-    """The exact epsilon, or the bounds, of that evidence, for a reader."""
+    """The exact epsilon or the bounds of that evidence, as an inequality."""
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
-    """The smallest pair and its explanation on one line; empty for a claim that is not
-    refuted."""
+    """The pair and the explanation on one line; empty without a counterexample."""
     pair: str
     output: str
-    """The most telling output; empty if the evidence is not about one output."""
+    """The output of the counterexample; empty if it is not about one output."""
     explanation: str
-    """The explanation, with both probabilities of the output."""
+    """The explanation of the counterexample."""
     proof: str
-    """The certificate of the claim, or of an estimate's equivalence; else empty."""
+    """The statement of the evidence if the claim is proved or an estimate equivalent.
+
+    It is empty otherwise.
+    """
     undecided: str
-    """The detectable loss, and what would decide, for a claim that is not refuted."""
+    """The detectable loss of a claim that is not refuted, and how to decide it."""
     reproduce: str
+    """The command that repeats the audit."""
     parameters: Mapping[str, Any]
     repairs: Sequence[Repair]
-    """Audits of claims that hold instead."""
+    """Changes under which the claim holds."""
     audit: str
+    """The id of the audit."""
 
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
-    """Return the lines of every published mechanism, in the order of the record."""
+    """Return the lines of each published mechanism by row, in the order of the record."""
     lines = lines_of(record)
     rows = {line.audit: line.row for line in lines}
     repaired: dict[str, str | None] = {}
@@ -110,7 +117,7 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
 
 
 def lines_of(record: RunRecord) -> list[Line]:
-    """Return the line of every listed audit, repairs included."""
+    """Return a line for every audit with a row, also for repairs."""
     repairs = repairs_of(record)
     return [
         _line(result, result.published, repairs.get(result.id, []))
@@ -120,7 +127,7 @@ def lines_of(record: RunRecord) -> list[Line]:
 
 
 def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
-    """Return the audits of repairs by the id of the audit of the violated claim."""
+    """Return the audits of repairs, by the id of the audit whose claim they repair."""
     repairs: dict[str, list[AuditResult]] = {}
     for result in record.results:
         if result.published is not None and result.published.repairs:
@@ -173,7 +180,10 @@ def _line(
 
 
 def _found(result: AuditResult) -> str:
-    """Return the bounds of the leading evidence, or a violation's lower bound."""
+    """Return the bounds of the leading evidence, as an inequality.
+
+    For a violation it is the lower bound alone.
+    """
     leading = result.leading or Evidence("", result.verdict, "")
     # The upper bound of a violation is about the law, and no reader needs it.
     if result.verdict is Verdict.VIOLATED:

@@ -1,10 +1,12 @@
-"""Runs as JUnit XML and as SARIF 2.1.0, and the standing of audits beside a baseline.
+"""Runs as JUnit XML and as SARIF 2.1.0, and the severity of each audit.
+
+``judged`` computes the severity, with or without a baseline; all formats for CI use it.
 
 JUnit, which every CI service reads, has one case for each audit, with the elements of
-the schema that Jenkins publishes (junit-10.xsd). A finding is a FAILURE, and so is a
-claim that was refuted without confirmation. An audit that crashed, or was planned and
-has no result, is an ERROR. A skipped, inconclusive or accepted audit counts as skipped,
-with the reason.
+the schema that Jenkins publishes (junit-10.xsd). A finding is a failure, and so are a
+claim that was refuted without confirmation and an audit that is weaker than in the
+baseline. An audit that crashed, or was planned and has no result, is an error. A
+skipped, inconclusive, undecided or accepted audit counts as skipped, with the reason.
 
 SARIF (OASIS, errata 01) has a result for each finding and for each refutation that was
 not confirmed, at the file and line of the mechanism. Crashed, skipped and undecided
@@ -48,17 +50,17 @@ class Level(StrEnum):
     """Severities of audits, worst first."""
 
     UNCONFIRMED = "refuted, not confirmed"
-    """The claim was refuted, and the verdict is another one."""
+    """An undeclared refutation does not count: it was not confirmed, for example."""
     FINDING = "finding"
     """A person has to act."""
     CRASHED = "crashed"
-    """Nothing was found out."""
+    """The audit failed or has no result, so nothing is known about the claim."""
     REGRESSED = "regressed"
-    """The audit is weaker than in the baseline."""
+    """The audit is weaker than in the baseline, or is gone."""
     ACCEPTED = "accepted"
-    """The project accepts the finding."""
+    """The baseline accepts the finding."""
     UNDECIDED = "undecided"
-    """The audit is inconclusive or skipped."""
+    """The audit is inconclusive, skipped, or lacks calls to decide."""
     FINE = "fine"
     """The audit ended as declared."""
 
@@ -68,15 +70,26 @@ class Judged:
     """The severity of an audit, with its reasons."""
 
     audit: str
+    """The id of the audit."""
     level: Level
     reasons: tuple[str, ...]
+    """Sentences; empty if the audit ended as declared."""
     result: AuditResult | None
+    """The result; None if the run has none of this audit."""
 
 
 def judged(
     record: RunRecord, differences: Sequence[Difference] | None = None
 ) -> list[Judged]:
-    """Return the severity of each audit, and then of those that are gone."""
+    """Return the severity of each audit.
+
+    First come the audits with a result, then planned ones without a result. Last come
+    entries of the baseline that the run should have and does not.
+
+    Args:
+        record: The run.
+        differences: The differences from a baseline, or None if there is no baseline.
+    """
     by_audit: dict[str, dict[Kind, list[str]]] = {}
     for difference in differences or ():
         kinds = by_audit.setdefault(difference.audit, {})
@@ -109,7 +122,10 @@ def _regressions(kinds: Mapping[Kind, list[str]]) -> list[str]:
 def _judged(
     result: AuditResult, kinds: Mapping[Kind, list[str]]
 ) -> tuple[Level, Sequence[str]]:
-    """Return the severity of a result, given the differences from a baseline."""
+    """Return the severity of a result, and its reasons.
+
+    ``kinds`` has the texts of its differences from a baseline, by kind.
+    """
     if result.verdict is Verdict.ERROR:
         return Level.CRASHED, [result.summary.removeprefix(f"{result.id}: ")]
     regressed = _regressions(kinds)
@@ -134,20 +150,23 @@ def _judged(
 
 
 def place(result: AuditResult | None) -> Place | None:
-    """Return the line that a trace found, or else that of the mechanism or audit."""
+    """Return the place of a result: the line that a trace names, if there is one.
+
+    Otherwise it is the line of the mechanism, or else that of the audit, or None.
+    """
     if result is None:
         return None
     return line_of(result) or result.mechanism_at or result.audit_at
 
 
 def worst_first(audits: Iterable[Judged]) -> list[Judged]:
-    """Return the audits by severity, otherwise in their order."""
+    """Return the audits sorted by severity; equal ones keep their order."""
     order = list(Level)
     return sorted(audits, key=lambda item: order.index(item.level))
 
 
 def message(item: Judged) -> str:
-    """Return the reasons of a finding, and its facts."""
+    """Return the message about an audit: its id and reasons, and a line for each fact."""
     result = item.result
     why: Sequence[str] = item.reasons
     if item.level is Level.ACCEPTED and result is not None:
@@ -155,7 +174,7 @@ def message(item: Judged) -> str:
     lines = [f"{item.audit}: {' '.join(why)}"]
     if result is not None and item.level is not Level.REGRESSED:
         for fact in facts(result):
-            # The reasons of an unconfirmed refutation are its facts.
+            # Facts that the reasons state already are left out.
             if fact.label in SPELLED_OUT and fact.text not in lines[0]:
                 gap = " "
                 if fact.label == "as Python":
@@ -173,11 +192,11 @@ OUTCOMES = {
     Level.ACCEPTED: "skipped",
     Level.UNDECIDED: "skipped",
 }
-"""Elements of the cases that did not pass."""
+"""The JUnit element of each severity of cases that did not pass."""
 
 
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the JUnit document."""
+    """Return the run as a JUnit document; the arguments are those of ``judged``."""
     audits = judged(record, differences)
     ended = [OUTCOMES.get(item.level) for item in audits]
     totals = {
@@ -267,7 +286,7 @@ RULES = {
         "An audit shows less than the baseline says, or is gone.",
     ),
 }
-"""Names and descriptions of the rules by id."""
+"""SARIF rules: the name and the description of each rule by its id."""
 HELP = {
     "violated": REMEDIES[Verdict.VIOLATED],
     "miscalibrated": REMEDIES[Verdict.MISCALIBRATED],
@@ -282,13 +301,13 @@ HELP = {
         "`auditdp baseline update`."
     ),
 }
-"""Remedies by the ids of the rules."""
+"""The remedy of each SARIF rule by its id."""
 NOTIFIED = {Level.CRASHED: "error", Level.UNDECIDED: "warning"}
-"""SARIF levels of the audits that are notifications, and no results."""
+"""Severities that become SARIF notifications instead of results, with SARIF levels."""
 
 
 def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the SARIF log file."""
+    """Return the run as a SARIF log; the arguments are those of ``judged``."""
     audits = judged(record, differences)
     crashed = any(item.level is Level.CRASHED for item in audits)
     invocation: dict[str, Any] = {
@@ -341,7 +360,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 
 
 def rule_of(item: Judged) -> str:
-    """Return the id of the rule of a result."""
+    """Return the id of the SARIF rule that an audit with a result in SARIF breaks."""
     result = item.result
     if item.level is Level.UNCONFIRMED:
         return "unconfirmed"
@@ -399,7 +418,7 @@ def _result(item: Judged) -> dict[str, Any]:
 
 
 def _location(where: Place | None, audit: str) -> dict[str, Any]:
-    """Return a location: a place, or the file in the id of an audit."""
+    """Return a SARIF location: the place, or else line 1 of the audit's file."""
     where = where or Place(audit.partition("::")[0], 1)
     artifact = {"uri": quote(where.file)}
     # Only files below the root have paths relative to it.

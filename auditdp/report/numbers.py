@@ -11,13 +11,13 @@ from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
 SNAP = 1e-9
-"""Relative distance from a short decimal below which a bound is written as it."""
+"""Relative distance from a short decimal within which a bound is written as it."""
 CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
 
 def between(before: str, text: object, after: str = "") -> str:
-    """Return a text between two others; empty if it is empty or missing.
+    """Return ``text`` between two others, or "" if ``text`` is empty or None.
 
     >>> between(" (", "1-DP", ")"), between(" (", None, ")")
     (' (1-DP)', '')
@@ -28,7 +28,10 @@ def between(before: str, text: object, after: str = "") -> str:
 
 
 def as_float(value: object) -> float | None:
-    """Return a recorded number, which may be the string 'inf', or None."""
+    """Return a recorded number as a float; None for NaN and for other values.
+
+    Records have infinity as the string 'inf'.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -41,7 +44,9 @@ def as_float(value: object) -> float | None:
 
 
 def number(value: object, digits: int = 4) -> str:
-    """Return ``value`` to ``digits`` significant digits, with thousands separated.
+    """Return a number as text with ``digits`` significant digits; "–" without a number.
+
+    Integers have all of their digits. Thousands are separated.
 
     >>> number(12345.678), number(0.00001), number(float("inf")), number(None)
     ('12,346', '1e-5', '∞', '–')
@@ -63,10 +68,10 @@ def number(value: object, digits: int = 4) -> str:
 def bound(
     value: object, *, up: bool, against: float | None = None, digits: int = 4
 ) -> str:
-    """Return a bound rounded outwards: a lower bound down, an upper bound up.
+    """Return a bound as text, rounded outwards: a lower bound down, an upper one up.
 
     Digits are added until the written bound is on the same side of ``against`` as the
-    exact one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
+    exact one. So a refutation of epsilon = 1 by 1.00003 is not written as "1".
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -87,21 +92,25 @@ def bound(
 
 
 def level(claim: ClaimRecord | None) -> float | None:
-    """Return the claimed level of the claim's parameter, or None without privacy."""
+    """Return the claimed value of a claim's parameter, such as its ε.
+
+    Returns:
+        The value; None if there is no claim, or if it is not about privacy.
+    """
     if claim is None or claim.parameter not in SYMBOLS:
         return None
     return as_float(getattr(claim, claim.parameter))
 
 
 def symbol(claim: ClaimRecord | None) -> str:
-    """Return the letter of the parameter that the bounds of an audit are about."""
+    """Return the letter of a claim's parameter, such as "μ"; by default "ε"."""
     if claim is not None:
         return SYMBOLS.get(claim.parameter, "ε")
     return "ε"
 
 
 def at_delta(claim: ClaimRecord | None) -> str:
-    """Return the δ of a claim, as words after an ε; empty without δ."""
+    """Return " at δ = ..." with the δ of a claim; empty if it has no δ."""
     if claim is not None and claim.delta:
         return f" at δ = {number(claim.delta)}"
     return ""
@@ -116,7 +125,8 @@ def interval(
 ) -> str:
     """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
-    If the claim is refuted and the lower bound is its level, the inequality is strict.
+    A missing bound is None; without any bound the text is "–". If the claim is refuted
+    and the written lower bound is the claimed level, the inequality is strict.
     """
     low = as_float(lower)
     high = as_float(upper)
@@ -142,7 +152,9 @@ def interval(
 
 
 def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
-    """Return an (ε, δ) bound: no event S has P(S) > e^ε Q(S) + δ.
+    """Return an (ε, δ) bound in words: no event S has P(S) > e^ε Q(S) + δ.
+
+    ``on`` names the pairs on which the bound holds.
 
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
@@ -153,21 +165,21 @@ def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
 
 
 def bounds(result: AuditResult) -> str:
-    """Return the bounds that an audit found."""
+    """Return the bounds that an audit found, as an inequality; "–" if there are none."""
     is_refuted = result.verdict is Verdict.VIOLATED
     lower, upper = result.epsilon_lower, result.epsilon_upper
     return interval(lower, upper, result.claim, refuted=is_refuted)
 
 
 def e_value(log_e_value: object) -> str:
-    """Return the wealth of a natural logarithm, even if no float can hold it."""
+    """Return e^``log_e_value`` as text, even if it is too large for a float."""
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)
     if abs(log) < math.log(1e6):
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
-    # The fraction of a larger logarithm has no digit left.
+    # Beyond 1e12 the fractional part of a logarithm has no correct digit.
     rest = 0.0
     if abs(log) <= 1e12:
         rest = log - exponent * math.log(10)
@@ -178,7 +190,7 @@ def e_value(log_e_value: object) -> str:
 
 
 def duration(seconds: object) -> str:
-    """Return a time with two units at most.
+    """Return a time in at most two units, such as hours and minutes.
 
     >>> duration(0.4213), duration(75), duration(7300)
     ('0.42 s', '1 min 15 s', '2 h 1 min')

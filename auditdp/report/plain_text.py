@@ -1,11 +1,11 @@
-"""Escaping of text from other people's code: one function for each kind of reader.
+"""Escaping of text from other people's code: one function for each place of display.
 
 Names, pairs, exceptions and whole records come from others. The returned text moves no
-cursor, draws nothing, notifies nobody and runs nothing, wherever it is read: on a
-terminal or in the log of a CI service (``terminal``), in a comment (``markdown``,
-``markdown_code``), as a command of a workflow (``workflow``), in XML (``xml``), or
-pasted into a shell (``shell``). Jinja escapes HTML, and ``printable`` escapes its
-control characters.
+cursor, draws nothing, notifies nobody and runs nothing. There are functions for a
+terminal and the log of a CI service (``terminal``), comments (``markdown``,
+``markdown_code``), commands of a workflow (``workflow``), SARIF (``sarif``), XML
+(``xml``), and commands to paste into a shell (``shell``). In HTML, Jinja escapes the
+markup and ``printable`` the control characters.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _CALLING = re.compile(
     r"(?i)([@#]|\bGH-(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp):)"
 )
-"""Beginnings of text that GitHub links, or for which it notifies somebody.
+"""Beginnings of text that GitHub turns into links, or for which it notifies somebody.
 
-They are mentions, issues and addresses without markup. An entity in them does not help,
-since GitHub searches the rendered text.
+They are mentions, issues and addresses without markup. To write a character of them as
+an HTML entity does not help, since GitHub searches the rendered text.
 """
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OPTIONS = {
@@ -51,6 +51,8 @@ _REMARK = re.compile(r"  # [\w ,.:]+")
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return text whose control and formatting characters are escaped.
 
+    Characters of ``keep`` are not escaped.
+
     >>> printable("a\x1b[31m")
     'a\\x1b[31m'
     """
@@ -65,7 +67,9 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def without_commands(lines: str) -> str:
-    r"""Return lines without commands to CI services, with colours, and equal as JSON.
+    r"""Return lines in which the beginnings of commands to CI services are escaped.
+
+    Colours are kept. The escape is that of JSON, so that JSON keeps its meaning.
 
     >>> without_commands("audit\n  ::error::x")
     'audit\n  \\u003a:error::x'
@@ -76,12 +80,12 @@ def without_commands(lines: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Return text for a terminal, or for the output of a step of a workflow."""
+    """Return text for a terminal, or for the log of a CI service; lines are kept."""
     return without_commands(printable(text, keep="\n"))
 
 
 def markdown(text: str) -> str:
-    r"""Return one line of text without markup, HTML, links or mentions.
+    r"""Return text as one line of Markdown that has no markup, HTML, link or mention.
 
     >>> markdown("a|b\n<i>*c*</i>"), markdown("@octocat")
     ('a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;', '@&#8203;octocat')
@@ -96,7 +100,9 @@ def markdown(text: str) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """Return unchanged text as a code span on one line; its bars would end table cells.
+    """Return text as a Markdown code span on one line.
+
+    Bars are not escaped, so it cannot be used in a table.
 
     >>> markdown_code("a `b`")
     '`` a `b` ``'
@@ -111,7 +117,7 @@ def markdown_code(text: str) -> str:
 
 
 def workflow(text: str) -> str:
-    """Return the text of a workflow command, escaped as in GitHub's toolkit."""
+    """Return text for a workflow command, escaped as in GitHub's toolkit."""
     return (
         printable(text, keep="\n")
         .replace("%", "%25")
@@ -121,17 +127,20 @@ def workflow(text: str) -> str:
 
 
 def sarif(text: str) -> str:
-    """Return the text of a SARIF message, without links (section 3.11.6 of 2.1.0)."""
+    """Return text for a SARIF message, without links (section 3.11.6 of 2.1.0)."""
     return printable(text, keep="\n").replace("](", "] (")
 
 
 def xml(text: str) -> str:
-    """Return text that XML 1.0 can hold, for a writer that escapes markup."""
+    """Return text of characters that XML 1.0 allows; the writer escapes the markup."""
     return _NOT_XML.sub("\ufffd", printable(text, keep="\n"))
 
 
 def shell(command: str) -> str:
-    """Return a recorded command to paste, each word quoted; empty for other commands.
+    """Return a recorded command with each word quoted, to be pasted into a shell.
+
+    Returns:
+        The command; empty if it is not a command of auditdp or pytest about one audit.
 
     >>> shell("auditdp run 'a`b`.py::c' --seed 1"), shell("auditdp run a.py; rm -r x")
     ("auditdp run 'a`b`.py::c' --seed 1", '')
@@ -161,7 +170,10 @@ def shell(command: str) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return a text of at most ``length`` characters, with its middle cut out."""
+    """Return a text of at most ``length`` characters.
+
+    The middle of a longer text is replaced by "…".
+    """
     if len(text) <= length:
         return text
     head = (length - 1) // 2
@@ -169,12 +181,12 @@ def shorten(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return printable text in one line."""
+    """Return text in one line; white space is joined, and the rest is ``printable``."""
     return " ".join(printable(text, keep="\n").split())
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table whose cells are Markdown already."""
+    """Return the lines of a Markdown table; the cells have to be Markdown already."""
     return [
         f"| {' | '.join(columns)} |",
         "|---" * len(columns) + "|",

@@ -25,17 +25,18 @@ def seconds_left(
     workers: int,
     running: float = 0.0,
 ) -> float | None:
-    """Estimate the seconds until the end of a run.
+    """Return an estimate of the seconds until the end of a run.
 
-    An audit takes its last time, multiplied by how much longer the finished audits took
-    than their last times. A new audit takes the mean of the known ones.
+    The expected time of an audit is its time in the last run, times the ratio of the
+    times of the finished audits in this run and in the last one. For a new audit it is
+    the mean of all known times.
 
     Args:
         waiting: Ids of the audits that are not finished.
         finished: Seconds of the finished audits by id.
         before: Seconds of the last run's audits by id.
-        workers: Audits that run at a time.
-        running: Seconds since the running audits began.
+        workers: The number of audits that run at a time.
+        running: Seconds that have passed for the waiting audits, which are subtracted.
 
     Returns:
         The seconds, or None if no time is known.
@@ -55,7 +56,7 @@ def seconds_left(
         return None
     unknown = len(waiting) - len(expected)
     each = expected + [sum(times) / len(times)] * unknown
-    # The run ends with its longest audit, or when the workers have shared the rest.
+    # The run takes at least its longest audit, and the total time over the workers.
     longest = max(sum(each) / min(workers, len(each)), *each)
     return max(0.0, longest - running)
 
@@ -63,8 +64,14 @@ def seconds_left(
 class Watch:
     """A line at the bottom of a terminal with the progress of a run.
 
-    Nothing is written to a console that is not a terminal. Audits are started in the
-    order of their ids, so the first unfinished ones are running.
+    Nothing is written to a console that is not a terminal. The line names the first
+    unfinished audits as running, since audits are started in the order of ``ids``.
+
+    Args:
+        ids: The ids of all audits that will run.
+        console: The console of the terminal.
+        workers: The number of audits that run at a time.
+        before: Seconds of the last run's audits by id.
     """
 
     def __init__(
@@ -111,7 +118,7 @@ class Watch:
         self._progress.refresh()
 
     def finished(self, result: AuditResult) -> None:
-        """Count an audit as finished."""
+        """Count an audit as finished, and restart the clock of the waiting ones."""
         if result.id in self._waiting:
             self._waiting.remove(result.id)
         self._finished[result.id] = float(result.seconds)
@@ -119,7 +126,7 @@ class Watch:
         self._progress.update(self._bar, completed=self._total - len(self._waiting))
 
     def as_line(self) -> str:
-        """Return the text of the line."""
+        """Return the text of the line at this moment."""
         done = self._total - len(self._waiting)
         running = time.monotonic() - self._since
         rest = seconds_left(
@@ -154,7 +161,7 @@ class _Line(ProgressColumn):
 
 
 def _coarse(seconds: float) -> str:
-    """Return an estimated time without meaningless digits."""
+    """Return an estimated time as text: multiples of 10 s, or of a minute above 90 s."""
     if seconds < 90:
         return f"{max(10, round(seconds, -1)):.0f} s"
     return duration(60 * round(seconds / 60)).removesuffix(" 0 s")

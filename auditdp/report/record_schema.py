@@ -1,6 +1,7 @@
-"""The JSON schema of a record, which lies in this package for each version of a record.
+"""The JSON schema of the record of a run.
 
-``python -m auditdp.report.record_schema`` writes that of the present version.
+The schema of each version is a file in this package. ``python -m
+auditdp.report.record_schema`` writes the file of the present version.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from auditdp.record.details import KINDS
 from auditdp.record.results import SCHEMA, RunRecord
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
-"""The published schema of the version that this auditdp writes."""
+"""The file of the schema of the present version."""
 
 
 def run_schema() -> dict[str, Any]:
@@ -56,7 +57,7 @@ def run_schema() -> dict[str, Any]:
 
 
 def _field_docstrings() -> Iterator[tuple[str, str, str]]:
-    """Yield (type, field, docstring) of the types of a record."""
+    """Yield (class, field, docstring) for each field of the classes of a record."""
     for file in (Path(__file__).parents[1] / "record").glob("*.py"):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if not isinstance(node, ast.ClassDef):

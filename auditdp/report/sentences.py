@@ -1,4 +1,4 @@
-"""Sentences and counts that all reports share, on audits and on whole runs."""
+"""Sentences and counts about audits and about whole runs, which all formats share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from auditdp.report.numbers import at_most, between, bound, count, level, number
 
 
 class Standing(StrEnum):
-    """Outcomes of audits, beside their declarations, in the order of reports."""
+    """Outcomes of audits in view of their declarations, in the order of reports."""
 
     UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
@@ -39,20 +39,23 @@ class Standing(StrEnum):
 
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 MANY_AUDITS = 100
-"""Number of audits of one file above which reports warn that it takes most of alpha."""
+"""Number of audits of one file above which reports state that it uses much of alpha."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
-"""Sentence after the leaks that the calls would find."""
+"""Sentence that follows the leaks that the calls would find."""
 
 
 def outcome_words(key: Standing, audits: int) -> str:
-    """Return the words after a number of audits, of which the first may be singular."""
+    """Return the words of an outcome that follow a number of audits.
+
+    For one audit, the first word is singular.
+    """
     if audits == 1:
         return re.sub(r"^(\w+)s\b", r"\1", key.value)
     return key.value
 
 
 def standing(result: AuditResult) -> Standing:
-    """Return the standing of one audit."""
+    """Return the outcome of one audit in view of its declaration."""
     if result.is_finding:
         return Standing.FINDING
     if result.is_unconfirmed:
@@ -74,7 +77,10 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 
 
 def outcomes(record: RunRecord) -> dict[Standing, int]:
-    """Return the numbers of audits by standing; that of findings may be 0."""
+    """Return the numbers of audits by standing.
+
+    Standings without audits are left out, except ``FINDING``.
+    """
     counts = Counter(standing(result) for result in record.results)
     listed = {*counts, Standing.FINDING}
     return {key: counts[key] for key in Standing if key in listed}
@@ -87,9 +93,10 @@ def headline(
 
     Args:
         record: The run.
-        beside: Counts that follow the findings, such as that of accepted ones.
-        findings: The number of findings; those of the record by default.
-        new: "new " if findings are those that a baseline does not have.
+        beside: Counts that follow the number of findings, such as "2 accepted
+            findings".
+        findings: The number of findings; by default that of the record.
+        new: "new " if only findings that a baseline does not have are counted.
     """
     counts = outcomes(record)
     if findings is not None:
@@ -101,7 +108,8 @@ def headline(
     parts[Standing.FINDING] = f"{findings_text} in {of_planned(record)}"
     if not (record.audited or findings):
         parts[Standing.FINDING] = "Nothing was audited"
-    # The counts beside the findings follow these, which follow unconfirmed refutations.
+    # The counts in ``beside`` follow the findings, which follow unconfirmed
+    # refutations.
     parts[Standing.FINDING] = "; ".join([parts[Standing.FINDING], *beside])
     return "; ".join(parts.values())
 
@@ -114,7 +122,10 @@ def verdict_label(result: AuditResult) -> str:
 
 
 def role(result: AuditResult) -> str:
-    """Return the name of an audit's colour; a declared fault is certified."""
+    """Return the name of an audit's colour, which is that of its verdict.
+
+    A declared fault that was found has the colour of CERTIFIED.
+    """
     as_declared = standing(result) in AS_DECLARED
     verdict = result.verdict
     if as_declared:
@@ -123,7 +134,7 @@ def role(result: AuditResult) -> str:
 
 
 def reasons(result: AuditResult) -> list[str]:
-    """Return the reasons why an audit is a finding, one sentence each."""
+    """Return the reasons why an audit is a finding; empty if it is none."""
     if not result.is_finding:
         return []
     sentences = []
@@ -139,7 +150,7 @@ def reasons(result: AuditResult) -> list[str]:
 
 
 def undecided(result: AuditResult) -> str:
-    """Return why a small budget decides nothing; empty if it decides."""
+    """Return a sentence about the calls that an undecided audit lacks, else ""."""
     if not result.is_undecided:
         return ""
     twins = " and ".join(result.surviving_controls)
@@ -155,7 +166,7 @@ def undecided(result: AuditResult) -> str:
 
 
 def missed_declaration(result: AuditResult) -> list[str]:
-    """Return a sentence if the audit declares a fault that it did not find."""
+    """Return one sentence if the audit missed its declared fault; otherwise none."""
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
     if result.declared in (None, *verdicts):
         return []
@@ -163,7 +174,10 @@ def missed_declaration(result: AuditResult) -> list[str]:
 
 
 def further_summary(result: AuditResult) -> str:
-    """Return the part of the summary after the statement of the leading evidence."""
+    """Return the part of the summary after the statement of the leading evidence.
+
+    It is empty if the summary does not begin with this statement.
+    """
     statement = ""
     if result.leading:
         statement = result.leading.statement
@@ -173,7 +187,10 @@ def further_summary(result: AuditResult) -> str:
 
 
 def claim_itself(result: AuditResult) -> str:
-    """Return the verdict on the claim of a refuted calibration, and its summary."""
+    """Return the verdict on the claim of an audit whose calibration is refuted.
+
+    The text has the verdict and its reason.
+    """
     known = of_claim(result.evidence)
     if known is None:
         return "not audited here: this audit is about the sensitivity only"
@@ -181,16 +198,16 @@ def claim_itself(result: AuditResult) -> str:
 
 
 def refutation(evidence: Evidence) -> str:
-    """Return the statement of an evidence that refutes, with its kind."""
+    """Return the kind and the statement of a piece of evidence that refutes."""
     if evidence.unconfirmed:
         return f"{evidence.kind}, which was not confirmed: {evidence.statement}"
     return f"{evidence.kind}: {evidence.verdict}, {evidence.statement}"
 
 
 def unconfirmed(result: AuditResult) -> list[str]:
-    """Return the refutations on which the verdict does not rest, and then the verdict.
+    """Return sentences about the refutations on which the verdict does not rest.
 
-    The summary is left out if it repeats one of them.
+    The summary of the audit follows, unless it repeats one of them.
     """
     sentences = [
         f"Refuted, although the verdict is {result.verdict}, by {refutation(evidence)}."
@@ -200,7 +217,7 @@ def unconfirmed(result: AuditResult) -> list[str]:
 
 
 def unrepeated_summary(result: AuditResult) -> list[str]:
-    """Return the summary, unless it is the statement of an evidence that refutes."""
+    """Return the summary as a list; empty if a refuting piece of evidence states it."""
     statements = [evidence.statement for evidence in result.refuting]
     if result.summary in statements:
         return []
@@ -208,7 +225,10 @@ def unrepeated_summary(result: AuditResult) -> list[str]:
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
-    """Return up to five audits of a second or more, unless they are all of the run."""
+    """Return the slowest audits: at most five, each of a second or more.
+
+    The list is empty if it would have every audit of the run.
+    """
     ordered = sorted(record.results, key=lambda result: -result.seconds)
     slow = [result for result in ordered if result.seconds >= 1][:5]
     if len(record.results) > len(slow):
@@ -234,17 +254,18 @@ def surviving(result: AuditResult) -> list[str]:
 
 
 def next_command(result: AuditResult) -> str:
-    """Return the command that may decide an undecided audit; empty outside of runs.
+    """Return the command that may decide an INCONCLUSIVE audit.
 
-    It confirms a refutation with ten times the calls, traces the mechanism if evidence
-    contradicts itself, or runs the audit with the next larger budget.
+    It confirms a refutation with ten times the calls, or traces the mechanism if pieces
+    of evidence contradict each other, or repeats the audit, with the next larger budget
+    if there is one. It is empty if the audit was no part of a run.
     """
     lead = result.leading
     if result.reproduce and lead is not None and lead.unconfirmed:
         calls = str(10 * result.calls)
         return shlex.join(["auditdp", "confirm", result.id, "--budget", calls])
     played = lead is not None and lead.known.opposes
-    # Evidence without calls that contradicts other evidence needs no more of them.
+    # If evidence without calls contradicts other evidence, more calls do not help.
     if result.reproduce and not played and not result.surviving_controls:
         return shlex.join(["auditdp", "trace", result.id])
     command, _, budget = result.reproduce.partition("  #")[0].rpartition(" --budget ")
@@ -255,7 +276,10 @@ def next_command(result: AuditResult) -> str:
 
 
 def detectable(result: AuditResult) -> str:
-    """Return the smallest ε that the game refutes nine times in ten, as a phrase."""
+    """Return a phrase with the smallest ε that the game refutes nine times in ten.
+
+    It is empty without a game that has such a number.
+    """
     for game in details_of(result.evidence, GameDetails):
         smallest = game.detectable_epsilon
         if smallest == math.inf:
@@ -267,7 +291,10 @@ def detectable(result: AuditResult) -> str:
 
 
 def would_find(result: AuditResult) -> str:
-    """Return the losses that the calls of a clean game would find, and may miss."""
+    """Return a sentence about the losses that the calls of a clean game would find.
+
+    It is empty if ``detectable`` is.
+    """
     smallest = detectable(result)
     if not smallest:
         return ""
@@ -275,7 +302,7 @@ def would_find(result: AuditResult) -> str:
 
 
 def rare_leaks(result: AuditResult) -> list[str]:
-    """Return the rarest leaks that the game would find, as phrases."""
+    """Return phrases about the rarest leaks that the game would find."""
     for game in details_of(result.evidence, GameDetails):
         if game.detectable_rarely:
             tail, alone = game.detectable_rarely
@@ -297,10 +324,10 @@ def rare_leaks(result: AuditResult) -> list[str]:
 
 
 def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
-    """Return (label, sentence) of the bounds and the law by counting outputs.
+    """Return (label, sentence) for the results of counting outputs.
 
-    An upper bound on other pairs than that of the counterexample is left out, since
-    nothing bounds the loss of that one from above.
+    They are an upper bound, and the agreement with the stated law. The upper bound is
+    left out if it is not about the pair of the counterexample.
     """
     sentences = []
     pair = None
@@ -325,7 +352,10 @@ def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def mutation_score(*mutations: Mutation) -> str:
-    """Return the number of killed mutants, and of those that do not count."""
+    """Return the number of killed mutants in words, also of several audits.
+
+    The numbers of equivalent and invalid mutants, which do not count, follow.
+    """
     killed = sum(each.killed for each in mutations)
     counts = sum(each.counted for each in mutations)
     rest = []
@@ -338,9 +368,9 @@ def mutation_score(*mutations: Mutation) -> str:
 
 
 def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
-    """Return (fate, argument, names) of the mutants with equal fates and arguments.
+    """Return (fate, statement, names) for mutants of equal fate and statement.
 
-    The evidence against killed and invalid mutants is left out.
+    Survivors come first. The statement of killed and invalid mutants is "".
     """
     groups: dict[tuple[Fate, str], list[str]] = {}
     order = (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID)
@@ -353,25 +383,25 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
 
 
 def audited_claims(record: RunRecord) -> int:
-    """Return the number of audited privacy claims."""
+    """Return the number of audits of a privacy claim that did not crash or skip."""
     without = (Verdict.ERROR, Verdict.SKIPPED)
     audited = [each for each in record.results if each.verdict not in without]
     return sum(level(result.claim) is not None for result in audited)
 
 
 def of_planned(record: RunRecord) -> str:
-    """Return the number of results, and of planned audits if some have none."""
+    """Return the number of results in words, "of" planned ones if some are missing."""
     if not record.missing:
         return count(len(record.results), "audit")
     return f"{len(record.results):,} of {count(record.planned, 'audit')}"
 
 
 ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
-"""Words of a sentence for the keys of ``unseen``."""
+"""Words of a sentence for the two outcomes of ``unseen``."""
 
 
 def unseen(record: RunRecord) -> list[tuple[int, str]]:
-    """Return the numbers of 'skipped' and of 'crashed' audits, if there are any."""
+    """Return (number, outcome) for 'skipped' and 'crashed' audits, without zeros."""
     counts = [
         (record.ended(Verdict.SKIPPED), "skipped"),
         (record.ended(Verdict.ERROR), "crashed"),
@@ -382,9 +412,9 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
 def remarks(record: RunRecord) -> dict[str, str]:
     """Return the remarks on a run that every report has, by label.
 
-    Verdicts that rest on evidence that code of their audits computed are
-    'self-reported'. Files with 'many audits' leave a small share of alpha to the audits
-    of other files.
+    - 'self-reported': verdicts that rest on evidence computed by code of their audits;
+    - 'many audits': files with more than ``MANY_AUDITS`` audits, which leave less alpha
+      to the audits of other files.
     """
     sentences = {}
     own = sum(result.is_self_reported for result in record.results)
@@ -408,10 +438,10 @@ def remarks(record: RunRecord) -> dict[str, str]:
 
 
 def run_meaning(record: RunRecord) -> str:
-    """Return the meaning of a run without findings.
+    """Return the meaning of a run without findings, in sentences.
 
-    A run is clean only if something was audited, no refutation was left unconfirmed,
-    nothing crashed and no audit is missing.
+    Such a run is clean if something was audited, no refutation was left unconfirmed,
+    nothing crashed, and the run is complete.
     """
     left_out = []
     for audits, ended in unseen(record):
@@ -456,11 +486,12 @@ def run_meaning(record: RunRecord) -> str:
 
 
 def assurance(record: RunRecord) -> str:
-    """Return the losses that a run without refutations would have found.
+    """Return a text about the proofs and the detectable losses of a run.
 
-    The audits that would have missed them are named. A loss is one in every output of a
-    pair that was played, as in the power lines of games. The text is empty if no game
-    was clean and nothing was proved.
+    It states the numbers of proofs and of estimates within their margin. It states how
+    many clean games would have found a loss of ``EXPECTED_POWER`` times the claim, in
+    every output of a tested pair, and it names games that would have missed this loss.
+    It is empty if there are no such audits.
     """
     parts = []
     proved = record.ended(Verdict.CERTIFIED)
@@ -493,7 +524,10 @@ def assurance(record: RunRecord) -> str:
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return the first four audits that miss the expected power, with remedies."""
+    """Return phrases that name audits below the expected power, and remedies.
+
+    ``blind`` has these audits with their powers; the first four are named.
+    """
     listed = []
     same = []
     for result, power in blind:

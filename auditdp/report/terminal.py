@@ -1,6 +1,6 @@
 """Reports on a terminal: the facts of each audit, a summary, and differences.
 
-No function asks about the terminal: the caller passes ``colour`` and ``width``. Control
+No function queries the terminal: the caller passes ``colour`` and ``width``. Control
 characters in names and pairs are escaped.
 """
 
@@ -62,11 +62,14 @@ from auditdp.report.sentences import (
 
 INDENT = 4
 LABEL = 13
-"""Columns of the label of a fact."""
+"""Width of the label of a fact, in columns of the terminal."""
 LONGEST = 10_000
-"""Characters of the longest text, since wrapping takes quadratic time."""
+"""Largest number of characters of a fact, since wrapping takes quadratic time."""
 IN_HEADLINE = ("claim", "found", "self-reported")
-"""Labels of facts that the line of an audit has, or the summary of a run."""
+"""Labels of facts that are not listed.
+
+They stand in the line of the audit, or in the summary of the run.
+"""
 
 STYLES: dict[Standing, str] = {
     Standing.UNCONFIRMED: "bold red",
@@ -84,7 +87,7 @@ STYLES: dict[Standing, str] = {
 
 
 def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
-    """Return every audit in the order of the record, then the summary."""
+    """Return the report: every audit in the order of the record, then the summary."""
     lines = [line(result, colour=colour, width=width) for result in record.results]
     return "\n".join([*lines, "", summary(record, colour=colour, width=width)]) + "\n"
 
@@ -96,10 +99,10 @@ def line(
     width: int = WIDTH,
     verbose: bool = False,
 ) -> str:
-    """Return verdict and numbers of one audit on a line, and its facts under it.
+    """Return the verdict and the numbers of one audit on a line, and facts under it.
 
-    Ids and commands may run over ``width`` columns, so that they can be copied. The
-    lines with noise are listed if ``verbose``.
+    Ids and commands may be longer than ``width`` columns, so that they can be copied.
+    With ``verbose``, the lines of code that add noise are listed.
     """
     text = _headline(result, width)
     listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
@@ -111,12 +114,12 @@ def line(
 
 
 def short(result: AuditResult) -> str:
-    """Return a result on one line."""
+    """Return the verdict and the numbers of a result on one line, without its id."""
     return printable(f"<{result.verdict}: {key_numbers(result)}>")
 
 
 def key_numbers(result: AuditResult) -> str:
-    """Return claim, bounds, calls and time of a result, as far as it has them."""
+    """Return the claim, bounds, calls and time that a result has, in one line."""
     parts = []
     if result.claim:
         parts = [f"{result.claim.text} claimed"]
@@ -131,7 +134,10 @@ def key_numbers(result: AuditResult) -> str:
 
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
-    """Return the outcomes of a run, its use of alpha, its origin, and its meaning."""
+    """Return the summary of a run: outcomes, alpha and origin.
+
+    Without findings, its meaning follows.
+    """
     counts = outcomes(record)
     meaning = run_meaning(record)
     is_clean = meaning.startswith(CLEAN_RUN)
@@ -172,7 +178,7 @@ def _title(record: RunRecord) -> list[str]:
 
 
 def _about(record: RunRecord) -> dict[str, str]:
-    """Return the rows of a summary by label."""
+    """Return the rows of the summary under the outcomes, by label."""
     verdicts = Counter(result.verdict for result in record.results)
     numbers = [f"{verdicts[key]} {key}" for key in Verdict if verdicts[key]]
     rows = {"verdicts": ", ".join(numbers) or "none"}
@@ -197,7 +203,10 @@ def _about(record: RunRecord) -> dict[str, str]:
 
 
 def _headline(result: AuditResult, width: int) -> Text:
-    """Return verdict, id and numbers: the numbers in columns, on the right."""
+    """Return the verdict, the id and the numbers of a result.
+
+    The numbers are in columns on the right, or below if the terminal is narrow.
+    """
     label = verdict_label(result)
     claim, interval, calls = MISSING, MISSING, MISSING
     if result.claim:
@@ -221,7 +230,10 @@ def _headline(result: AuditResult, width: int) -> Text:
 
 
 def _traced(result: AuditResult) -> list[Fact]:
-    """Return a trace's scope, lines with noise, and values that it cannot follow."""
+    """Return facts about the trace of a result.
+
+    They are its scope, the lines of code with noise, and values that it cannot follow.
+    """
     trace = trace_of(result)
     if trace is None:
         return []
@@ -235,7 +247,10 @@ def _traced(result: AuditResult) -> list[Fact]:
 
 
 def _note(fact: Fact, width: int, *, indent: int = INDENT) -> Text:
-    """Return a label and its text, which is wrapped unless it is copied."""
+    """Return a fact as text: its label, and its text wrapped to ``width``.
+
+    Commands and Python code are not wrapped, so that they can be copied.
+    """
     start = "\n" + " " * (indent + LABEL)
     room = max(width - indent - LABEL, 1)
     value = fact.text
@@ -271,7 +286,7 @@ def _alpha(record: RunRecord) -> str:
 
 
 def _write(text: Text, colour: bool) -> str:
-    """Return the text, with ANSI colours or without; its lines are wrapped already."""
+    """Return the text as a string, with ANSI colours or without; nothing is wrapped."""
     if not colour:
         return without_commands(text.plain)
     # Rich would query the terminal for properties that are not given.
@@ -290,7 +305,10 @@ MOST_DIFFERENCES = {
     Kind.NEW: 10,
     Kind.ACCEPTED: 10,
 }
-"""Listed differences of the kinds that need no action; of others all are listed."""
+"""Largest number of listed differences of each kind that needs no action.
+
+Of other kinds all differences are listed.
+"""
 
 
 def differences_text(
@@ -301,13 +319,14 @@ def differences_text(
     found_it: str = "",
     width: int = 100,
 ) -> str:
-    """Return the differences, worst first, and the number of each kind.
+    """Return the differences from a baseline as text, and the number of each kind.
 
     Args:
         differences: The differences, worst first.
         known: Number of audits in the baseline.
-        against: Name of the baseline.
-        found_it: Sentence on the losses that a run which is not worse would have found.
+        against: Name of the baseline, or of the run or revision in its place.
+        found_it: Sentence about the losses that the run would have found. It is printed
+            if nothing is worse.
         width: Columns of the terminal.
     """
     lines = []
@@ -332,7 +351,10 @@ def differences_text(
 def verdict(
     differences: Sequence[Difference], *, known: int, against: str, found_it: str = ""
 ) -> str:
-    """Return the numbers of differences of each kind, and of audits, in a sentence."""
+    """Return a sentence with the numbers of audits and of differences of each kind.
+
+    The arguments are those of ``differences_text``.
+    """
     counts = Counter(difference.kind for difference in differences)
     numbers = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])
     audits = f"{count(known, 'audit')} in {against}"

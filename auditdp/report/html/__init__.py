@@ -1,1 +1,5 @@
-"""Reports as HTML: pages, cards, plots and drawings."""
+"""Reports as HTML.
+
+``pages`` makes the files. ``cards``, ``drawings`` and ``plots`` make the parts of a
+page, and ``notebook`` shows results in a notebook.
+"""

@@ -1,4 +1,4 @@
-"""Sentences and views of an audit for the templates of its card and of its page."""
+"""Sentences about an audit, and views of its evidence, for the templates of HTML."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ SAMPLE = "A sample of the points, evenly spaced, where there are many."
 
 
 def file_name(audit_id: str) -> str:
-    """Return the name of an audit's page: equal in every report, and no other audit's.
+    """Return the name of the file with an audit's page, without its suffix.
+
+    It depends on the id alone. Different ids have different names, since a name that
+    changes the id gets a digest.
 
     >>> file_name("audits/audit_edges.py::dprr")
     'audit_edges-dprr'
     """
     plain = audit_id.removeprefix("audits/").replace(".py::", "-").replace("/", "-")
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:80]
-    # File systems that ignore case would take two names for one.
+    # Names that differ only in case are one name on some file systems.
     is_plain = name == plain == plain.lower()
     if is_plain and audit_id.startswith("audits/") and audit_id.count("/") == 1:
         return name
@@ -55,12 +58,12 @@ def file_name(audit_id: str) -> str:
 
 
 def label(result: AuditResult) -> str:
-    """Return the verdict for a reader, with 'as declared' for a declared one."""
+    """Return the verdict with spaces, and 'as declared' after a declared one."""
     return verdict_label(result).replace("_", " ")
 
 
 def heading(result: AuditResult) -> str:
-    """Return the claim as the title of a page, with its refutation before it."""
+    """Return the title of an audit's page: the claim, after 'Refuted: ' if it is."""
     refuted = {
         Verdict.VIOLATED: "Refuted: ",
         Verdict.MISCALIBRATED: "Calibration refuted: ",
@@ -69,7 +72,10 @@ def heading(result: AuditResult) -> str:
 
 
 def first_sentence(result: AuditResult) -> str:
-    """Return the first paragraph of an audit's description, or else its claim."""
+    """Return the first paragraph of an audit's description, in one line.
+
+    Without a description, it is a sentence with the claim, or the name of the audit.
+    """
     described = " ".join(result.description.partition("\n\n")[0].split())
     if described:
         return described
@@ -79,7 +85,7 @@ def first_sentence(result: AuditResult) -> str:
 
 
 def meaning(claim: ClaimRecord | None) -> str:
-    """Return the meaning of a claim of privacy for outputs; empty for other claims."""
+    """Return sentences about the meaning of a claim of privacy; empty for others."""
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
         return ""
@@ -104,7 +110,10 @@ def meaning(claim: ClaimRecord | None) -> str:
 
 
 def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str]:
-    """Yield the claims that hold instead of a refuted one, and its upper bound."""
+    """Yield sentences about the claims that hold instead of a refuted one.
+
+    They are those of repairs, and a finite upper bound on the refuted level.
+    """
     for repair in repairs:
         published = repair.published or Published("")
         cost = between(" Cost: ", published.cost)
@@ -122,14 +131,14 @@ def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str
 
 @dataclass(frozen=True)
 class EvidenceView:
-    """One piece of evidence for a template.
+    """One piece of evidence, prepared for a template.
 
     Attributes:
         evidence: The evidence.
-        statement: Its statement, or an empty text if the summary of the audit has it.
+        statement: Its statement; empty if the summary of the audit begins with it.
         facts: (name, value) of its numbers.
-        assumptions: Its assumptions, without those that the audit's claim has.
-        plots: (image, caption).
+        assumptions: Its assumptions, without those that statement and claim have.
+        plots: (image, caption) of its plots.
     """
 
     evidence: Evidence
@@ -140,7 +149,7 @@ class EvidenceView:
 
 
 def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceView]:
-    """Return the evidence of an audit for its page, with or without plots."""
+    """Return the views of an audit's evidence; without plots if ``plots`` is False."""
     claim = result.claim
     pair = ""
     if result.counterexample:

@@ -1,8 +1,9 @@
 """Drawings of recorded inputs and outputs, for a template.
 
-A record has text alone. A graph is written as ``3 nodes, edges 01 12``, and an array as
-NumPy writes it with commas; other text, or text that was cut, stays text. The templates
-draw the classes; nothing here writes markup.
+A record has inputs and outputs as text. A graph is written as ``3 nodes, edges 01 12``,
+and an array as NumPy writes it, with commas. The classes here describe the drawing of
+such a text, and the templates make markup of them. Other text, and text that was
+shortened, is not drawn (``Words``).
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from auditdp.report.plain_text import shorten
 
 @dataclass(frozen=True)
 class DrawingLimits:
-    """Sizes up to which a value is drawn."""
+    """Largest sizes of values that are drawn; larger ones stay text."""
 
     nodes: int = 24
-    """Nodes of a graph."""
+    """Largest number of nodes of a graph."""
     columns: int = 24
-    """Columns of an array."""
+    """Largest number of columns of an array."""
     rows: int = 8
-    """Rows of an array."""
+    """Largest number of rows of an array."""
     characters: int = 4_000
-    """Characters of the text of a pair or an output."""
+    """Largest number of characters of the text of a pair or an output."""
 
 
 LIMITS = DrawingLimits()
@@ -47,26 +48,29 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph on a circle, in a square of 100 by 100."""
+    """A graph with its nodes on a circle, in a square of 100 by 100."""
 
     nodes: Sequence[tuple[float, float]]
-    """The place of each node."""
+    """(x, y) of each node."""
     edges: Sequence[tuple[float, float, float, float, bool]]
-    """Both places, and whether the other graph lacks the edge."""
+    """(x, y, x, y) of both ends of each edge, and True if the other graph lacks it."""
     text: str
+    """The recorded text."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """An array in rows of (number, True if the other array differs there)."""
+    """An array of numbers, in rows."""
 
     rows: Sequence[Sequence[tuple[str, bool]]]
+    """(number, True if the other array differs there), by row and column."""
     text: str
+    """The recorded text."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text that is not drawn."""
+    """A recorded text that is displayed as it is."""
 
     text: str
 
@@ -76,7 +80,7 @@ Drawing = Graph | Cells | Words
 
 @dataclass(frozen=True)
 class DrawnPair:
-    """Both inputs of a pair, and the name of the pair."""
+    """The drawings of both inputs of a pair, and the name of the pair."""
 
     name: str
     first: Drawing
@@ -84,10 +88,11 @@ class DrawnPair:
 
 
 def inputs(pair: str) -> DrawnPair | None:
-    """Return the two inputs of a recorded pair.
+    """Return the drawings of both inputs of a recorded pair.
 
     Returns:
-        The inputs, or None if the text does not separate them.
+        The drawings; None if the text is too long, or is not of two graphs, arrays or
+        numbers.
     """
     if len(pair) > LIMITS.characters:
         return None
@@ -100,7 +105,10 @@ def inputs(pair: str) -> DrawnPair | None:
 
 
 def drawing(text: str, other: str = "") -> Drawing:
-    """Return the drawing of a value, with differences from another one marked."""
+    """Return the drawing of a recorded value.
+
+    Differences from the recorded value ``other`` are marked.
+    """
     if len(text) > LIMITS.characters:
         return Words(text)
     if re.fullmatch(_GRAPH, text):
@@ -127,7 +135,7 @@ def _graph(text: str, other: str) -> Graph | None:
 
 
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:
-    """Return the number of nodes, and the edges, of a recorded graph."""
+    """Return the number of nodes of a recorded graph, and its edges."""
     nodes, _, edges = text.partition(" nodes, ")
     pairs = []
     for edge in re.findall(_EDGE, edges):
@@ -152,11 +160,15 @@ def _cells(text: str, other: str) -> Cells | None:
 
 
 def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
-    """Mark the numbers that other rows lack, at their place if the shapes agree."""
+    """Return True for each number of ``rows`` that differs from ``beside``.
+
+    If the shapes agree, numbers at the same place are compared. Otherwise the arrays
+    are aligned, and numbers that ``beside`` lacks are marked.
+    """
     if [len(row) for row in beside] == [len(row) for row in rows]:
         pairs = zip(rows, beside, strict=True)
         return [[x != y for x, y in zip(*pair, strict=True)] for pair in pairs]
-    # Arrays of other shapes are aligned by their common runs: of numbers, or of rows.
+    # Single rows are aligned by common runs of numbers, other arrays by common rows.
     if len(rows) == len(beside) == 1:
         return [_added(rows[0], beside[0])]
     added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
@@ -164,7 +176,7 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
 
 
 def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
-    """Mark the items outside of the longest common runs of both sequences."""
+    """Return True for each of ``items`` outside the common runs of both sequences."""
     added = [True] * len(items)
     matcher = SequenceMatcher(None, others, items, autojunk=False)
     for block in matcher.get_matching_blocks():
@@ -173,7 +185,10 @@ def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
 
 
 def _rows(text: str) -> list[list[float]]:
-    """Return the rows of a recorded array of one or two dimensions, or none."""
+    """Return the rows of a recorded number, or array of one or two dimensions.
+
+    The list is empty for any other text.
+    """
     try:
         # NumPy writes "1." for 1.0, which JSON does not read.
         value = json_of(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))

@@ -1,4 +1,4 @@
-"""Results in a notebook: a card of HTML that needs nothing around it, and plots."""
+"""Results in a notebook: a card of HTML with its own styles, and plots."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 def card(result: AuditResult) -> str:
-    """Return a result as HTML that stands alone in a page of somebody else's."""
+    """Return a result as HTML that can be inserted into any page."""
     template = environment().get_template("notebook.html.j2")
     numbers = key_numbers(result)
     return template.render(result=result, numbers=numbers, colours=COLOURS)
 
 
 def printed(text: str) -> str:
-    """Return lines as HTML that keeps their layout."""
+    """Return lines of text as HTML that keeps their layout."""
     return f'<pre class="auditdp">{escape(printable(text, keep=chr(10)))}</pre>'
 
 
 def printed_markdown(text: str) -> str:
-    """Return lines as Markdown, a paragraph each."""
+    """Return lines of text as Markdown, each line as a paragraph."""
     return "\n\n".join(map(markdown, text.splitlines()))
 
 
 def bar(done: int, of: int) -> str:
-    """Return the progress of a check as HTML."""
+    """Return the progress of a check as HTML: ``done`` of ``of`` calls."""
     text = "checking"
     if done:
         text = f"{done:,} of {of:,} calls; an interrupt keeps what there is"
@@ -53,7 +53,10 @@ def _axes(axes: Axes | None, height: float) -> Axes:
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
-    """Draw the bounds of a result as multiples of its claim, which is a line."""
+    """Draw the bounds of a result as multiples of its claim, and return the axes.
+
+    A vertical line is the claim. Without ``axes``, new ones of Matplotlib are used.
+    """
     axes = _axes(axes, height=1.4)
     interval = interval_of(result)
     shade = COLOURS["soft"]
@@ -90,14 +93,14 @@ def plot_levels(
     *,
     stepwise: bool = False,
 ) -> Axes:
-    """Draw certified levels, with the claim as a dashed line.
+    """Draw certified lower bounds over an amount, and return the axes.
 
     Args:
-        points: (amount, level), with increasing amounts of ``label``.
-        claim: The claim, whose level is drawn.
+        points: (amount, lower bound), with ascending amounts.
+        claim: The claim, whose level is drawn as a dashed line.
         label: Name of the amount, such as "calls".
-        axes: The axes to draw on; new ones of Matplotlib by default.
-        stepwise: Whether a level holds until the next one.
+        axes: The axes to draw on; by default new ones of Matplotlib.
+        stepwise: True to draw each bound as constant until the next amount.
     """
     axes = _axes(axes, height=3)
     amounts, levels = zip(*points, strict=True)

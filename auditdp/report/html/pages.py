@@ -1,12 +1,12 @@
-"""The verification report: a light index, and a page for each audit beside it.
+"""The HTML report: an index, and a page for each audit.
 
-No page needs a script or loads anything from elsewhere; the index has one script, which
-searches its table. Everything from a record is escaped. Only plots are inserted as they
-are, as images that hold the SVG of Matplotlib.
+No page loads anything from elsewhere, and none needs a script. The index has one
+script, which searches its table. Everything from a record is escaped; plots are images
+with the SVG of Matplotlib.
 
-The index opens with the findings, and the losses that the run would have missed, by the
-kind of the claims. It groups declared faults by the paper of the claim, and lists the
-verdicts that changed since the last report.
+The index begins with the findings, and with the losses that the run would have missed,
+by the kind of the claims. It groups declared faults by the paper of the claim, and
+lists the verdicts that changed since the last report.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from auditdp.report.sentences import AS_DECLARED, Standing, standing
 STYLE = "report.css"
 DATA = "record.json"
 MOST_PLOTS = 450
-"""Plots of a report, at 40 ms each; those of 5,000 audits would take minutes."""
+"""Number of plots after which a report gets no more, since a plot takes 40 ms."""
 
 
 @dataclass(frozen=True)
 class AuditView:
-    """An audit for a template.
+    """A result, prepared for a template.
 
     Attributes:
         result: The result.
-        address: Its page relative to the index: a file, or a place on the same page.
-        instead: The claims that hold instead of a refuted one.
+        address: The link from the index to its page, or to its place on the same page.
+        instead: Sentences about the claims that hold instead of a refuted one.
     """
 
     result: AuditResult
@@ -88,13 +88,13 @@ def pages(
     Args:
         record: The run.
         index: File name of the index.
-        folder: Name of the folder beside it.
-        previous: The run of the last report, if it is known.
+        folder: Name of the folder beside the index.
+        previous: The run of the last report; None if there is none.
 
     Returns:
         The text of every file, by its path relative to the folder of the index. The
-        index comes last, so that all pages of the index on the disk exist while they
-        are written.
+        index comes last. If the files are written in this order, all links of an index
+        on the disk have a page.
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     style = files("auditdp.report.html").joinpath("report.css")
@@ -130,7 +130,10 @@ def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[Aud
 
 
 class _Drawn:
-    """The evidence of audits, with plots for the first ones, up to ``MOST_PLOTS``."""
+    """A function that returns the evidence of an audit for a template.
+
+    Once it has drawn ``MOST_PLOTS`` plots, the evidence of further audits has none.
+    """
 
     def __init__(self) -> None:
         self.plots = 0
@@ -150,15 +153,16 @@ def _index(
     at: str,
     evidence: _Drawn,
 ) -> str:
-    """Return the index.
+    """Return the text of the index.
 
     Args:
         record: The run.
         views: Its audits, worst first.
-        previous: The run of the last report, if it is known.
-        data: The text of the file with the record, or of its JSON report.
-        at: The address of that file, or an empty text for a report of one page.
-        evidence: The views of evidence, which a report of one page has.
+        previous: The run of the last report; None if there is none.
+        data: The record as JSON, whose digest the index states.
+        at: The link to the file of the record; empty for a report of one page.
+        evidence: Function that returns the evidence of an audit, which a report of one
+            page displays.
     """
     groups: dict[Standing, list[AuditView]] = {}
     for view in views:
@@ -193,7 +197,7 @@ def _index(
 
 @cache
 def environment() -> Environment:
-    """Return the templates of reports, which escape every value."""
+    """Return the environment of the templates of reports, which escapes every value."""
     templates = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
@@ -256,7 +260,7 @@ def _printable(value: object) -> str:
 
 
 def _moment(text: str) -> str:
-    """Return a recorded time for a reader, or the text if it is not a time."""
+    """Return a recorded time in words; a text that is no time is returned unchanged."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -266,13 +270,13 @@ def _moment(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[Markup]:
-    """Return the paragraphs of a docstring; see ``coded``."""
+    """Return the paragraphs of a docstring, each as HTML of ``coded``."""
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     return [coded(paragraph) for paragraph in paragraphs if paragraph]
 
 
 def coded(text: str) -> Markup:
-    """Return a text, escaped, with the parts in single or double backticks as code."""
+    """Return text as HTML; parts in single or double backticks become code."""
     # Backticks are not special in HTML, so the text is escaped before its code is
     # marked.
     written = str(escape(printable(text, keep="\n")))
@@ -280,7 +284,7 @@ def coded(text: str) -> Markup:
 
 
 def _breakable(audit_id: str) -> Markup:
-    """Return an audit id that may be broken after its separators."""
+    """Return an audit id as HTML with possible line breaks after its separators."""
     written = str(escape(printable(audit_id)))
     return Markup(re.sub(r"(/|::|\[)", r"\1<wbr>", written))
 
@@ -294,7 +298,9 @@ _PAPER = re.compile(
 
 
 def paper(source: str) -> str:
-    """Return the authors and the year of the first paper that a source names.
+    """Return the authors and the year of the first paper that a claim's source names.
+
+    It is ``NO_PAPER`` if the source names none.
 
     >>> paper("a reading of ours: Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949")
     'Sajadmanesh et al. 2023'
@@ -306,7 +312,7 @@ def paper(source: str) -> str:
 
 
 def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
-    """Return the audits of each paper, and last those of no paper."""
+    """Return the audits by the paper of their claim; those without one come last."""
     groups: dict[str, list[AuditView]] = {}
     for view in views:
         claim = view.result.claim or ClaimRecord("", "", "")
@@ -319,22 +325,22 @@ def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
 
 @dataclass(frozen=True)
 class Change:
-    """An audit with another verdict than in the last report.
-
-    Its verdict ``then`` or ``now`` is empty if that report has no result of it.
-    """
+    """An audit whose verdict changed since the last report."""
 
     audit: str
     then: str
+    """Its verdict in the last report; empty if that report has no result of it."""
     now: str
+    """Its verdict in this report; empty if this report has no result of it."""
     finding: bool
+    """True if somebody has to look at its result in this report."""
 
 
 def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
-    """Return the changes, new findings first, otherwise in the order of the records.
+    """Return the audits whose verdicts differ between two runs.
 
-    Planned audits without a result in the new run are left out, since they changed
-    nothing.
+    Those that somebody has to look at come first. Audits that the new run planned and
+    that have no result there are left out.
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
@@ -349,7 +355,7 @@ def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
 
 
 def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
-    """Return the differences between the options of two runs, as sentences."""
+    """Return phrases about differences in root seed, budget and revision of two runs."""
     options = [
         {
             "root seed": run.root_seed,
@@ -386,17 +392,18 @@ COLUMNS: dict[str, Sequence[Standing]] = {
         Standing.SKIPPED,
     ),
 }
-"""Standings of the columns of the summary."""
+"""Columns of the summary by heading, with the standings that each column counts."""
 
 
 @dataclass(frozen=True)
 class ClaimSummary:
-    """Outcomes of the claims of one kind.
+    """A row of the summary: the outcomes of all claims of one kind.
 
     Attributes:
-        claimed: The kind.
+        claimed: The kind of the claims, in words.
         counts: The number of audits in each of ``COLUMNS``.
-        missed: The losses that these audits may have missed.
+        missed: Words for the losses that clean games may have missed, as multiples of
+            the claim.
     """
 
     claimed: str
@@ -405,7 +412,10 @@ class ClaimSummary:
 
 
 def summary(record: RunRecord) -> list[ClaimSummary]:
-    """Return the outcomes by kind, the most frequent first, and a last row for all."""
+    """Return the rows of the summary: kinds of claims, the most frequent first.
+
+    The last row is for all claims, and also counts planned audits without a result.
+    """
     kinds = Counter(_kind(result) for result in record.results)
     rows = []
     for kind, _ in kinds.most_common():

@@ -1,8 +1,8 @@
 """Plots of evidence, and the interval of an audit's bounds around its claim.
 
-Matplotlib draws the plots without its global state, and a plot is an image element. On
-a dark page the style sheet inverts their light colours. An interval is geometry for a
-template.
+A plot is an image element of HTML, drawn by Matplotlib with settings that do not depend
+on those of the user. On a dark page the style sheet inverts its light colours. An
+``Interval`` has only coordinates, which a template draws.
 """
 
 from __future__ import annotations
@@ -48,22 +48,23 @@ COLOURS: dict[str, str] = {
     "error": "#7a2f8f",
     "skipped": "#6a6f76",
 }
-"""Colours by role."""
+"""Colours of text, lines and verdicts, by name."""
 
 Point = tuple[float, float]
 T = TypeVar("T")
 
 
 class PlotSize:
-    """Sizes of plots, in pixels, and the number of their points."""
+    """Sizes of plots. A unit of length is 1/72 inch, displayed as one CSS pixel."""
 
     width = 460
-    """Width of a plot in points, which a page displays at one CSS pixel each."""
+    """Width of a plot."""
     height = 240
+    """Height of a plot."""
     points = 60
-    """Points of a curve."""
+    """Largest number of points of a curve."""
     interval_width = 200
-    """Units of the axis of an interval, from a tenth to ten times of the claim."""
+    """Length of the axis of an interval, from 0.1 to 10 times the claim."""
 
 
 DASHED = (0, (5, 3))
@@ -95,7 +96,7 @@ _STYLE: Any = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw with the settings of reports, whatever the reader's Matplotlib is set to."""
+    """Use the settings of reports inside the block, not the user's of Matplotlib."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
@@ -112,7 +113,10 @@ def new_axes(
     top: float = 12,
     bottom: float = 44,
 ) -> tuple[Figure, Axes]:
-    """Return a figure of a size, with axes inside of margins, all in points."""
+    """Return a figure of a size, and its axes inside of margins.
+
+    All lengths are in 1/72 inch.
+    """
     figure = Figure(figsize=(width / 72, height / 72))
     across = (width - left - right) / width
     up = (height - top - bottom) / height
@@ -122,7 +126,7 @@ def new_axes(
 
 
 def finish(figure: Figure, label: str) -> Markup:
-    """Return a figure as an image element with its SVG and a description."""
+    """Return a figure as an image element with its SVG; ``label`` describes it."""
     stream = io.BytesIO()
     # Without its date, equal records give equal reports.
     figure.savefig(
@@ -137,7 +141,11 @@ def finish(figure: Figure, label: str) -> Markup:
 def log_ticks(
     axes: Axes, name: str, low: float, high: float, write: Callable[[float], str]
 ) -> None:
-    """Set ticks at 1, 2 and 5, or at powers of ten if there are more than three."""
+    """Set the ticks of a logarithmic axis, "x" or "y", between two values.
+
+    They are at 1, 2 and 5 times powers of ten, or at powers of ten alone if the axis
+    has more than three decades. ``write`` returns the text of a tick.
+    """
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
     # Ticks of many decades would overlap.
@@ -156,13 +164,13 @@ def log_ticks(
 
 
 def plain_ticks(axis: Axis, most: int) -> None:
-    """Set ticks at round numbers, with at most ``most`` steps between them."""
+    """Set at most ``most`` + 1 ticks of an axis, at round numbers."""
     axis.set_major_locator(MaxNLocator(nbins=most))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def power_of_ten(exponent: float) -> str:
-    """Return 10^exponent for a tick.
+    """Return 10^exponent as the text of a tick; the exponent is rounded.
 
     >>> power_of_ten(3.0), power_of_ten(-12.0)
     ('1,000', '10⁻¹²')
@@ -182,22 +190,25 @@ def thin_evenly(items: list[T], most: int = PlotSize.points) -> list[T]:
 
 
 TICKS = {"⅒×": 0.1, "½×": 0.5, "1×": 1.0, "2×": 2.0, "10×": 10.0}
-"""Multiples of the claim that the axis names."""
+"""Ticks of the axis of an interval: their texts and the multiples of the claim."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval on the axis of multiples of the claim.
+    """The bounds of an audit on a logarithmic axis of multiples of the claim.
+
+    Places are from 0 to ``PlotSize.interval_width``; see ``place``.
 
     Attributes:
-        start: Left end, 0 to ``PlotSize.interval_width``.
-        end: Right end.
-        mark: Place of the bound of the verdict.
-        open: Whether nothing bounds the right end.
-        detectable: Place of the loss that a clean game refutes nine times in ten, or
-            None.
-        role: Name of its colour.
-        text: The bounds.
+        start: Place of the lower bound; 0 if there is none.
+        end: Place of the upper bound; the right end of the axis if there is none.
+        mark: Place of the bound that is marked: the upper one of a proof, or if there
+            is no lower one; otherwise the lower one.
+        open: True if there is no finite upper bound.
+        detectable: Place of the loss that a clean game refutes nine times in ten; None
+            if it is unknown, or with another verdict than NOT_REFUTED.
+        role: Name of its colour in ``COLOURS``.
+        text: The bounds as text.
     """
 
     start: float
@@ -213,7 +224,8 @@ def interval_of(result: AuditResult) -> Interval | None:
     """Return the interval of an audit's bounds.
 
     Returns:
-        The interval, or None if the audit claims no level of privacy or found no bound.
+        The interval; None if the audit claims no finite level of privacy above 0, or
+        found no bound.
     """
     claimed = level(result.claim)
     lower = as_float(result.epsilon_lower)
@@ -245,7 +257,10 @@ def interval_of(result: AuditResult) -> Interval | None:
 
 
 def place(ratio: float) -> float:
-    """Return the place of a multiple of the claim, at an end for one beyond it."""
+    """Return the place of a multiple of the claim on the axis of an interval.
+
+    The axis is logarithmic from 0.1 to 10. A multiple beyond it is placed at its end.
+    """
     decades = 1.0
     if math.isfinite(ratio):
         decades = math.log10(min(max(ratio, 0.1), 10.0))
@@ -253,7 +268,11 @@ def place(ratio: float) -> float:
 
 
 def wealth(game: GameDetails) -> Markup | None:
-    """Draw the wealth of the bets against the calls, with the refuting threshold."""
+    """Return a plot of a game's wealth over its calls, with the refuting threshold.
+
+    Returns:
+        The plot; None if fewer than two points of the path are recorded.
+    """
     spent = _finite(game.wealth_path)
     if len(spent) < 2:
         return None
@@ -293,7 +312,11 @@ def wealth(game: GameDetails) -> Markup | None:
 
 
 def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
-    """Draw δ as a function of ε for the worst pair and for the claim."""
+    """Return a plot of δ as a function of ε, for the worst pair and for the claim.
+
+    Returns:
+        The plot; None if fewer than two points of the worst pair's curve can be drawn.
+    """
     curve = sorted(_finite(exact.curve or [], positive=logarithmic))
     claimed = sorted(_finite(exact.claim_curve, positive=logarithmic))
     if len(curve) < 2 or curve[0][0] == curve[-1][0]:
@@ -333,9 +356,13 @@ def _set_ticks(axes: Axes, name: str, logarithmic: bool) -> None:
 
 
 def classes(estimation: EstimationDetails) -> Markup | None:
-    """Draw an interval for each class of inputs.
+    """Return a plot with an interval for each class of inputs of an estimation.
 
-    It is the variance over its bound if there is a bound, and else the bias.
+    The interval is of the variance over its bound if any class has a bound, and
+    otherwise of the bias.
+
+    Returns:
+        The plot; None if there are no finite intervals.
     """
     ratios = list(filter(None, map(_ratio_row, estimation.classes)))
     rows = ratios or list(filter(None, map(_class_row, estimation.classes)))
@@ -384,11 +411,17 @@ MARKERS = {
     "s": "error",
     "D": "inconclusive",
 }
-"""Markers and roles of the series of a scatter plot, in turn."""
+"""Markers of the series of a scatter plot in turn, with the names of their colours."""
 
 
 def scatter(description: Scatter, *, points: int) -> Markup | None:
-    """Draw a scatter plot, with about ``points`` points of all series."""
+    """Return a scatter plot with about ``points`` points in all series together.
+
+    Each series has at least 8 of them if it has these.
+
+    Returns:
+        The plot; None if no point can be drawn.
+    """
     logarithmic = bool(description.log)
     series = []
     for entry in description.series:
@@ -431,7 +464,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
 
 
 def _finite(points: Iterable[Point], *, positive: bool = False) -> list[Point]:
-    """Return the finite points, or those of them that a logarithmic plot can have."""
+    """Return the finite points; with ``positive`` only those with both numbers > 0."""
     numbers = [(float(x), float(y)) for x, y in points]
     finite = [point for point in numbers if all(map(math.isfinite, point))]
     return [point for point in finite if not positive or min(point) > 0]
@@ -441,7 +474,10 @@ Row = tuple[str, float, float, float]
 
 
 def _class_row(row: ClassOfInputs) -> Row | None:
-    """Return the name of a class, and its bias between the ends of its interval."""
+    """Return the name of a class, and the lower end, mean and upper end of its bias.
+
+    The result is None if one of these is not finite.
+    """
     values = (row.low - row.truth, row.mean - row.truth, row.high - row.truth)
     if all(map(math.isfinite, values)):
         return (row.name, *values)
@@ -449,7 +485,11 @@ def _class_row(row: ClassOfInputs) -> Row | None:
 
 
 def _ratio_row(row: ClassOfInputs) -> Row | None:
-    """Return the name of a class, and its variance over its bound, if it has one."""
+    """Return the name of a class, and its variance over the bound of the variance.
+
+    The ratio is given as its lower end, estimate and upper end. The result is None if
+    the class has no bound, or if one of these is not finite.
+    """
     limit = row.variance_bound
     if not limit:
         return None
