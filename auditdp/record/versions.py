@@ -45,8 +45,7 @@ class VersionsResult:
     reason: str = ""
     """Why the versions were not compared, or the bets ended early; else empty."""
     inputs: Count = 0
-    """Number of traces of each version; some pairs of inputs are traced several
-    times."""
+    """Number of pairs of inputs on which both versions are traced."""
     calls: Count = 0
     """Number of calls for the bets."""
     alpha: Probability | None = None

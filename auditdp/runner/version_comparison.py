@@ -173,7 +173,8 @@ def compared(
         )
     claim, name = built.claim, name_of(built.mechanism)
     listed = _pairs(built, task)
-    pairs = [*listed, *_like(built.adjacency, listed) * LIMITS.runs_per_pair]
+    similar = _like(built.adjacency, listed)
+    pairs = [*listed, *similar * LIMITS.runs_per_pair]
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
@@ -191,7 +192,7 @@ def compared(
         name,
         lines=_lines(seen),
         loss=_loss(own, claim),
-        inputs=len(seen),
+        inputs=len(listed) + len(similar),
     )
     try:
         read = bets(read, built, own, other, settings)

@@ -199,7 +199,6 @@ class Release:
             does.
         names: Texts of the items of a choice, by their place; None if only places are
             recorded.
-        label: Not used.
         recorded: On a replay, the number of the recorded release that corresponds to
             this one; None if there is none.
         terms: Terms of the noise; empty for coins and for draws that are not followed.
@@ -217,7 +216,6 @@ class Release:
     earlier: tuple[int, ...] = ()
     why: str = ""
     names: tuple[Any, ...] | None = None
-    label: str = ""
     recorded: int | None = None
     terms: tuple[Term, ...] = ()
     of_record: bool = False

@@ -93,15 +93,3 @@ def here() -> CodeLine:
         if fallback is NOWHERE and not code.co_filename.startswith(HERE):
             fallback = CodeLine(code.co_filename, frame.f_lineno, code.co_name)
     return fallback
-
-
-def label() -> str:
-    """Return the caller's local variables of type ``str``, as lines ``name=value``.
-
-    In a loop over text keys they differ between the passes.
-    """
-    frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
-    variables = {} if frame is None else frame.f_locals
-    return "\n".join(
-        f"{name}={value}" for name, value in variables.items() if type(value) is str
-    )

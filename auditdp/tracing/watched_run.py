@@ -181,13 +181,13 @@ class WatchedRun:
             value = self._replayed_draw(expected, perform, law, location, shape)
         draw = WatchedDraw(len(self.traced.draws), method, law, value, site, location)
         self.traced.draws.append(draw)
+        if hasattr(value, "detach") or isinstance(value, np.ndarray):
+            # Code may change the array in place, so the record keeps a copy.
+            draw.drawn = _clone(value)
         twin = self._origins.get(origin)
         if twin is not None and _is_same_sample(twin, draw):
             draw.used = twin.used
             return draw
-        if hasattr(value, "detach") or isinstance(value, np.ndarray):
-            # Code may change the array in place, so the record keeps a copy.
-            draw.drawn = _clone(value)
         if origin is not None:
             self._origins[origin] = draw
         return draw

@@ -138,6 +138,20 @@ def test_a_seed_that_is_used_twice_makes_the_same_draws():
     assert kinds(pair_of(twice, claim=PureDP(9.0))) == ["seed", "reuse"]
 
 
+def test_draws_of_a_seed_that_is_used_twice_are_recorded_before_they_are_changed():
+    def in_place(v, rng):
+        np.random.default_rng(9).laplace(size=2)
+        noise = np.random.default_rng(9).laplace(size=2)
+        noise += v
+        return noise
+
+    trace = Trace(in_place)
+    recorded = trace.record(10.0, np.random.default_rng(1))
+    output = np.array(recorded.output)
+    again = trace.redrawn(recorded, fresh=frozenset(), forced={}, seed=0)
+    np.testing.assert_array_equal(again.output, output)
+
+
 def test_a_legacy_seed_from_the_data_is_found():
     def noisy(v, rng):
         np.random.seed(v)  # noqa: NPY002
