@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import AnyValues
+from auditdp.auditing.check import ALPHA, CALLS
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
@@ -158,10 +159,6 @@ class SharedNoise:
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` equal outputs."""
         return np.full(size, data + rng.laplace(scale=self.scale))
-
-
-CALLS = 50_000
-ALPHA = 1e-6
 
 
 class _BlackBox:
