@@ -235,6 +235,7 @@ def load(
         raise ConfigurationError(
             f"{given}: no such profile; {did_you_mean(chosen, profiles)}; or {where}"
         )
+    # A variable names paths from this folder, and the settings from the project's.
     from_environment = _variables(environment)
     for name in IN_FOLDERS & set(from_environment) if found != folder else ():
         value = from_environment[name]

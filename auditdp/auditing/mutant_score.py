@@ -196,6 +196,7 @@ class _Trial:
 
         ``argued`` is the audit's argument that the mutant is equivalent, or empty.
         """
+        # A mutant that does the same on all pairs cannot be refuted, so it is not audited.
         try:
             telling = _telling(mutant, self.pairs.all, promise=self.built.is_promise)
         except AuditError as error:
@@ -216,6 +217,7 @@ class _Trial:
                 str(error),
                 0,
             )
+        # Evidence that refutes outranks the audit's argument that the mutant is harmless.
         calls = sum(e.calls for e in evidence)
         killer = next((e for e in evidence if e.verdict is Verdict.VIOLATED), None)
         if killer is not None:

@@ -199,6 +199,7 @@ class AuditElsewhere(Audit):
             raise LostError(
                 f"the process of the mechanism declares something that there is not: {error}"
             ) from None
+        # A user's forecasters and claims run in the mechanism's process, so its game does.
         plays = (
             PLAYED
             if held.claim is not None

@@ -159,6 +159,7 @@ def _signature(
     takes_size = [a.arg for a in positional][1:2] == ["size"] or ("size", None) in (
         (a.arg, v) for a, v in keywords
     )
+    # The data is the first parameter that has no other role.
     others = {generator, *level_names.values()} | ({"size"} if takes_size else set())
     data = next(
         (argument for argument in positional if argument.arg not in others), None
@@ -180,6 +181,7 @@ def _signature(
         stated.get("delta"),
         f"the parameters of {name}",
     )
+    # A default of a parameter is a clearer claim than a docstring.
     if epsilon is None:
         epsilon, documented = _documented(doc)
         delta = documented if delta is None else delta

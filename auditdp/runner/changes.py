@@ -205,6 +205,7 @@ class Repository:
         settings = self.asked(
             "config", "--file", str(places["config"]), "--no-includes", "--list", "-z"
         )
+        # A folder of our own, without the repository's settings, which may name programs.
         self._made = TemporaryDirectory(
             prefix="auditdp-git-", ignore_cleanup_errors=True
         )

@@ -349,6 +349,7 @@ def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
         moves = (
             f"{times}: the values differ by {distance:.6g} in total between the inputs"
         )
+    # A fault of the noise explains more than a number, so it is named first.
     faults = {pair.why for pair in pairs}
     if "reuse" in faults:
         fault = "noise that was used before, or for another entry"
