@@ -441,14 +441,15 @@ def audit_training(
             trains many models at once, ``train(data, size, *, rng)``, with its
             ``log_prob`` or ``score`` if it has one (``auditdp.mechanism.protocol``).
         claim: The claim of the trainer's accountant, such as ``ApproxDP(3.0, 1e-5)``,
-            or better the whole curve (``AccountedDP``).
+            or better the whole curve (``AccountedDP``). It may be a function of the
+            number of records, which returns the claim.
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as
             features and labels; a list of pairs; or an adjacency. They have to differ
             by the change that the claim is about: a record added or replaced.
         search: Whether to search for other neighbours. For given pairs, the search is
             among pairs that differ like the first one and stay within the range of its
-            data (``auditdp.adjacency.Alike``). If a pair is ambiguous, such as one edge
-            or one node, the narrowest change is searched; the result names it and lists
+            data (``auditdp.adjacency.Alike``). One pair may fit several changes, such
+            as one edge or one node. Then the narrowest is searched; the result lists
             the others, and ``search`` may name one of them.
         canaries: Number of canaries.
         attack: ``attack(released)``: with ``canaries``, a score for each, larger for
@@ -459,8 +460,9 @@ def audit_training(
             or bets suggest that the claim is false. With ``canaries`` the default is 1;
             each further training draws the coins of the canaries anew.
         find: A fault that the game has to find nine times in ten, such as 'level:1.5'
-            (see ``auditdp.record.budget.Fault``). The game then has the necessary
-            number of trainings, and at least ``calls``; other trainings are additional.
+            (see ``auditdp.record.budget.Fault``). The game then gets the number of
+            trainings that this needs, and at least ``calls``. Those of the confirmation
+            and of other checks are additional.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds

@@ -101,7 +101,11 @@ class NodeLevel(Description):
                 )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return Gaussian noise of the largest sensitivity of a step, 2C min(N_T, m)."""
+        """Return a class of mechanisms that contains this one.
+
+        Each of its steps adds Gaussian noise to a query of sensitivity
+        2 min(N_T, m), in units of C.
+        """
         sensitivity = 2.0 * min(self.reached, self.batch)
         return (GaussianNoise(self.noise, sensitivity, self.steps),)
 

@@ -368,10 +368,10 @@ class Alike(GivenPairs):
 
     @property
     def quiet(self) -> Floats:
-        """A record with little effect, for records that are the same in both inputs.
+        """A record with little effect, for the part of the data that both inputs share.
 
-        It is the shortest record with all numbers but labels put to zero, or the
-        shortest record itself if zeros are outside the ranges.
+        It is the shortest record, with 0 for every number that is not a label. If 0 is
+        out of range, it is the shortest record unchanged.
         """
         low, high = self._ranges
         zeros = np.where(self._labels, self.shortest, 0.0)

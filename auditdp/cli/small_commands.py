@@ -58,10 +58,10 @@ def coverage(
 ) -> None:
     """List public functions that draw randomness and that no audit reaches.
 
-    With --changed-since, those of a change are counted. Sources are read, and nothing
-    is run. A function is found by its calls. It counts as reached if the declaration of
-    an audit leads to it, from name to name and from file to file. Only a run shows
-    whether that audit has any power.
+    Sources are read, and nothing is run. A function counts if it has a parameter such as
+    rng, or calls code that draws. It is reached if the declaration of an audit leads to
+    it, from name to name and from file to file. Only a run shows whether that audit has
+    any power. With --changed-since, the functions that changed are also counted.
     """
     found = list(_drawing([path.resolve() for path in paths or [Path()]], since))
     for each in found:

@@ -177,7 +177,10 @@ class PreparedGame:
 
     @property
     def kept(self) -> int:
-        """Number of runs that are kept for checks after the game, whatever it finds."""
+        """Number of runs that the game leaves for the checks after it; 0 if it is scarce.
+
+        The confirmation of a finding is not counted.
+        """
         if self.is_scarce:
             return 0
         if self.look is None:

@@ -104,10 +104,10 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
 
 
 def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
-    """Return the distances of coordinates, less the part that rounding explains.
+    """Return |a − b| for each coordinate, less a tolerance for rounding.
 
-    Rounding of a location explains ``ROUNDING_UNITS`` units in the last place, but
-    nothing between whole numbers below 2^53.
+    The tolerance is ``ROUNDING_UNITS`` units in the last place of the larger number. It
+    is 0 for whole numbers below 2^53, which are exact. The result is at least 0.
     """
     gaps = []
     locations = zip(first.location, second.location, strict=True)
@@ -182,10 +182,12 @@ def _unequal_gaussian_loss(
 
 
 def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
-    """Return [ε, δ(ε)] of two finite, step or Gaussian laws, for plots.
+    """Return [ε, δ(ε)] for each ε, for plots; the laws are finite, step or Gaussian.
 
-    δ(ε) is computed in floating point, and is the larger of the two orders. With sorted
-    ratios it is a difference of two suffix sums, so one sort serves the whole curve.
+    δ(ε) is the larger of its values for (p, q) and (q, p). It is no certified bound.
+
+    Raises:
+        MechanismError: If the laws differ in family, or Gaussian laws in σ or shape.
     """
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)
@@ -255,7 +257,7 @@ def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
 
 
 def is_pure(claim: Claim) -> bool:
-    """Return True if a claim is about the pure epsilon."""
+    """Return True if a claim is pure ε-DP, which includes (ε, δ)-DP with δ = 0."""
     return not isinstance(claim, GaussianDP) and claim.tangents()[0][1] == 0
 
 

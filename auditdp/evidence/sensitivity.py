@@ -184,7 +184,13 @@ def _search(
 
 
 def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
-    """Return the compared pairs, in words."""
+    """Return the compared pairs, in words.
+
+    Args:
+        comparison: The comparison of queries.
+        listed: Number of listed pairs that were compared.
+        complete: True if all pairs of the adjacency were compared.
+    """
     pairs = count(listed, "pair")
     if complete:
         pairs = f"all {pairs}" if listed > 1 else "the only pair"

@@ -63,7 +63,7 @@ Curve = list[tuple[Number, Number]]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The base of records; JSON leaves out their fields that are None."""
+    """The base of records; JSON omits fields that are None, except those in ``always``."""
 
     keys: ClassVar[Mapping[str, str]] = {}
     """The JSON key of a field by its name, if key and name differ."""

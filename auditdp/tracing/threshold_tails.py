@@ -38,9 +38,10 @@ class ShownTail:
 
     Attributes:
         release: The release.
-        chance: Probability of the results at which the outputs on both inputs differ.
-        outputs: Pairs of outputs that differ, for some results. The output on the first
-            run's input comes first.
+        chance: Probability that the noisy number has a value at which the outputs on
+            the two inputs differ.
+        outputs: Examples: pairs of outputs that differ. The output on the first run's
+            input comes first.
     """
 
     release: Release

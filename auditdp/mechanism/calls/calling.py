@@ -175,7 +175,7 @@ class Calls:
 
     @property
     def form(self) -> Representation:
-        """The form of the rows; it must be decided before."""
+        """The form of the rows. ``look`` or a first call has to decide it before."""
         assert self._representation is not None
         return self._representation
 
