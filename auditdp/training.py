@@ -498,7 +498,7 @@ def audit_training(
         )
     if canaries is not None and find:
         raise ConfigurationError(
-            f"find={find!r} says how many calls a game has, and with canaries= there is none; give calls="
+            f"find={find!r} sets the number of calls of a game, and with canaries= there is no game; give calls="
         )
     audited = as_training(train, attack)
     built = Audit(

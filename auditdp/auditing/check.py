@@ -287,9 +287,9 @@ def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:
     blind = [control for control in result.controls if control.survived]
     lines = [
         f"the audit of {result.mechanism} does not refute {' and '.join(control.name for control in blind)}, which should "
-        "break the claim: as large a fault of the mechanism would not be seen",
+        "break the claim: a fault of this size in the mechanism would be missed",
         *[f"  {control.name}: {control.statement}" for control in blind],
-        "  remedy: give calls= or find= that see it, or a control that breaks the claim by more",
+        "  remedy: give calls= or find= that detect it, or a control that breaks the claim by more",
         _again(built, settings),
     ]
     return "\n".join(lines)

@@ -140,7 +140,7 @@ class Audit:
             )
         if self.about is not None and not self.accountants:
             raise CollectionError(
-                f"about={self.about!r} says what accountants are asked about, and there are none"
+                f"about={self.about!r} describes the mechanism for accountants, and there are none"
             )
         if self.is_formula and (self.is_promise or self.controls):
             raise CollectionError(

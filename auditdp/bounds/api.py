@@ -310,7 +310,7 @@ def from_observed(
     if known.shape != truth.shape or not ((known > 0) & (known < 1)).all():
         raise ConfigurationError(
             f"propensities: expected {len(truth)} numbers in (0, 1), got shape {known.shape}, {known.min():g} to "
-            f"{known.max():g}; a row that is certainly in or out tells nothing, so leave it out"
+            f"{known.max():g}; leave out rows that are certainly in or out: they carry no information"
         )
     check_fit(truth, known)
     order = thresholds.descending(values, np.random.default_rng(seed))
@@ -412,7 +412,7 @@ def _check_design(design: str) -> None:
     if design not in DESIGNS:
         known = "".join(f"\n  {name}: {meaning}" for name, meaning in DESIGNS.items())
         raise ConfigurationError(
-            f"unknown design {design!r}; say how the labels came about:{known}"
+            f"unknown design {design!r}; choose how the labels came about:{known}"
         )
 
 

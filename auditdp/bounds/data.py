@@ -113,8 +113,8 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
     if not known.all():
         bad = int(np.argwhere(~known)[0, 0])
         raise ConfigurationError(
-            f"{name}: row {bad + 1} is {array[bad]}, expected finite numbers; give such rows a number that says so, "
-            "the same for either label, rather than leave them out"
+            f"{name}: row {bad + 1} is {array[bad]}, expected finite numbers; give such rows one number of their own, "
+            "the same for both labels, and do not leave them out"
         )
     return array
 
@@ -167,7 +167,7 @@ def check_fair(labels: Labels) -> None:
     if 2 * float(bdtr(min(inside, rows - inside), rows, 0.5)) <= UNFAIR:
         raise ConfigurationError(
             f"labels: {inside:,} of {rows:,} are in; fair coins give numbers as uneven with probability {UNFAIR:g} at most; "
-            "use design 'arms' if every row is an independent run of the mechanism, or propensities that say how likely "
+            "use design 'arms' if every row is an independent run of the mechanism, or propensities, the probability that "
             "each row is a member"
         )
 

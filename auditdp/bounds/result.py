@@ -110,7 +110,7 @@ class Bound:
 
     def __str__(self) -> str:
         rests = "".join(f"\n  assumes: {assumption}" for assumption in self.assumptions)
-        return f"{self.method}: {self.statement}\n  saw: {self.statistic}{rests}\n  source: {self.source}"
+        return f"{self.method}: {self.statement}\n  observed: {self.statistic}{rests}\n  source: {self.source}"
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the bound as JSON text; an infinite number is the string "inf"."""

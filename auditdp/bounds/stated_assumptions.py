@@ -93,7 +93,7 @@ class Assumed:
         """
         p_value = f"p = {self.p_value:.2g}"
         if self.lower is None:
-            return f"{ASSUMED} nothing is said: the {self.against} of the residuals speak against it ({p_value})"
+            return f"{ASSUMED} no bound is given: the {self.against} of the residuals contradict it ({p_value})"
         power = f"Student's t with {FREEDOM} degrees of freedom would in {self.power:.0%} of trainings"
         bound = (
             f"{symbol} ≥ {outwards(self.lower, up=False)} ({confidence}), no verdict"

@@ -133,7 +133,7 @@ def top_k(
         parameters |= {"scale": scale, "sensitivity": sensitivity, "monotone": monotone}
     elif monotone or sensitivity != 1.0:
         raise ConfigurationError(
-            "--monotone and --sensitivity say what --scale amounts to; --eta has them in it already"
+            "--monotone and --sensitivity belong to --scale; --eta already includes them"
         )
     kinds = (
         analyses.TopKZCDP,
@@ -303,7 +303,7 @@ def dp_sgd(
     """
     if (steps is None) == (epochs is None):
         raise ConfigurationError(
-            "say how long the training is: --steps or --epochs, and only one of them"
+            "give either --steps or --epochs, the length of the training"
         )
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
@@ -392,7 +392,7 @@ def node_level(
         )
     elif out_degree is not None or layers is not None:
         raise ConfigurationError(
-            "--reached says what --out-degree and --layers amount to; give one or the other"
+            "--reached follows from --out-degree and --layers; give one or the other"
         )
     # A node reaches at most all nodes.
     gradients = min(reached, nodes)
@@ -432,7 +432,7 @@ def _unequal(parts: list[str]) -> Model:
 
 def _needed(option: str, value: int | None, meaning: str) -> int:
     if value is None:
-        raise ConfigurationError(f"--{option} is missing; say {meaning}")
+        raise ConfigurationError(f"--{option} is missing; give {meaning}")
     return value
 
 

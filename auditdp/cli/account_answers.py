@@ -374,7 +374,7 @@ class AccountQuestion:
     def __post_init__(self) -> None:
         if (self.delta is None) == (self.epsilon is None):
             raise ConfigurationError(
-                "say what is asked, and only one of: --delta D for ε at δ = D; --epsilon E for δ at ε = E; "
+                "give one of these questions: --delta D for ε at δ = D; --epsilon E for δ at ε = E; "
                 "--target-epsilon E --delta D for the parameter that gives them"
             )
         for option, value in (

@@ -159,7 +159,7 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
     kinds = [name for name, given in record.items() if given]
     if len(kinds) != 1:
         raise ConfigurationError(
-            "say what was recorded, and only one of: --scores COLUMN --labels COLUMN; --guesses COLUMN --labels COLUMN; "
+            "give one kind of record: --scores COLUMN --labels COLUMN; --guesses COLUMN --labels COLUMN; "
             f"--first COLUMNS --second COLUMNS; got {' and '.join(kinds) or 'none'}"
         )
     kind = (
@@ -318,14 +318,14 @@ def _as_text(deciding: Bound, others: list[Bound], asked: str) -> str:
     why = (
         "the first choice for this kind of record, whatever the numbers"
         if asked == "auto"
-        else "asked for by --method"
+        else "requested by --method"
     )
     lines = [
         f"{deciding.statement}",
         "",
         f"by {deciding.method} ({METHODS[deciding.method]}), {why}",
     ]
-    lines += [f"  saw      {deciding.statistic}"]
+    lines += [f"  observed {deciding.statistic}"]
     lines += [f"  assumes  {assumption}" for assumption in deciding.assumptions]
     lines += [f"  source   {deciding.source}"]
     if others:

@@ -138,7 +138,10 @@ def report_command(
         ),
     ] = None,
     author: Annotated[
-        str, typer.Option("--by", help="Who answers for it, as the report is to say.")
+        str,
+        typer.Option(
+            "--by", help="Name of the person who is responsible; the report states it."
+        ),
     ] = "",
     since: Annotated[
         Path | None,
@@ -302,7 +305,7 @@ def confirm(
     print_line(result)
     if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
         say(
-            f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding"
+            f"not confirmed: the audit ended {result.verdict}, so nothing is known about the finding"
         )
         raise typer.Exit(ExitCode.CRASHED)
     if result.verdict not in REFUTATIONS:

@@ -351,19 +351,19 @@ def _assumptions(
         ]
     if any(s.limits is not None for s in samples):
         found.append(
-            "every estimate lies in the declared range, as all that were seen do"
+            "every estimate lies in the declared range, as all observed ones do"
         )
     if asymptotic:
         fewest = min(len(s.errors) for s in samples if s.limits is None)
         found.append(
             f"asymptotic tests, with at least {fewest:,} calls of every input: a value of probability below "
-            f"{min(1.0, math.log(1 / alpha) / fewest):.2g} may never have been seen, and is assumed to matter to no mean; "
+            f"{min(1.0, math.log(1 / alpha) / fewest):.2g} may never have occurred, and is assumed to change no mean; "
             f"a declared range ({DECLARE}) needs no such assumption"
         )
     if asymptotic and isinstance(promise, VarianceAtMost):
         found.append(
-            f"the kurtosis of the estimates is at most {INFLATION:g} times that of those seen (normal noise that "
-            "jumps by 30 standard deviations in one call of 1,000 breaks it: wrongly shown to be within its bound in 35 % "
+            f"the kurtosis of the estimates is at most {INFLATION:g} times the observed one (not so for normal noise that "
+            "jumps by 30 standard deviations in one call of 1,000: that is wrongly found within its bound in 35 % "
             "of samples of 1,000 calls, at level 0.05 and at 0.001); a declared range, or kurtosis= of the promise, needs "
             "no such assumption"
         )

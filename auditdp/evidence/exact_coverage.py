@@ -127,8 +127,8 @@ def by_pairs(
     # A model that was tested on listed pairs alone is not tested at all.
     if not departures and not new:
         departures = [
-            "the adjacency generates no pairs beside those that it lists, which say "
-            "nothing about other inputs"
+            "the adjacency only lists pairs and generates no others, so nothing "
+            "is known about other inputs"
         ]
     bound = noise.bound(claimed_point(claim))
     departure = departures[0] if departures else ""

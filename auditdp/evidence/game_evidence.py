@@ -476,7 +476,7 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
             "the test and not its numbers"
         )
     if calls.raised:
-        made.append("a caller of the mechanism sees the type of its exceptions")
+        made.append("an adversary has the type of an exception")
     if calls.inputs.kept:
         made.append(
             f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; "

@@ -362,7 +362,7 @@ def _extend_to_find(opened: PreparedGame) -> None:
         each = calls_of_pair(budget.fault, game, opened.options.alpha)
         opened.to_find = (
             f"{each:,} on each pair of {pairs}, for {budget.fault.description}, "
-            f"nine times in ten (--find {budget.fault})"
+            f"with probability 9 in 10 (--find {budget.fault})"
         )
 
 

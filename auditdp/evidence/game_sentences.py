@@ -279,7 +279,7 @@ def shows_nothing(same: int | None) -> list[str]:
     return [
         f"both inputs of every pair gave the same outputs in {count(same, 'call')} "
         "with the same randomness, so no loss can "
-        "be seen on them: give pairs on which the outputs differ"
+        "be found on them: give pairs on which the outputs differ"
     ]
 
 

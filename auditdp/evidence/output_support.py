@@ -58,7 +58,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     evidence = play_game(
         request.adapted, request.privacy, request.adjacency, game, streams=streams
     )
-    assumption = "whoever sees the outputs sees all of their bits"
+    assumption = "an adversary has all bits of the outputs"
     return replace(
         evidence,
         kind="support",

@@ -40,8 +40,8 @@ def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
     if calls * pairs > MOST_CALLS:
         of_pairs = "" if pairs == 1 else f" ({calls:,} on each of {pairs} pairs)"
         raise ConfigurationError(
-            f"find {fault}: {calls * pairs:,} calls{of_pairs} would find {fault.description} nine times in ten, and "
-            f"{MOST_CALLS:,} are the most; find a larger fault, list fewer pairs, or name the calls"
+            f"find {fault}: {calls * pairs:,} calls{of_pairs} would find {fault.description} with probability 9 in 10, "
+            f"and the limit is {MOST_CALLS:,}; find a larger fault, list fewer pairs, or name the calls"
         )
     return calls
 

@@ -411,7 +411,7 @@ def _without_result(
         if there or name in record.missing:
             continue
         if not covered(name):
-            yield Difference(name, Kind.NOT_RUN, "the run was asked for other audits")
+            yield Difference(name, Kind.NOT_RUN, "the run had other audits")
             continue
         kind = Kind.GONE
         text = "there is no such audit any more"

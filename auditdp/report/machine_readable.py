@@ -283,7 +283,7 @@ RULES = {
     ),
     "weaker": (
         "AuditWeaker",
-        "An audit shows less than the baseline says, or is gone.",
+        "An audit shows less than its entry in the baseline, or is gone.",
     ),
 }
 """SARIF rules: the name and the description of each rule by its id."""

@@ -487,7 +487,7 @@ class Workers:
                 while host.busy and (message := host.inbox.take()) is not None:
                     answer = ANSWER.validate_json(message)
                     if answer.number not in host.busy:
-                        raise ValueError("an answer that nobody asked for")
+                        raise ValueError("an answer without a question")
                     host.since = time.monotonic()
                     yield host.busy.pop(answer.number), answer
             except (EOFError, OSError, ValueError):

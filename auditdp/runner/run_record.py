@@ -321,7 +321,7 @@ def scan_log(path: Path) -> Reading:
     is_whole = not problems
     if not has_digests:
         problems.append(
-            f"{path} has no digests, as logs of earlier versions: a change of it would not be seen"
+            f"{path} has no digests, as logs of earlier versions: a change of it would not be detected"
         )
     return Reading(record, problems, digest, size, edited, is_whole)
 

@@ -400,7 +400,7 @@ def test_a_plot(project, ending):
 
 REFUSED = """
 compose --count 3 --part-epsilon 1 => --delta D for ε … --target-epsilon E --delta D
-compose --count 3 --part-epsilon 1 --delta .1 --epsilon 1 => only one of
+compose --count 3 --part-epsilon 1 --delta .1 --epsilon 1 => one of these questions
 compose --count 3 --part-epsilon 1 --delta 1 => --delta 1 … 0 <= delta < 1
 compose --count 3 --part-epsilon 1 --delta nan => --delta nan … 0 <= delta < 1
 compose --count 3 --part-epsilon 1 --epsilon -1 => --epsilon -1 … >= 0
@@ -436,7 +436,7 @@ dp-sgd --noise-multiplier 1 --sampling fixed --sampling-rate .1 --steps 3 --delt
 dp-sgd --noise-multiplier 1 --sampling shuffled --sampling-rate .1 --steps 13 --delta .1 => --steps 13 … 10 batches
 compose --part .1,0,1000000000 --delta .1 => --part .1,0,1000000000 … 100,000 times at most
 node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1 => --out-degree is missing … --reached
-node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1 --reached 3 --layers 2 => --reached says
+node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1 --reached 3 --layers 2 => --reached follows from
 """
 """A command a line, and the parts of its error."""
 

@@ -135,7 +135,7 @@ def test_the_method_that_was_asked_for_decides(records):
     expected = from_scores(SCORES, LABELS, design="arms", method="dkw")
     assert outcome.out.startswith(expected.statement)
     assert "by dkw" in outcome.out
-    assert "asked for by --method" in outcome.out
+    assert "requested by --method" in outcome.out
 
 
 def test_parquet_without_pyarrow_names_the_extra(records, monkeypatch):

@@ -191,8 +191,8 @@ init ../f.py::f | no such file
 init f.py::f --ci travis | travis
 """,
     "bounds": """
-bounds | say what was recorded | got none
-bounds s.csv SCORED --guesses guess | only one of | scores and guesses
+bounds | give one kind of record | got none
+bounds s.csv SCORED --guesses guess | one kind of record | scores and guesses
 bounds s.csv --scores score | --scores needs --labels COLUMN
 bounds --scores score --labels in | --scores needs FILE
 bounds s.csv --scores score --labels in | unknown design '' | arms: every row

@@ -152,7 +152,7 @@ class Channel:
             raise LostError(self._lost) from None
         except ValueError as error:
             reason = str(error).splitlines()[0]
-            self._lost = f"the process of the mechanism answered {what!r} with something else than was asked: {reason}"
+            self._lost = f"the process of the mechanism answered {what!r} with something other than the answer: {reason}"
             raise LostError(self._lost) from None
         self.cpu = line.cpu
         allowed.count(line.runs)
@@ -179,7 +179,7 @@ class Channel:
                 raise
             except OSError:
                 # The announced length is above the limit.
-                raise ValueError("more bytes than were asked for") from None
+                raise ValueError("more bytes than requested") from None
             except BaseException:
                 self._lost = "a time limit came in the middle of an answer of the process of the mechanism"
                 raise
@@ -187,7 +187,7 @@ class Channel:
             if line.ticket == ticket:
                 return line, arrays
             if line.ticket not in self._given_up:
-                raise ValueError("an answer that nobody asked for")
+                raise ValueError("an answer without a question")
             self._given_up.discard(line.ticket)
 
 
@@ -201,7 +201,7 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
         return kind.validate_python(value)
     except ValueError as error:
         raise LostError(
-            f"the process of the mechanism answered with something else than was asked: {error}"
+            f"the process of the mechanism answered with data of another type: {error}"
         ) from None
 
 

@@ -447,10 +447,10 @@ def _kind(result: AuditResult) -> str:
     """Return the kind of a claim in words.
 
     >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
-    'not told'
+    'not stated'
     """
     claim = result.claim or ClaimRecord("", "", "")
     # The name of a class such as ApproxDP becomes the words Approx DP.
-    first, *rest = re.findall(r"[A-Z]+[a-z]*", claim.kind) or ["not told"]
+    first, *rest = re.findall(r"[A-Z]+[a-z]*", claim.kind) or ["not stated"]
     words = [word if word.isupper() else word.lower() for word in rest]
     return " ".join([first, *words])

@@ -238,7 +238,7 @@ def test_scores_that_are_the_propensities_have_no_information():
     [
         (lambda s, b, e: (s, b, 1 - e), "fit the propensities"),
         (lambda s, b, e: (s, b, e[:-1]), r"expected 1000 numbers in \(0, 1\)"),
-        (lambda s, b, e: (s, b, np.where(e > 0.7, 1.0, e)), "leave it out"),
+        (lambda s, b, e: (s, b, np.where(e > 0.7, 1.0, e)), "leave out rows"),
     ],
 )
 def test_propensities_that_cannot_be_used_are_refused(change, message):

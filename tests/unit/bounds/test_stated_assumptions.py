@@ -83,7 +83,7 @@ def test_scores_that_break_the_assumption_give_no_bound():
         found = bound(*broken)
         assert (found.lower, found.against) == (None, against)
         assert found.p_value < 1e-4
-        assert "nothing is said" in found.statement("ε", "confidence 95%")
+        assert "no bound is given" in found.statement("ε", "confidence 95%")
 
 
 def test_the_stated_power_is_that_of_the_test():

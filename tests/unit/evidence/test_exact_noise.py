@@ -140,7 +140,7 @@ SEARCHED = "searched, not proved"
             PureDP(1.0),
             AnyValues((0.0, 1.0)),
             NOT_REFUTED,
-            "generates no pairs",
+            "generates no others",
         ),
         # No pair attains the bound.
         (Noise(sensitivity=4.0), PureDP(5.0), ONE, CERTIFIED, "At most ε = 4 over all"),

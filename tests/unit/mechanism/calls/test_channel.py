@@ -103,7 +103,7 @@ def test_anything_else_ends_the_conversation(sent, monkeypatch):
 
     with (
         in_a_thread(reply),
-        pytest.raises(LostError, match="something else than was asked"),
+        pytest.raises(LostError, match="something other than the answer"),
     ):
         channel.ask("x")
     with pytest.raises(LostError):

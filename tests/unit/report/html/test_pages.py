@@ -191,7 +191,7 @@ def test_a_report_shows_the_digests_of_its_sources_and_its_record():
 
 def test_it_opens_with_the_counts_of_each_kind_of_claim(record):
     *rows, total = summary(record)
-    assert {row.claimed for row in rows} >= {"Pure DP", "Gaussian DP", "not told"}
+    assert {row.claimed for row in rows} >= {"Pure DP", "Gaussian DP", "not stated"}
     counts = [sum(row.counts[k] for row in rows) for k in range(len(COLUMNS))]
     assert counts == list(total.counts)
     assert sum(counts) == len(record.results)
