@@ -279,9 +279,9 @@ class _LawComparison:
         }
 
     def _assumptions(self) -> list[str]:
-        what = "computes its output from what has the law that it states"
+        what = "computes its output from a value with its stated law"
         if self.attained:
-            what = "draws from the law that it states"
+            what = "draws from its stated law"
         coverage = self.compared.coverage
         losses = [*self.compared.losses, *filter(None, [coverage.bound])]
         assumed = chain.from_iterable(loss.assumed for loss in losses)

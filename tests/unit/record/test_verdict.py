@@ -178,7 +178,7 @@ LAW = Evidence(
     "exact",
     CERTIFIED,
     "Exact ε = 1 over all 2 pairs",
-    assumptions=["Noise draws from the law that it states", "scope: all 2 pairs"],
+    assumptions=["Noise draws from its stated law", "scope: all 2 pairs"],
     epsilon_lower=1.0,
     epsilon_upper=1.0,
 )
