@@ -68,7 +68,7 @@ The evidence needs at least this number of runs on each input, and counts them t
 """
 MOST_OUTPUTS = 4096
 """Largest number of different outputs that are counted."""
-UNLIKE = "The code does not draw from the law that it states"
+UNLIKE = "The code does not draw from its stated law"
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def _several_forms(
         if (times > 1).any():
             outcome, forms = law.outcomes[int(times.argmax())], int(times.max())
             return (
-                "The law that it states is not that of its whole output: the listed "
+                "Its stated law is not that of its whole output: the listed "
                 f"output {brief(outcome)} occurred in {forms} forms, differing in a "
                 "type, the order of keys or the sign of a zero; list each "
                 "or return one"

@@ -57,6 +57,7 @@ from auditdp.numerics.balls import above, below
 from auditdp.numerics.rounding import outwards
 from auditdp.record.details import ExactDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
+from auditdp.record.verdict import DRAWS_FROM_LAW
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
@@ -281,7 +282,7 @@ class _LawComparison:
     def _assumptions(self) -> list[str]:
         what = "computes its output from a value with its stated law"
         if self.attained:
-            what = "draws from its stated law"
+            what = DRAWS_FROM_LAW
         coverage = self.compared.coverage
         losses = [*self.compared.losses, *filter(None, [coverage.bound])]
         assumed = chain.from_iterable(loss.assumed for loss in losses)

@@ -32,6 +32,8 @@ MISCALIBRATION = (
     "argument for the claim fails. The claim itself may still hold."
 )
 """Meaning of the verdict MISCALIBRATED."""
+DRAWS_FROM_LAW = "draws from its stated law"
+"""The end of the first assumption of evidence about a stated law."""
 REMEDY = "Calibrate the noise to the difference of neighbours, or prove the claim without this sensitivity."
 """Remedy for the verdict MISCALIBRATED."""
 
@@ -153,7 +155,7 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 def _contradicted(certificate: Evidence) -> str:
     """Return a phrase for the assumptions of a refuted certificate; one is false."""
     if certificate.known.subject is Subject.LAW:
-        another_law = "the code does not draw from the law that it states"
+        another_law = "the code does not draw from its stated law"
         reasons = _either([another_law, *_provisos(certificate)])
         return f"the stated law is certified, so {reasons}"
     rest = "; ".join(certificate.assumptions)
@@ -174,7 +176,7 @@ def _provisos(law: Evidence) -> list[str]:
             "bound is given"
         )
     for text in law.assumptions:
-        if not text.startswith("scope: ") and "draws from the law" not in text:
+        if not text.startswith("scope: ") and not text.endswith(DRAWS_FROM_LAW):
             reasons.append(f"this is not so: {text}")
     return reasons
 
@@ -207,7 +209,7 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     lower_text, upper_text = apart(lower, upper)
     reasons = _either(["it does not draw from that law", *_provisos(law)])
     return (
-        f"{game.kind}: the code loses at least {lower_text}, and the law that it states at "
+        f"{game.kind}: the code loses at least {lower_text}, and its stated law at "
         f"most {upper_text}: {reasons}"
     )
 

@@ -83,7 +83,7 @@ def test_a_proof_outranks_a_clean_game():
     assert (result.claim.delta, result.claim.mu) == (0.0, None)
 
 
-ANOTHER_LAW = "does not draw from the law that it states"
+ANOTHER_LAW = "does not draw from its stated law"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ ANOTHER_LAW = "does not draw from the law that it states"
             SAFE,
             3.0,
             {"exact": CERTIFIED, "game": NOT_REFUTED},
-            "states at most 1: it does not draw from that law; what is certified is",
+            "stated law at most 1: it does not draw from that law; what is certified is",
         ),
         # A code that loses less than its law is distinguished from it by counting alone.
         (SAFE, UNSAFE, 3.0, {"exact": CERTIFIED, "game": NOT_REFUTED}, ANOTHER_LAW),

@@ -187,7 +187,7 @@ def test_a_law_that_code_follows_has_a_distance(mechanism, claim, distance, text
 @pytest.mark.parametrize(
     ("mechanism", "law", "reason"),
     [
-        (Biased(0.05), Biased(0.0), "The code does not draw from the law"),
+        (Biased(0.05), Biased(0.0), "The code does not draw from its stated law"),
         (Uniform(1.1), Uniform(), "of which chance explains at most"),
         (LeakyResponse(1.0, 0.01), Response(1.0), "probability 0"),
         (uniform, Biased(0.0), "different outputs"),
@@ -233,7 +233,7 @@ def test_a_certified_law_that_the_code_does_not_follow_is_no_certificate():
     """
     result = audited(Biased(0.2), PURE, BIT)
     assert result.verdict is INCONCLUSIVE
-    assert "does not draw from the law that it states" in result.summary
+    assert "does not draw from its stated law" in result.summary
 
 
 def test_a_bound_on_counted_pairs_is_no_bound_of_the_audit():

@@ -284,7 +284,10 @@ BOUNDED = estimator(noise=uniform)
         (
             estimator(),
             variance(1.5),
-            ["asymptotic", "3 times the observed one (not so for normal noise that jumps"],
+            [
+                "asymptotic",
+                "3 times the observed one (not so for normal noise that jumps",
+            ],
         ),
     ],
 )

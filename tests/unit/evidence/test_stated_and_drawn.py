@@ -152,7 +152,7 @@ def test_code_that_draws_from_its_law_follows_it_and_is_refuted_by_its_likelihoo
 def test_code_that_draws_from_another_law_is_found(drawn, stated):
     found = counted(kinds(drawn)[0](drawn, stated, 0.7), calls=6_000)
     assert found.verdict is INCONCLUSIVE
-    assert "does not draw from the law" in found.statement
+    assert "does not draw from its stated law" in found.statement
 
 
 @pytest.mark.dear
@@ -191,7 +191,7 @@ def test_an_output_that_the_law_does_not_list_is_named_and_costs_power():
 
     assert "gives no probability to" in " ".join(game.details.notices)
     assert game.details.detectable_epsilon > followed.details.detectable_epsilon
-    assert "does not draw from the law" in counted(mechanism).statement
+    assert "does not draw from its stated law" in counted(mechanism).statement
 
 
 class Clipped:

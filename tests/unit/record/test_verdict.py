@@ -213,7 +213,7 @@ SENSITIVITY = "or two neighbours need more than the sensitivity 1 that the bound
 @pytest.mark.parametrize(
     ("certificate", "reason"),
     [
-        (LAW, "is certified, so the code does not draw from the law that it states"),
+        (LAW, "is certified, so the code does not draw from its stated law"),
         (GIVEN, f"so either the code does not draw .*, {SENSITIVITY} given"),
         (SYMMETRIC, f"so either the code .*, or this is not so: {UNLABELLED}"),
         (

@@ -365,7 +365,7 @@ def test_counting_refutes_an_exact_zero_alone(zero, is_refuted):
     settings = Settings(alpha=1e-6, budget=Budget(20_000), root_seed=0, key="rare")
     result = run_audit(Audit(Rare(), PURE, BIT), settings)
     statement = next(e.statement for e in result.evidence if e.kind == "counting")
-    assert ("The code does not draw from the law" in statement) is is_refuted
+    assert ("The code does not draw from its stated law" in statement) is is_refuted
 
 
 def test_a_forecaster_is_certain_of_an_exact_zero_alone():
