@@ -72,7 +72,7 @@ class Imports:
         return frozenset(found)
 
     def direct(self, file: Path) -> frozenset[Path]:
-        """Return the files that a file imports directly, with their packages."""
+        """Return the files that a file imports directly, and their packages' files."""
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
@@ -230,7 +230,7 @@ Reached = dict[Path, set[str]]
 
 @dataclass
 class Reach:
-    """Finds the statements of files that a name reaches, from import to import."""
+    """Finds the names that a name of a file reaches, also in imported files."""
 
     imports: Imports
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
