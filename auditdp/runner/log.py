@@ -216,7 +216,7 @@ class Log:
         self._file, self._lines = file, lines
 
     def _is_ours(self) -> bool:
-        """Return True if the path names the open file, with exactly the written lines."""
+        """Return True if the path names the open file, and its content is unchanged."""
         written = b"".join(self._lines)
         return self._is_there() and os.pread(self._file, len(written) + 1, 0) == written
 

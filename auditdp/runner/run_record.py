@@ -463,9 +463,9 @@ class TracedAudit:
     result: str
     """The result of the trace in one sentence."""
     size: str = ""
-    """The traced size, such as 'n = 100'; empty unless the audit tries several sizes. It
-    is the first size with a finding that the trace understood completely, or else the
-    last one."""
+    """The traced size, such as 'n = 100'; empty unless the audit tries several. It is
+    the first size with a finding that the trace understood completely, or else the last
+    one."""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)
