@@ -218,7 +218,7 @@ def sandbox(
     Args:
         configuration: The settings of the project.
         mode: The mode on the command line; empty for that of the settings.
-        network: True to leave the network open, as the settings also may.
+        network: True to leave the network open. The settings can leave it open, too.
 
     Raises:
         ConfigurationError: If the mode is unknown, or the required isolation is
@@ -247,9 +247,9 @@ def sandbox(
 def given(value: Any) -> Any:
     """Return a path from the command line, made relative to the project's folder.
 
-    Commands run in the folder of the project, but paths are written relative to the
-    folder in which the command was started. A list of paths returns a list. An empty
-    value and the default log are returned as they are.
+    Commands run in the folder of the project, but users write paths relative to the
+    folder in which they start the command. An id of an audit, or a list, is changed in
+    the same way. An empty value and the default log are returned as they are.
     """
     if isinstance(value, list):
         return [given(item) for item in value]
@@ -353,10 +353,10 @@ Options = TypeVar("Options")
 def taking(
     options: type[Options], *names: str
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Return a decorator that makes a command of a function of one options record.
+    """Return a decorator that makes a command of a function with one argument.
 
     Args:
-        options: The dataclass of the record; its fields declare the options.
+        options: The argument's dataclass, whose fields declare the command's options.
         names: The options of the command, in this order; by default all.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
@@ -414,8 +414,8 @@ def columns() -> int:
 def coloured(stream: TextIO) -> bool:
     """Return True if a stream is a terminal with colours.
 
-    ``NO_COLOR`` with any value (https://no-color.org) and ``TERM=dumb`` turn colours
-    off.
+    ``NO_COLOR`` with any value that is not empty (https://no-color.org), ``TERM=dumb``
+    and ``TERM=unknown`` turn colours off.
     """
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in (
         "dumb",
@@ -523,9 +523,9 @@ class OutputError(StoppedError):
 
 @contextmanager
 def on_output() -> Iterator[None]:
-    """Raise an ``OutputError`` for any ``OSError`` of the block, which prints to stdout.
+    """Raise an ``OutputError`` if the block, which prints to stdout, cannot write.
 
-    Output after the error is discarded.
+    Any ``OSError`` of the block counts. Output after the error is discarded.
 
     Raises:
         OutputError: If standard output cannot be written.

@@ -347,8 +347,10 @@ def _from(module: str, names: set[str]) -> str:
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
     """Return the statement that defines ``mechanism``, as source.
 
-    It binds the parameters in ``values``, which has their values as source, also those
-    of the constructor of the method's class.
+    Args:
+        signature: The function or method.
+        values: Values of its parameters, as source, by name; also of the parameters of
+            its class's constructor.
     """
     function = signature.name
     if signature.method:

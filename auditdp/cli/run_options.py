@@ -261,7 +261,11 @@ class RunOptions:
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
-        """Formats and paths of ``--report``; it raises if a path cannot be written."""
+        """Formats and paths of ``--report``.
+
+        Raises:
+            ConfigurationError: If a format is unknown, or a path cannot be written.
+        """
         from auditdp.report.formats import target
 
         return [target(item, "--report") for item in self.report or ()]
@@ -451,7 +455,7 @@ class RunOptions:
         Args:
             configuration: The settings.
             root_seed: The root seed of the run.
-            against: The revision with which releases are compared, if any.
+            against: The revision with which mechanisms are compared; None for none.
         """
         from auditdp.runner.plan import PlanOptions
 

@@ -277,7 +277,7 @@ def against_revision(record: RunRecord) -> list[Difference]:
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
     """Return the differences between two runs, and the number of audits of ``before``.
 
-    Audits that ended with ERROR in ``before`` are not compared.
+    Audits that ended with ERROR in ``before`` are neither compared nor counted.
     """
     known = {
         result.id: entry_of(

@@ -262,9 +262,9 @@ class _Run:
     """False if a resumed log has lines that do not count."""
 
     def begin(self) -> None:
-        """Open the log.
+        """Open the log, and begin a new run in it.
 
-        With ``--resume``, take over the results of the interrupted run.
+        With ``--resume``, continue the interrupted run and take over its results.
         """
         self.log = Log(self.asked.log_path)
         before = self.log.before
@@ -455,7 +455,7 @@ class _Run:
 
 
 LAST_LINES = 5
-"""Number of last printed lines that are shown of an audit with an error."""
+"""Number of lines shown from the end of the printed text of an audit with an error."""
 
 
 @contextmanager
