@@ -102,11 +102,13 @@ class Line:
 
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
-    """Return the lines of each published mechanism by row, in the order of the record."""
+    """Return the lines of each published mechanism by row, in the order of the record.
+
+    A repair in the row of its claim has no line, since it is part of the claim's line.
+    """
     lines = lines_of(record)
     rows = {line.audit: line.row for line in lines}
     repaired: dict[str, str | None] = {}
-    # A repair in the row of its claim is part of that claim's line.
     for name, repairs in repairs_of(record).items():
         repaired |= {repair.id: rows.get(name) for repair in repairs}
     lines_by_row: dict[str, list[Line]] = {}

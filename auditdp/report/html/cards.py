@@ -63,7 +63,11 @@ def label(result: AuditResult) -> str:
 
 
 def heading(result: AuditResult) -> str:
-    """Return the title of an audit's page: the claim, after 'Refuted: ' if it is."""
+    """Return the title of an audit's page: ``first_sentence``, and if it is refuted.
+
+    A refuted claim has 'Refuted: ' before the sentence, a refuted calibration
+    'Calibration refuted: '.
+    """
     refuted = {
         Verdict.VIOLATED: "Refuted: ",
         Verdict.MISCALIBRATED: "Calibration refuted: ",

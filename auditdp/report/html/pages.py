@@ -197,7 +197,7 @@ def _index(
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates of reports, which escapes every value."""
+    """Return the Jinja environment of the templates, which escapes every value."""
     templates = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
