@@ -128,7 +128,10 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
 
 
 def _result(found: Traced, claim: Claim) -> str:
-    """Return a sentence on the worst finding that breaks the claim, or on the loss."""
+    """Return a sentence on the worst finding that breaks the claim.
+
+    If there is no such finding, the sentence is about the largest traced loss.
+    """
     broken = [
         (pair, trace, finding) for pair, trace in found for finding in breaking(trace)
     ]

@@ -221,9 +221,9 @@ def _called(node: ast.Call) -> str:
 REFLECTING = {"globals", "locals", "vars", "eval", "exec", "__subclasses__"}
 """Functions by which code may use names that do not occur in it."""
 ALWAYS = ""
-"""Stands for the statements of a file that run at every import of it."""
+"""Name of all statements of a file that run at every import of the file."""
 WHOLE = "*"
-"""Stands for all statements of a file."""
+"""Name of all statements of a file."""
 Reached = dict[Path, set[str]]
 """The reached names of each file; ``ALWAYS`` and ``WHOLE`` may be among them."""
 

@@ -218,7 +218,7 @@ SHOWN = 500
 
 
 class WorkerError(StoppedError):
-    """A worker of a cluster that lacks the project, or differs from this machine."""
+    """A worker of a cluster that fails, lacks the project, or has other code."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class NamespaceLimits:
     at_a_time = 64
     """Number of audits of a file that have namespaces at a time. Others wait."""
     seconds_between_checks = 0.01
-    """Seconds between two checks whether such an audit has ended."""
+    """Seconds between two checks whether an audit with namespaces has ended."""
     searches = 100
     """Limit of the searches for processes that an audit left running. If one of them
     forks faster than it is found, it ends with the process of the file."""

@@ -75,7 +75,7 @@ class Against:
     """Another revision of the code, with which mechanisms are compared."""
 
     revision: str
-    """The requested revision, with its commit."""
+    """The requested revision with its commit, such as 'main (1a2b3c4d5e6f)'."""
     commit: str
     folder: str
     """Folder in the checked-out revision that corresponds to the working folder."""

@@ -123,7 +123,7 @@ class _Host:
     busy: dict[int, Work] = field(default_factory=dict)
     """Work of the children of this process, by its number."""
     since: float = field(default_factory=time.monotonic)
-    """Time of the start, of the last given work, or of the last answer."""
+    """The latest of three times: of the start, the last given work, the last answer."""
     folder: Path | None = None
     """Its folder; in the sandbox, the only one to which it may write."""
 
@@ -674,7 +674,7 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
 
 
 def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
-    """Return True if a pipe has room for a piece of work.
+    """Return True if, within some seconds, a pipe has room for a piece of work.
 
     A process that answers without reading leaves no room, and sending would then block
     the run.
@@ -712,7 +712,7 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result in an answer, or an ERROR without a valid result of the task.
+    """Return the result in an answer; an ERROR if it is missing, invalid or another's.
 
     Args:
         task: The audit.

@@ -152,8 +152,8 @@ def no_script() -> Iterator[None]:
 
 
 FOLDER = "AUDITDP_FORKSERVER"
-"""Environment variable that makes a process the fork server. It has the folder that
-this process removes at its end."""
+"""Environment variable that makes a process the fork server. Its value is the folder
+that the process removes at its end."""
 SAFE = "PYTHONSAFEPATH"
 """Environment variable that keeps the working folder off Python's path. Without it, a
 file joblib.py in that folder would replace the library."""

@@ -276,7 +276,7 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
 
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
-    """Return the differences of the traces, without repetitions of releases.
+    """Return the differences of the traces, except in the number of equal releases.
 
     A release that only one version makes does not count if the other version makes one
     of the same kind in the same function. Their number may depend on the run.
@@ -324,7 +324,7 @@ def _named(change: VersionChange) -> str:
 
 
 def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
-    """Return a phrase for the largest loss of the releases in both versions.
+    """Return a phrase with the largest traced loss of each version.
 
     It is empty if both losses are equal.
     """
@@ -343,7 +343,9 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
 def _worse(
     seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool
 ) -> str:
-    """Return why the claim fails now, on the pair with the largest traced loss.
+    """Return why the claim fails now, on the first pair that shows it.
+
+    The pairs are tried in the order of their traced losses, the largest first.
 
     Args:
         seen: The traces on all pairs.
@@ -447,7 +449,7 @@ def bets(
     other: OtherVersion,
     settings: Settings,
 ) -> VersionsResult:
-    """Play a game of bets on the version, and add its outcome to the comparison.
+    """Return a comparison with the outcome of bets on the version behind each output.
 
     Args:
         read: The comparison of the traces.
