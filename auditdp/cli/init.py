@@ -150,8 +150,8 @@ def _signatures(
     """Return the signatures of functions, and sentences about omitted functions.
 
     Args:
-        targets: Functions, which must be usable, or files and folders, of which every
-            function that draws randomness is taken if possible.
+        targets: Functions, files or folders. Of files and folders, all usable functions
+            that draw randomness are taken.
         root: The folder from which modules are imported.
         columns: Strategies, as source, by column; empty to derive them from the code.
         values: The values of ``-P``, as source, by parameter.

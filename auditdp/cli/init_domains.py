@@ -295,7 +295,7 @@ def columns_read(
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that a statement binds, with the value or its iterable."""
+    """Yield each name that an assignment or loop binds, with its value or iterable."""
     match node:
         case ast.Assign(targets=[target], value=value):
             yield from (

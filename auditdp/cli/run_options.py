@@ -218,9 +218,10 @@ class RunOptions:
     ] = False
 
     def completed(self, configuration: Configuration) -> Self:
-        """Return the options, with settings of the project for four that are not given.
+        """Return the options, completed by the settings of the project.
 
-        These are ``fail_on``, ``max_memory``, ``workers`` and ``network``.
+        If ``fail_on``, ``max_memory``, ``workers`` or ``network`` is not given, it is
+        taken from the settings.
         """
         return replace(
             self,
@@ -231,7 +232,7 @@ class RunOptions:
         )
 
     def resumed(self, last: RunRecord) -> Self:
-        """Return the options, with those of the interrupted run for those not given.
+        """Return the options; those not given are taken from the interrupted run.
 
         Raises:
             ConfigurationError: If the interrupted run has paths or data that are not
@@ -450,7 +451,7 @@ class RunOptions:
         root_seed: int,
         against: Against | None = None,
     ) -> PlanOptions:
-        """Return the plan options, with settings of the project for those not given.
+        """Return the plan options; those not given are taken from the settings.
 
         Args:
             configuration: The settings.

@@ -182,7 +182,7 @@ def _changed(
     processes: Workers,
     open_: ExitStack,
 ) -> tuple[list[str], Against | None, dict[str, Any]]:
-    """Return the targets that changed since a revision, and data about the comparison.
+    """Return the targets that changes since a revision affect, and facts about them.
 
     Args:
         asked: The options of the run.
@@ -190,11 +190,14 @@ def _changed(
         among: The targets of the run, from which the changed ones are chosen.
         known: Ids of the baseline.
         processes: The workers, which collect the audits.
-        open_: Removes the checkout of the revision at its end.
+        open_: The stack that removes the checkout of the revision when it is closed.
 
     Returns:
         The targets; the checked-out revision if ``--compare`` is given, else None; and
         arguments for the record of the run.
+
+    Raises:
+        Exit: If no audit is affected; see ``changed_targets``.
     """
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
