@@ -283,7 +283,7 @@ def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
     """Return a share as a percentage, with enough digits to differ from ``other``.
 
     It also differs from 0 and 100, unless the share is exactly 0 or 1. With ``up`` =
-    False it is rounded down, with None to the nearest.
+    False it is rounded down, otherwise to the nearest.
     """
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)

@@ -86,9 +86,9 @@ class Line:
     explanation: str
     """The explanation of the counterexample."""
     proof: str
-    """The statement of the evidence if the claim is proved or an estimate equivalent.
+    """The statement of the evidence for a proved claim or an equivalent estimate.
 
-    It is empty otherwise.
+    It is empty with other verdicts.
     """
     undecided: str
     """The detectable loss of a claim that is not refuted, and how to decide it."""

@@ -39,7 +39,7 @@ class Standing(StrEnum):
 
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 MANY_AUDITS = 100
-"""Number of audits of a file above which reports state that it leaves others less α."""
+"""Number of audits of a file above which reports remark on its use of alpha."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """Sentence that follows the leaks that the calls would find."""
 

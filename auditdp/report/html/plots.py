@@ -203,8 +203,8 @@ class Interval:
     Attributes:
         start: Place of the lower bound; 0 if there is none.
         end: Place of the upper bound; the right end of the axis if there is none.
-        mark: Place of the bound that is marked: the upper one of a proof, or if there
-            is no lower one; otherwise the lower one.
+        mark: Place of the marked bound. It is the upper one for a proof, or if there is
+            no lower one, and otherwise the lower one.
         open: True if there is no finite upper bound.
         detectable: Place of the loss that a clean game refutes nine times in ten; None
             if it is unknown, or with another verdict than NOT_REFUTED.
