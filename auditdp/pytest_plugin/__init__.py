@@ -125,7 +125,10 @@ def _wanted(path: Path, config: pytest.Config) -> bool:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Collect an audit file that pytest found and does not import as a test module."""
+    """Collect an audit file that pytest found and does not import as a test module.
+
+    Other files are left to pytest: the result is None.
+    """
     if not _is_audit_file(file_path) or parent.session.isinitpath(file_path):
         return None
     if any(
@@ -142,6 +145,7 @@ def pytest_pycollect_makemodule(
     """Collect an audit file instead of importing it as a test module.
 
     Pytest would import it if the command line names it, or ``python_files`` matches it.
+    Other files are left to pytest: the result is None.
     """
     named = parent.session.isinitpath(module_path)
     if not _is_audit_file(module_path) or not (
