@@ -84,8 +84,8 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
 def changed_since(revision: str, folder: Path) -> Changed:
     """Return the changes since the merge base of a revision and HEAD.
 
-    They are the differences of the files in the working tree, with uncommitted ones.
-    New files count as well, except those that git ignores.
+    Changes that are not committed count. So do new files, except those that git
+    ignores.
 
     Raises:
         ConfigurationError: If there is no git or no repository, the revision is

@@ -54,7 +54,7 @@ def host(
 ) -> None:
     """Import an audit file, send its declarations, and do the work that arrives.
 
-    This is the main function of the process, which never returns from it normally.
+    This is the main function of the process, and it never returns.
 
     Args:
         connection: The pipe to the run.

@@ -72,7 +72,10 @@ class Imports:
         return frozenset(found)
 
     def direct(self, file: Path) -> frozenset[Path]:
-        """Return the files that a file imports directly, and their packages' files."""
+        """Return the files that a file imports directly.
+
+        The ``__init__.py`` of their packages are among them.
+        """
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
@@ -241,7 +244,8 @@ class Reach:
         Args:
             file: The file.
             name: A name that the file binds at its top.
-            files: Other files that are imported, whose statements without a name run.
+            files: Other imported files. Their statements that bind no name run at the
+                import, so the names that they use are reached, too.
         """
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 

@@ -83,7 +83,7 @@ class Against:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The options of a run that are the same for all audits."""
+    """Options of a run with one value for all of its audits."""
 
     root_seed: int
     data: str = ""

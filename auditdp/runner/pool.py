@@ -168,7 +168,7 @@ class _TwoProcesses:
     """True if no other work runs at the same time."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
     """The outcome of each ended process, by kind of work: 'run' judges, 'serve'
-    answers. It is None if the parent of this process ended first."""
+    answers. An outcome is None if the parent of its process ended first."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
         """Record the outcome of one process, and close the pipe so that the other ends.

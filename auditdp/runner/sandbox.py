@@ -178,8 +178,8 @@ def explained(failure: str) -> str:
 def _let_go() -> None:
     """Close connections that this process inherited from the run.
 
-    By that to the resource tracker, an audit could remove shared memory of the run.
-    That to the fork server would hide the end of this process.
+    By the connection to the resource tracker, an audit could remove shared memory of
+    the run. The connection to the fork server would hide the end of this process.
     """
     tracker: Any = resource_tracker._resource_tracker
     server: Any = forkserver._forkserver

@@ -85,7 +85,8 @@ def start_forkserver(needed: Sequence[str]) -> None:
         needed: Modules that it imports.
 
     Raises:
-        OSError: If it cannot be started, or its imports would never end.
+        OSError: If it cannot be started, or if the limit of the address space is below
+            ``StartLimits.address_space``.
     """
     if sys.platform != "win32":
         import resource

@@ -134,7 +134,7 @@ class ComparedAudit:
 
 
 class MorePairs:
-    """The given adjacency, with further listed pairs."""
+    """An adjacency with further listed pairs; all else is that of ``adjacency``."""
 
     def __init__(self, adjacency: Adjacency, pairs: Sequence[Pair]) -> None:
         self._adjacency, self._pairs = adjacency, list(pairs)
@@ -389,8 +389,8 @@ def _worse(
 def _breaking(each: _BothTraces) -> list[Finding]:
     """Return the findings that break the claim now and did not before.
 
-    They are [] unless the trace of the other version is understood completely, and
-    satisfies the claim without such a finding.
+    The list is empty unless the trace of the other version is understood completely,
+    satisfies the claim, and has no such finding.
     """
     if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
         return []
@@ -449,7 +449,7 @@ def bets(
     other: OtherVersion,
     settings: Settings,
 ) -> VersionsResult:
-    """Return a comparison with the outcome of bets on the version behind each output.
+    """Return ``read`` with the outcome of bets on the version behind each output.
 
     Args:
         read: The comparison of the traces.
