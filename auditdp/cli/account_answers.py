@@ -133,7 +133,7 @@ def kind(name: str) -> str:
 def at_delta(
     accountants: Sequence[Accountant], delta: float, claim: float | None
 ) -> AccountAnswer:
-    """Return every accountant's ε at δ, with the verdict on a claimed ε."""
+    """Return every accountant's ε at δ; for a claimed ε, also the verdict on it."""
     # The answers of accountants do not depend on the claim. Without a claim, the check
     # is of an arbitrary one, and its verdict is not used.
     check: CrossCheck = cross_check(

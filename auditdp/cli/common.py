@@ -12,7 +12,8 @@ Exit codes:
   is inconclusive or skipped.
 - 5: nothing audited: no audit was collected, or all were skipped.
 - 6: worse than the baseline: an audit is weaker, changed, missing or skipped, or an
-  entry is stale.
+  entry is stale. With ``--compare``: a mechanism loses more than its claim and did not
+  before, or, with ``--fail-on changed``, the law of its outputs changed.
 - 130: interrupted.
 """
 
@@ -267,7 +268,7 @@ def given_report(value: list[str] | None) -> list[str] | None:
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:
-    """Return a list with the last budget on the command line.
+    """Return a list with the last budget on the command line; None if there is none.
 
     Raises:
         BadParameter: If both a fault and a number of calls are given, since they
@@ -465,7 +466,7 @@ def read_run(source: Path | None) -> RunRecord:
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last, whose log has no problems.
+    """Return the record of a run, by default the last, if every line of its log counts.
 
     Raises:
         StoppedError: If some lines of its log do not count.

@@ -359,7 +359,10 @@ def _columns(node: ast.AST) -> list[str]:
 
 
 def _named(node: ast.AST) -> list[str]:
-    """Return the columns of the first step of a chain that names any."""
+    """Return the columns of the first step of a chain that has any, or [].
+
+    The first step is at the beginning of the chain.
+    """
     steps = [*_steps(node)]
     called = [step.func for step in steps if isinstance(step, ast.Call)]
     return next(

@@ -55,7 +55,10 @@ class RunPlace(StrEnum):
 
 
 class FailOn(StrEnum):
-    """Outcomes that make a run fail in addition to findings; see ``--fail-on``."""
+    """Outcomes that make a run fail in addition to findings.
+
+    Errors always fail, so 'error' adds nothing; neither does 'none'.
+    """
 
     none = "none"
     error = "error"

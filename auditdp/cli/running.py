@@ -485,7 +485,7 @@ class ProgressPrinter(ExitStack):
 
     Args:
         options: The options of the run.
-        before: Seconds that audits took in an earlier run, by id.
+        before: Duration of each audit in an earlier run in seconds, by id.
     """
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
