@@ -47,7 +47,8 @@ from auditdp.report.numbers import (
 from auditdp.report.plain_text import printable, shorten
 
 MOST_DIGITS = 9
-"""Largest number of digits of a share of guesses beside the allowed share."""
+"""Largest number of digits of a share of guesses. Digits are added until the share
+differs from the allowed share."""
 WHICH = "which of the two inputs was used"
 
 
@@ -103,8 +104,8 @@ def guessing(result: AuditResult) -> str:
 
     There are four kinds of sentences: about one output of the counterexample, about
     guesses in fresh calls, about the δ that the law needs, and about the certified
-    bound. The first one that shows the violation is returned. It is empty if none does,
-    or if the claim is not violated.
+    bound. The first one that shows the violation is returned. The result is empty if
+    none does, or if the claim is not violated.
     """
     lead = result.leading
     allowed_statements = statements(result.claim)

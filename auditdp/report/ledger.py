@@ -91,7 +91,10 @@ class Line:
     It is empty with other verdicts.
     """
     undecided: str
-    """The detectable loss of a claim that is not refuted, and how to decide it."""
+    """The detectable loss of a claim that is NOT_REFUTED, and how to decide the claim.
+
+    It is empty with other verdicts.
+    """
     reproduce: str
     """The command that repeats the audit."""
     parameters: Mapping[str, Any]

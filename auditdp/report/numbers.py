@@ -28,9 +28,9 @@ def between(before: str, text: object, after: str = "") -> str:
 
 
 def as_float(value: object) -> float | None:
-    """Return a recorded number as a float; None for NaN and for other values.
+    """Return a recorded number as a float; None for NaN and other values.
 
-    Records have infinity as the string 'inf'.
+    Texts of numbers are read, since records have infinity as the text 'inf'.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

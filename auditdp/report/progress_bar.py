@@ -27,9 +27,9 @@ def seconds_left(
 ) -> float | None:
     """Return an estimate of the seconds until the end of a run.
 
-    The expected time of an audit is its time in the last run, times the ratio of the
-    times of the finished audits in this run and in the last one. For a new audit it is
-    the mean of all known times.
+    The expected time of an audit is its time in the last run, multiplied by the
+    slowdown since then: the time of the finished audits in this run, divided by their
+    time in the last run. For a new audit it is the mean of all known times.
 
     Args:
         waiting: Ids of the audits that are not finished.

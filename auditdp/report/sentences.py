@@ -71,7 +71,8 @@ def standing(result: AuditResult) -> Standing:
 def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
     """Return the audits of each standing, in the order of the record.
 
-    Standings are in the order of their class. Those without audits are left out.
+    Standings are in the order of the class ``Standing``. Those without audits are left
+    out.
     """
     groups: dict[Standing, list[AuditResult]] = {key: [] for key in Standing}
     for result in record.results:

@@ -58,15 +58,15 @@ def file_name(audit_id: str) -> str:
 
 
 def label(result: AuditResult) -> str:
-    """Return the verdict with spaces, and 'as declared' after a declared one."""
+    """Return ``verdict_label`` with spaces instead of underscores."""
     return verdict_label(result).replace("_", " ")
 
 
 def heading(result: AuditResult) -> str:
-    """Return the title of an audit's page: ``first_sentence``, and if it is refuted.
+    """Return the title of an audit's page, which is its ``first_sentence``.
 
-    A refuted claim has 'Refuted: ' before the sentence, a refuted calibration
-    'Calibration refuted: '.
+    'Refuted: ' stands before it if the claim is refuted, and 'Calibration refuted: ' if
+    the calibration is.
     """
     refuted = {
         Verdict.VIOLATED: "Refuted: ",

@@ -417,7 +417,7 @@ MARKERS = {
     "s": "error",
     "D": "inconclusive",
 }
-"""Markers of the series of a scatter plot in turn, with the names of their colours."""
+"""Markers of a scatter plot, one for each series in turn, with names of colours."""
 
 
 def scatter(description: Scatter, *, points: int) -> Markup | None:
