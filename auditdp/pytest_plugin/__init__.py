@@ -214,14 +214,14 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the source files that a worker of pytest-xdist sent to this process."""
+    """Add the source files that an ended worker of pytest-xdist has sent."""
     sources = getattr(node, "workeroutput", {}).get(SOURCES)
     if sources:
         audit_session(node.config).sources |= set(sources)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the audits' source files from a worker of pytest-xdist to the main one."""
+    """Send the audits' source files to the main process, in workers of pytest-xdist."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None and _session in session.config.stash:
         output[SOURCES] = sorted(audit_session(session.config).sources)
