@@ -57,7 +57,8 @@ class RunPlace(StrEnum):
 class FailOn(StrEnum):
     """Outcomes that make a run fail in addition to findings.
 
-    Errors always fail, so 'error' adds nothing; neither does 'none'.
+    Errors always fail, so 'error' adds nothing. 'none' on the command line replaces the
+    outcomes of the settings by none.
     """
 
     none = "none"
