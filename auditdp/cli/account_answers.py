@@ -54,7 +54,7 @@ class AccountAnswer:
     asked: Literal["epsilon", "delta"]
     """The quantity that is computed."""
     given: float
-    """The other quantity."""
+    """The value of the other quantity, from the command line."""
     rows: Sequence[AccountantReply]
     """The answer of each accountant; ``value`` is the computed quantity."""
     upper: AccountantReply | None
@@ -117,7 +117,7 @@ class Solved:
     """The value, and the accountant that proves it."""
 
     def sentence(self, delta: float) -> str:
-        """Return the result in one sentence."""
+        """Return the result in one sentence; ``delta`` is the δ of the target."""
         most = "smallest" if self.larger_is_safer else "largest"
         return (
             f"--{self.option} {self.solution.value:g} is the {most} of {DIGITS_SOLVED} digits that "
@@ -133,7 +133,7 @@ def kind(name: str) -> str:
 def at_delta(
     accountants: Sequence[Accountant], delta: float, claim: float | None
 ) -> AccountAnswer:
-    """Return every accountant's ε at δ, with the verdict on a claimed ε."""
+    """Return every accountant's ε at δ; for a claimed ε, also the verdict on it."""
     # The answers of accountants do not depend on the claim. Without a claim, the check
     # is of an arbitrary one, and its verdict is not used.
     check: CrossCheck = cross_check(

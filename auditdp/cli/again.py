@@ -72,7 +72,7 @@ def data_of(record: RunRecord, data: str) -> str:
 
     Raises:
         ConfigurationError: If the recorded folder is used, and is neither below the
-            working folder nor below that of the settings.
+            working folder nor below the data folder of the settings.
     """
     recorded = str(record.arguments.get("data", ""))
     if data or not recorded:

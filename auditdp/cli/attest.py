@@ -127,7 +127,7 @@ def verify(
 
 
 def _told(statement: dict[str, Any]) -> str:
-    """Return the result and the subjects of a statement in one line."""
+    """Return a line with a statement's result, its record and its number of sources."""
     from auditdp.report.attestation import OUTCOMES
     from auditdp.report.numbers import count
 
@@ -154,7 +154,7 @@ def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
     If the file cannot be read as a record, the one sentence states that.
 
     Args:
-        attested: The subject of the statement that describes the record.
+        attested: The subject, in the signed statement, that describes the record.
         file: The file of the record.
     """
     from auditdp.report.attestation import differences, noted

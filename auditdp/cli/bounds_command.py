@@ -231,7 +231,10 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 
 
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
-    """Return the bound from scores of one training, if the scores have normal laws."""
+    """Return the bound under the assumption that scores have normal laws, if any.
+
+    See ``assuming_gaussian`` for the cases without a bound.
+    """
     # The options were checked before.
     assert asked.file is not None
     scores, labels = data.scores_and_labels(

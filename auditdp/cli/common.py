@@ -12,7 +12,8 @@ Exit codes:
   is inconclusive or skipped.
 - 5: nothing audited: no audit was collected, or all were skipped.
 - 6: worse than the baseline: an audit is weaker, changed, missing or skipped, or an
-  entry is stale.
+  entry is stale. With ``--compare``: a mechanism loses more than its claim and did not
+  before, or, with ``--fail-on changed``, the law of its outputs changed.
 - 130: interrupted.
 """
 
@@ -218,7 +219,7 @@ def sandbox(
     Args:
         configuration: The settings of the project.
         mode: The mode on the command line; empty for that of the settings.
-        network: True to leave the network open, as the settings also may.
+        network: True to leave the network open. The settings can leave it open, too.
 
     Raises:
         ConfigurationError: If the mode is unknown, or the required isolation is
@@ -247,9 +248,9 @@ def sandbox(
 def given(value: Any) -> Any:
     """Return a path from the command line, made relative to the project's folder.
 
-    Commands run in the folder of the project, but paths are written relative to the
-    folder in which the command was started. A list of paths returns a list. An empty
-    value and the default log are returned as they are.
+    Commands run in the folder of the project, but users write paths relative to the
+    folder in which they start the command. An id of an audit, or a list, is changed in
+    the same way. An empty value and the default log are returned as they are.
     """
     if isinstance(value, list):
         return [given(item) for item in value]
@@ -267,7 +268,7 @@ def given_report(value: list[str] | None) -> list[str] | None:
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:
-    """Return a list with the last budget on the command line.
+    """Return a list with the last budget on the command line; None if there is none.
 
     Raises:
         BadParameter: If both a fault and a number of calls are given, since they
@@ -353,10 +354,10 @@ Options = TypeVar("Options")
 def taking(
     options: type[Options], *names: str
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Return a decorator that makes a command of a function of one options record.
+    """Return a decorator that makes a command of a function with one argument.
 
     Args:
-        options: The dataclass of the record; its fields declare the options.
+        options: The argument's dataclass, whose fields declare the command's options.
         names: The options of the command, in this order; by default all.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
@@ -414,8 +415,8 @@ def columns() -> int:
 def coloured(stream: TextIO) -> bool:
     """Return True if a stream is a terminal with colours.
 
-    ``NO_COLOR`` with any value (https://no-color.org) and ``TERM=dumb`` turn colours
-    off.
+    ``NO_COLOR`` with any value that is not empty (https://no-color.org), ``TERM=dumb``
+    and ``TERM=unknown`` turn colours off.
     """
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in (
         "dumb",
@@ -465,7 +466,7 @@ def read_run(source: Path | None) -> RunRecord:
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last, whose log has no problems.
+    """Return the record of a run, by default the last, if every line of its log counts.
 
     Raises:
         StoppedError: If some lines of its log do not count.
@@ -523,9 +524,9 @@ class OutputError(StoppedError):
 
 @contextmanager
 def on_output() -> Iterator[None]:
-    """Raise an ``OutputError`` for any ``OSError`` of the block, which prints to stdout.
+    """Raise an ``OutputError`` if the block, which prints to stdout, cannot write.
 
-    Output after the error is discarded.
+    Any ``OSError`` of the block counts. Output after the error is discarded.
 
     Raises:
         OutputError: If standard output cannot be written.

@@ -150,8 +150,8 @@ def _signatures(
     """Return the signatures of functions, and sentences about omitted functions.
 
     Args:
-        targets: Functions, which must be usable, or files and folders, of which every
-            function that draws randomness is taken if possible.
+        targets: Functions, files or folders. Of files and folders, all usable functions
+            that draw randomness are taken.
         root: The folder from which modules are imported.
         columns: Strategies, as source, by column; empty to derive them from the code.
         values: The values of ``-P``, as source, by parameter.
@@ -347,8 +347,10 @@ def _from(module: str, names: set[str]) -> str:
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
     """Return the statement that defines ``mechanism``, as source.
 
-    It binds the parameters in ``values``, which has their values as source, also those
-    of the constructor of the method's class.
+    Args:
+        signature: The function or method.
+        values: Values of its parameters, as source, by name; also of the parameters of
+            its class's constructor.
     """
     function = signature.name
     if signature.method:

@@ -52,7 +52,8 @@ LEFT_OUT = {"tests", "test", "audits", "docs", "build", "node_modules", "site-pa
 def files_of(path: Path) -> list[Path]:
     """Return a file as a list, or the Python files below a folder.
 
-    Of a folder, tests, audits, hidden folders and those of ``LEFT_OUT`` are omitted.
+    Of a folder, files of tests and audits are omitted, and so are folders in
+    ``LEFT_OUT`` and those whose names begin with a dot or an underscore.
     """
     if path.is_file():
         return [path]

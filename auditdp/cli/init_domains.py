@@ -45,7 +45,7 @@ Classes = Mapping[str, ast.ClassDef]
 
 
 def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes) -> str:
-    """Return the source of ``pairs=`` for an audit; empty for data of unknown type.
+    """Return the value of an audit's ``pairs``, as source; empty for unknown types.
 
     Args:
         annotation: Annotation of the private data, as source; empty if there is none.
@@ -87,10 +87,12 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
 def strategy(
     node: ast.expr | None, columns: Mapping[str, str], classes: Classes
 ) -> str:
-    """Return a strategy for values of an annotation, as source; empty if unknown.
+    """Return a strategy for values of an annotated type, as source; empty if unknown.
 
-    ``columns`` has the strategies of a dictionary's keys, ``classes`` the classes of
-    the file.
+    Args:
+        node: The annotation.
+        columns: Strategies, as source, by the keys of a dictionary.
+        classes: The classes of the file, by name.
     """
     name, inside = _name(node), _arguments(node)
     if name in PLAIN:
@@ -293,7 +295,7 @@ def columns_read(
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that a statement binds, with the value or its iterable."""
+    """Yield each name that an assignment or loop binds, with its value or iterable."""
     match node:
         case ast.Assign(targets=[target], value=value):
             yield from (
@@ -325,7 +327,8 @@ def _steps(node: ast.AST) -> Iterator[ast.AST]:
 def _origin(node: ast.AST) -> str:
     """Return the name with which a chain begins.
 
-    It is empty if the chain begins with another expression, or aggregates.
+    It is empty if the chain begins with another expression than a name, or if it names
+    a method in ``AGGREGATED``.
     """
     steps = [*_steps(node)]
     aggregated = any(
@@ -356,7 +359,10 @@ def _columns(node: ast.AST) -> list[str]:
 
 
 def _named(node: ast.AST) -> list[str]:
-    """Return the columns of the first step of a chain that names any."""
+    """Return the columns of the first step of a chain that has any, or [].
+
+    The first step is at the beginning of the chain.
+    """
     steps = [*_steps(node)]
     called = [step.func for step in steps if isinstance(step, ast.Call)]
     return next(
@@ -401,7 +407,8 @@ def _add(
 def _around(ends: list[ast.expr]) -> str:
     """Return a strategy, as source, of numbers within and beyond two literal limits.
 
-    Values within the limits alone would hide a missing clip.
+    Values within the limits alone would hide a missing clip. Without two literal
+    limits, the strategy is that of int.
     """
     with suppress(ValueError, TypeError):
         least, most = map(ast.literal_eval, ends)

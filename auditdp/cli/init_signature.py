@@ -64,7 +64,7 @@ class Signature:
 
     @property
     def called(self) -> str:
-        """The name of the function or method, from which that of its audit is made."""
+        """The function's name, or 'class_method' in lower case; it names the audit."""
         return f"{self.name}_{self.method}".lower() if self.method else self.name
 
 

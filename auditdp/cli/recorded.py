@@ -380,7 +380,7 @@ def answer_about(
 
     Args:
         identifier: The id of the audit, or a part of it that is unique.
-        kind: The question, such as ``show`` or ``trace``.
+        kind: The kind of question, 'show' or 'trace'; see ``child_jobs.JOBS``.
         arguments: Further arguments of the question.
         options: The plan options, such as the seed and the time limit.
 

@@ -55,7 +55,11 @@ class RunPlace(StrEnum):
 
 
 class FailOn(StrEnum):
-    """Outcomes that make a run fail in addition to findings; see ``--fail-on``."""
+    """Outcomes that make a run fail in addition to findings.
+
+    Errors always fail, so 'error' adds nothing. 'none' on the command line replaces the
+    outcomes of the settings by none.
+    """
 
     none = "none"
     error = "error"
@@ -218,9 +222,10 @@ class RunOptions:
     ] = False
 
     def completed(self, configuration: Configuration) -> Self:
-        """Return the options, with settings of the project for four that are not given.
+        """Return the options, completed by the settings of the project.
 
-        These are ``fail_on``, ``max_memory``, ``workers`` and ``network``.
+        If ``fail_on``, ``max_memory``, ``workers`` or ``network`` is not given, it is
+        taken from the settings.
         """
         return replace(
             self,
@@ -231,7 +236,7 @@ class RunOptions:
         )
 
     def resumed(self, last: RunRecord) -> Self:
-        """Return the options, with those of the interrupted run for those not given.
+        """Return the options; those not given are taken from the interrupted run.
 
         Raises:
             ConfigurationError: If the interrupted run has paths or data that are not
@@ -261,7 +266,11 @@ class RunOptions:
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
-        """Formats and paths of ``--report``; it raises if a path cannot be written."""
+        """Formats and paths of ``--report``.
+
+        Raises:
+            ConfigurationError: If a format is unknown, or a path cannot be written.
+        """
         from auditdp.report.formats import target
 
         return [target(item, "--report") for item in self.report or ()]
@@ -446,12 +455,12 @@ class RunOptions:
         root_seed: int,
         against: Against | None = None,
     ) -> PlanOptions:
-        """Return the plan options, with settings of the project for those not given.
+        """Return the plan options; those not given are taken from the settings.
 
         Args:
             configuration: The settings.
             root_seed: The root seed of the run.
-            against: The revision with which releases are compared, if any.
+            against: The revision with which mechanisms are compared; None for none.
         """
         from auditdp.runner.plan import PlanOptions
 

@@ -55,10 +55,10 @@ def changed_targets(
     collect: Collector,
     known: Collection[str] = (),
 ) -> tuple[list[str], tuple[str, ...], str]:
-    """Return the targets that a change affects, ids left out, and the base commit.
+    """Return the targets that a change affects, the ids of all others, and the base.
 
-    The targets are ids of audits, and paths of files that do not import. The choice is
-    printed, with reasons.
+    The targets are ids of audits, and paths of files that do not import. The base is
+    the commit since which changes count. The choice is printed, with reasons.
 
     Args:
         targets: The targets of the run, from which the changed ones are chosen.
@@ -277,7 +277,7 @@ def against_revision(record: RunRecord) -> list[Difference]:
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
     """Return the differences between two runs, and the number of audits of ``before``.
 
-    Audits that ended with ERROR in ``before`` are not compared.
+    Audits that ended with ERROR in ``before`` are neither compared nor counted.
     """
     known = {
         result.id: entry_of(

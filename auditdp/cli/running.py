@@ -182,7 +182,7 @@ def _changed(
     processes: Workers,
     open_: ExitStack,
 ) -> tuple[list[str], Against | None, dict[str, Any]]:
-    """Return the targets that changed since a revision, and data about the comparison.
+    """Return the targets that changes since a revision affect, and facts about them.
 
     Args:
         asked: The options of the run.
@@ -190,11 +190,14 @@ def _changed(
         among: The targets of the run, from which the changed ones are chosen.
         known: Ids of the baseline.
         processes: The workers, which collect the audits.
-        open_: Removes the checkout of the revision at its end.
+        open_: The stack that removes the checkout of the revision when it is closed.
 
     Returns:
         The targets; the checked-out revision if ``--compare`` is given, else None; and
         arguments for the record of the run.
+
+    Raises:
+        Exit: If no audit is affected; see ``changed_targets``.
     """
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
@@ -262,9 +265,9 @@ class _Run:
     """False if a resumed log has lines that do not count."""
 
     def begin(self) -> None:
-        """Open the log.
+        """Open the log, and begin a new run in it.
 
-        With ``--resume``, take over the results of the interrupted run.
+        With ``--resume``, continue the interrupted run and take over its results.
         """
         self.log = Log(self.asked.log_path)
         before = self.log.before
@@ -455,7 +458,7 @@ class _Run:
 
 
 LAST_LINES = 5
-"""Number of last printed lines that are shown of an audit with an error."""
+"""Number of lines shown from the end of the printed text of an audit with an error."""
 
 
 @contextmanager
@@ -482,7 +485,7 @@ class ProgressPrinter(ExitStack):
 
     Args:
         options: The options of the run.
-        before: Seconds that audits took in an earlier run, by id.
+        before: Duration of each audit in an earlier run in seconds, by id.
     """
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:

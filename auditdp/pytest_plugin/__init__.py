@@ -125,7 +125,10 @@ def _wanted(path: Path, config: pytest.Config) -> bool:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Collect an audit file that pytest found and does not import as a test module."""
+    """Collect an audit file that pytest found and does not import as a test module.
+
+    Other files are left to pytest: the result is None.
+    """
     if not _is_audit_file(file_path) or parent.session.isinitpath(file_path):
         return None
     if any(
@@ -142,6 +145,7 @@ def pytest_pycollect_makemodule(
     """Collect an audit file instead of importing it as a test module.
 
     Pytest would import it if the command line names it, or ``python_files`` matches it.
+    Other files are left to pytest: the result is None.
     """
     named = parent.session.isinitpath(module_path)
     if not _is_audit_file(module_path) or not (
@@ -210,14 +214,14 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the source files that a worker of pytest-xdist sent to this process."""
+    """Add the source files that an ended worker of pytest-xdist has sent."""
     sources = getattr(node, "workeroutput", {}).get(SOURCES)
     if sources:
         audit_session(node.config).sources |= set(sources)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the audits' source files from a worker of pytest-xdist to the main one."""
+    """Send the audits' source files to the main process, in workers of pytest-xdist."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None and _session in session.config.stash:
         output[SOURCES] = sorted(audit_session(session.config).sources)

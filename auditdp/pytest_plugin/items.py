@@ -68,7 +68,8 @@ class AuditItem(pytest.Item):
     def setup(self) -> None:
         """Run the audit.
 
-        A crash is an error of the set-up, since only a finding is a failure.
+        A crash is an error of the set-up, since only a finding is a failure. A skipped
+        audit skips the item, unless ``fail_on`` has 'skipped'.
         """
         self.result = audit_session(self.config).run(self.audit)
         keep(self, RESULT.dump_json(self.result).decode())
@@ -78,7 +79,10 @@ class AuditItem(pytest.Item):
             self._undecided("skipped")
 
     def runtest(self) -> None:
-        """Fail if the result is a finding, or a refutation was not confirmed."""
+        """Fail if the result is a finding, or a refutation was not confirmed.
+
+        An inconclusive audit is skipped, unless ``fail_on`` has 'inconclusive'.
+        """
         if self.result.is_finding or self.result.is_unconfirmed:
             pytest.fail(terminal.line(self.result), pytrace=False)
         if self.result.is_undecided or self.result.verdict is Verdict.INCONCLUSIVE:

@@ -230,7 +230,8 @@ def evidence_facts(
     Args:
         evidence: The evidence.
         claim: The claim of the audit.
-        already_shown: The text above; numbers that it has are left out.
+        already_shown: The text above the facts. Numbers that it has are left out if
+            ``IN_STATEMENTS`` names them.
         pair: The pair of the audit's counterexample; it is left out as the worst pair.
     """
     for name, value in _evidence_facts(evidence, claim, pair):
@@ -246,7 +247,7 @@ IN_STATEMENTS = (
     *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
     *("Calls to find pairs", DETECTED),
 )
-"""Names of numbers that are left out if the text above has them."""
+"""Names of numbers that are left out if the text above the facts has them."""
 
 
 def _evidence_facts(

@@ -66,8 +66,8 @@ MARK = "<!-- auditdp -->"
 def commands(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
     """Return the workflow commands, worst first, one on each line.
 
-    There are none for audits that ended as declared. The arguments are those of
-    ``judged``.
+    There are none for audits that ended as declared. The last commands are remarks on
+    the run. The arguments are those of ``judged``.
     """
     lines = []
     audits = worst_first(judged(record, differences))

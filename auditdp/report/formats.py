@@ -48,7 +48,8 @@ class Format:
     def refuse_what_is_not_ours(self, path: Path, *, shown: str = "") -> None:
         """Check that a file may be replaced by a report of this format.
 
-        ``shown`` is the path as the message of the error has it.
+        A missing or an empty file may be replaced. ``shown`` is the path as the message
+        of the error has it.
 
         Raises:
             ConfigurationError: If the file has other content than such a report.
@@ -198,8 +199,9 @@ def report_files(
         record: The run.
         name: The format.
         path: The file of the report.
-        previous: The run with which an HTML report is compared. By default it is that
-            of the report at ``path``, if there is one.
+        previous: The run with which an HTML report is compared. By default it is the
+            run of the report at ``path``, if there is one. The same run is not compared
+            with itself.
         differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:

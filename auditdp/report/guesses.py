@@ -47,7 +47,8 @@ from auditdp.report.numbers import (
 from auditdp.report.plain_text import printable, shorten
 
 MOST_DIGITS = 9
-"""Largest number of digits of a share of guesses beside the allowed share."""
+"""Largest number of digits of a share of guesses. Digits are added until the share
+differs from the allowed share."""
 WHICH = "which of the two inputs was used"
 
 
@@ -73,7 +74,8 @@ def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> flo
 def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
     """Return the (ε, δ) statements that a recorded claim makes.
 
-    The list is empty if there is no claim, or if it is not about privacy.
+    The list is empty if there is no claim, or if it claims no finite level of privacy
+    above 0.
     """
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
@@ -102,8 +104,8 @@ def guessing(result: AuditResult) -> str:
 
     There are four kinds of sentences: about one output of the counterexample, about
     guesses in fresh calls, about the δ that the law needs, and about the certified
-    bound. The first one that shows the violation is returned. It is empty if none does,
-    or if the claim is not violated.
+    bound. The first one that shows the violation is returned. The result is empty if
+    none does, or if the claim is not violated.
     """
     lead = result.leading
     allowed_statements = statements(result.claim)
@@ -244,8 +246,8 @@ def _against(
     """Return words for a share of right guesses, and for the allowed share.
 
     Args:
-        wrong: The share of wrong guesses. A share of right guesses near 1 would have
-            lost its digits.
+        wrong: The share of wrong guesses. If it is near 0, the float of the share of
+            right guesses would have lost its digits.
         may: The smallest share of wrong guesses that the claim allows. If both shares
             are at most 0.5 %, the frequency of wrong guesses is written.
         up: False if the share of right guesses is a lower bound, which is rounded down;
@@ -279,10 +281,10 @@ def _wrong(epsilon: float) -> float:
 
 
 def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
-    """Return a share as a percentage, with digits until it differs from the other one.
+    """Return a share as a percentage, with enough digits to differ from ``other``.
 
     It also differs from 0 and 100, unless the share is exactly 0 or 1. With ``up`` =
-    False it is rounded down.
+    False it is rounded down, otherwise to the nearest.
     """
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
@@ -466,10 +468,11 @@ def trace_scope(trace: GameTrace) -> str:
 
 
 def at_most(result: AuditResult) -> str:
-    """Return the largest loss by the trace of an audit that ended NOT_REFUTED.
+    """Return text with the largest loss in the trace of an audit that is NOT_REFUTED.
 
     The text also has the unused part of the claim. It is empty if the trace does not
-    bound the loss, or with another verdict.
+    bound the loss, if its loss exceeds the claim, if other evidence certifies a larger
+    loss, or with another verdict.
     """
     trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:

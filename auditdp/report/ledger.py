@@ -86,12 +86,15 @@ class Line:
     explanation: str
     """The explanation of the counterexample."""
     proof: str
-    """The statement of the evidence if the claim is proved or an estimate equivalent.
+    """The statement of the evidence for a proved claim or an equivalent estimate.
 
-    It is empty otherwise.
+    It is empty with other verdicts.
     """
     undecided: str
-    """The detectable loss of a claim that is not refuted, and how to decide it."""
+    """The detectable loss of a claim that is NOT_REFUTED, and how to decide the claim.
+
+    It is empty with other verdicts.
+    """
     reproduce: str
     """The command that repeats the audit."""
     parameters: Mapping[str, Any]
@@ -102,11 +105,13 @@ class Line:
 
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
-    """Return the lines of each published mechanism by row, in the order of the record."""
+    """Return the lines of each published mechanism by row, in the order of the record.
+
+    A repair in the row of its claim has no line, since it is part of the claim's line.
+    """
     lines = lines_of(record)
     rows = {line.audit: line.row for line in lines}
     repaired: dict[str, str | None] = {}
-    # A repair in the row of its claim is part of that claim's line.
     for name, repairs in repairs_of(record).items():
         repaired |= {repair.id: rows.get(name) for repair in repairs}
     lines_by_row: dict[str, list[Line]] = {}

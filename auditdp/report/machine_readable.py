@@ -50,7 +50,8 @@ class Level(StrEnum):
     """Severities of audits, worst first."""
 
     UNCONFIRMED = "refuted, not confirmed"
-    """An undeclared refutation does not count: it was not confirmed, for example."""
+    """The audit has an undeclared refutation, and its verdict does not rest on it, for
+    example because it was not confirmed."""
     FINDING = "finding"
     """A person has to act."""
     CRASHED = "crashed"
@@ -166,7 +167,11 @@ def worst_first(audits: Iterable[Judged]) -> list[Judged]:
 
 
 def message(item: Judged) -> str:
-    """Return the message about an audit: its id and reasons, and a line for each fact."""
+    """Return the message about an audit: its id, its reasons, and further facts.
+
+    The facts are those with labels in ``SPELLED_OUT``, each on a line of its own. Facts
+    that the reasons state are left out, and all facts of a regressed audit.
+    """
     result = item.result
     why: Sequence[str] = item.reasons
     if item.level is Level.ACCEPTED and result is not None:
@@ -174,7 +179,6 @@ def message(item: Judged) -> str:
     lines = [f"{item.audit}: {' '.join(why)}"]
     if result is not None and item.level is not Level.REGRESSED:
         for fact in facts(result):
-            # Facts that the reasons state already are left out.
             if fact.label in SPELLED_OUT and fact.text not in lines[0]:
                 gap = " "
                 if fact.label == "as Python":
@@ -360,7 +364,10 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 
 
 def rule_of(item: Judged) -> str:
-    """Return the id of the SARIF rule that an audit with a result in SARIF breaks."""
+    """Return the key in ``RULES`` of the rule that an audit breaks.
+
+    The audit must be one that SARIF lists as a result.
+    """
     result = item.result
     if item.level is Level.UNCONFIRMED:
         return "unconfirmed"

@@ -11,7 +11,7 @@ from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
 SNAP = 1e-9
-"""Relative distance from a short decimal within which a bound is written as it."""
+"""Relative distance within which a bound is written as the short decimal beside it."""
 CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
@@ -28,9 +28,9 @@ def between(before: str, text: object, after: str = "") -> str:
 
 
 def as_float(value: object) -> float | None:
-    """Return a recorded number as a float; None for NaN and for other values.
+    """Return a recorded number as a float; None for NaN and other values.
 
-    Records have infinity as the string 'inf'.
+    Texts of numbers are read, since records have infinity as the text 'inf'.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -71,7 +71,8 @@ def bound(
     """Return a bound as text, rounded outwards: a lower bound down, an upper one up.
 
     Digits are added until the written bound is on the same side of ``against`` as the
-    exact one. So a refutation of epsilon = 1 by 1.00003 is not written as "1".
+    exact one. So a refutation of epsilon = 1 by 1.00003 is not written as "1". A bound
+    that differs from ``against`` only by rounding is written as ``against``.
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -125,7 +126,8 @@ def interval(
 ) -> str:
     """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
-    A missing bound is None; without any bound the text is "–". If the claim is refuted
+    A missing bound is None, and an infinite upper bound counts as missing. Without any
+    bound the text is "–". Equal bounds are written as 'ε = 1'. If the claim is refuted
     and the written lower bound is the claimed level, the inequality is strict.
     """
     low = as_float(lower)

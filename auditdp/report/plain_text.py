@@ -181,7 +181,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text in one line; white space is joined, and the rest is ``printable``."""
+    """Return text in one line, with single spaces, and escaped as by ``printable``."""
     return " ".join(printable(text, keep="\n").split())
 
 

@@ -27,16 +27,17 @@ def seconds_left(
 ) -> float | None:
     """Return an estimate of the seconds until the end of a run.
 
-    The expected time of an audit is its time in the last run, times the ratio of the
-    times of the finished audits in this run and in the last one. For a new audit it is
-    the mean of all known times.
+    The expected time of an audit is its time in the last run, multiplied by the
+    slowdown since then: the time of the finished audits in this run, divided by their
+    time in the last run. For a new audit it is the mean of all known times.
 
     Args:
         waiting: Ids of the audits that are not finished.
-        finished: Seconds of the finished audits by id.
-        before: Seconds of the last run's audits by id.
+        finished: Duration of each finished audit in seconds, by id.
+        before: Duration of each audit in the last run in seconds, by id.
         workers: The number of audits that run at a time.
-        running: Seconds that have passed for the waiting audits, which are subtracted.
+        running: Seconds since the last audit finished. They are subtracted from the
+            estimate.
 
     Returns:
         The seconds, or None if no time is known.
@@ -71,7 +72,7 @@ class Watch:
         ids: The ids of all audits that will run.
         console: The console of the terminal.
         workers: The number of audits that run at a time.
-        before: Seconds of the last run's audits by id.
+        before: Duration of each audit in the last run in seconds, by id.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Watch:
         self._progress.refresh()
 
     def finished(self, result: AuditResult) -> None:
-        """Count an audit as finished, and restart the clock of the waiting ones."""
+        """Count an audit as finished, and restart the clock of the estimate."""
         if result.id in self._waiting:
             self._waiting.remove(result.id)
         self._finished[result.id] = float(result.seconds)

@@ -39,7 +39,7 @@ class Standing(StrEnum):
 
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 MANY_AUDITS = 100
-"""Number of audits of one file above which reports state that it uses much of alpha."""
+"""Number of audits of a file above which reports remark on its use of alpha."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """Sentence that follows the leaks that the calls would find."""
 
@@ -69,7 +69,11 @@ def standing(result: AuditResult) -> Standing:
 
 
 def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
-    """Return the audits by standing, worst first, each in the order of the record."""
+    """Return the audits of each standing, in the order of the record.
+
+    Standings are in the order of the class ``Standing``. Those without audits are left
+    out.
+    """
     groups: dict[Standing, list[AuditResult]] = {key: [] for key in Standing}
     for result in record.results:
         groups[standing(result)].append(result)
@@ -237,7 +241,10 @@ def slowest(record: RunRecord) -> list[AuditResult]:
 
 
 def surviving(result: AuditResult) -> list[str]:
-    """Return a sentence for each broken twin that the audit did not refute."""
+    """Return a sentence for each control that the audit did not refute.
+
+    A control is a broken twin of the mechanism.
+    """
     sentences = []
     for control in result.controls:
         if control.survived:
@@ -278,7 +285,8 @@ def next_command(result: AuditResult) -> str:
 def detectable(result: AuditResult) -> str:
     """Return a phrase with the smallest ε that the game refutes nine times in ten.
 
-    It is empty without a game that has such a number.
+    The parameter is that of the claim, for example μ instead of ε. The phrase is empty
+    if no game has recorded such a number.
     """
     for game in details_of(result.evidence, GameDetails):
         smallest = game.detectable_epsilon
@@ -302,7 +310,10 @@ def would_find(result: AuditResult) -> str:
 
 
 def rare_leaks(result: AuditResult) -> list[str]:
-    """Return phrases about the rarest leaks that the game would find."""
+    """Return phrases about the rarest leaks that the game would find.
+
+    The list is empty if no game has recorded them.
+    """
     for game in details_of(result.evidence, GameDetails):
         if game.detectable_rarely:
             tail, alone = game.detectable_rarely
@@ -390,7 +401,7 @@ def audited_claims(record: RunRecord) -> int:
 
 
 def of_planned(record: RunRecord) -> str:
-    """Return the number of results in words, "of" planned ones if some are missing."""
+    """Return the number of results in words, as in '3 audits' or '3 of 5 audits'."""
     if not record.missing:
         return count(len(record.results), "audit")
     return f"{len(record.results):,} of {count(record.planned, 'audit')}"
@@ -524,9 +535,13 @@ def assurance(record: RunRecord) -> str:
 
 
 def _blind_spots(blind: Sequence[tuple[AuditResult, float]]) -> list[str]:
-    """Return phrases that name audits below the expected power, and remedies.
+    """Return phrases that name the games of ``blind``, and remedies.
 
-    ``blind`` has these audits with their powers; the first four are named.
+    These games would have missed a loss of ``EXPECTED_POWER`` times the claim.
+
+    Args:
+        blind: Each audit, with the smallest loss that its game would have found, as a
+            multiple of the claim. The first four are named.
     """
     listed = []
     same = []

@@ -136,7 +136,7 @@ def key_numbers(result: AuditResult) -> str:
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the summary of a run: outcomes, alpha and origin.
 
-    Without findings, its meaning follows.
+    If there are no findings, sentences about the meaning of the run follow.
     """
     counts = outcomes(record)
     meaning = run_meaning(record)

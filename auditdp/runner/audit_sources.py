@@ -30,8 +30,9 @@ class Traced:
 def trace(imports: Imports, file: Path, factory: str) -> Traced:
     """Return the source files of an audit, within the folder of ``imports``.
 
-    In the audit file, only the imports count that the factory reaches through names at
-    the top of the file, and those of statements that always run.
+    Of the imports of the audit file, only two kinds count: those that the factory
+    reaches through names at the top of the file, and those in statements that always
+    run. All imports of other files count.
 
     Args:
         imports: The import graph.

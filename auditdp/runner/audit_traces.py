@@ -30,7 +30,8 @@ PROPOSAL = "a trace proposes, it proves nothing"
 CONFIRMED = "in runs with other draws as well"
 SUSPECTED = "if the output reveals the noise and random decisions there: runs with other draws did not confirm it"
 OF_OUTPUTS = ("round", "seed")
-"""Kinds of findings that break a claim, whatever the releases lose."""
+"""Kinds of findings about the output itself. They break a claim even if the loss of the
+releases satisfies it."""
 
 
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
@@ -127,7 +128,10 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
 
 
 def _result(found: Traced, claim: Claim) -> str:
-    """Return a sentence on the worst finding that breaks the claim, or on the loss."""
+    """Return a sentence on the worst finding that breaks the claim.
+
+    If there is no such finding, the sentence is about the largest traced loss.
+    """
     broken = [
         (pair, trace, finding) for pair, trace in found for finding in breaking(trace)
     ]

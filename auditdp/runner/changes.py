@@ -84,8 +84,8 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
 def changed_since(revision: str, folder: Path) -> Changed:
     """Return the changes since the merge base of a revision and HEAD.
 
-    The changes are those in the working tree. New files that are not committed count,
-    except those that git ignores.
+    Changes that are not committed count. So do new files, except those that git
+    ignores.
 
     Raises:
         ConfigurationError: If there is no git or no repository, the revision is
@@ -159,9 +159,10 @@ KEPT = (
 """Settings of a repository that git may read. They state the format of files, and none
 of them can name a program."""
 SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
-"""Entries of ``.git`` to which the folder in its place has links."""
+"""Entries of ``.git`` to which the folder of ``Repository`` has links."""
 OWN = ("HEAD", "config", "index", "objects")
-"""Entries of ``.git`` that are copied, or that git finds by environment variables."""
+"""Entries of ``.git`` that are copied into the folder of ``Repository``, or that
+environment variables of git name."""
 
 
 class Repository:

@@ -151,7 +151,7 @@ ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
 
 @dataclass
 class Child:
-    """A process that does one piece of work, as its parent sees it."""
+    """The parent's handle of a process that does one piece of work."""
 
     work: Work
     process: BaseProcess
@@ -172,7 +172,7 @@ class Child:
         """Return the answer, or None while the child works.
 
         If the child died, sent something else, or exceeds its time limit by ``GRACE``,
-        the answer has the reason. The child is ended with its answer.
+        the answer has the reason. A child with an answer is ended.
         """
         sent, failed = None, ""
         late = (
@@ -235,8 +235,8 @@ def printed_to(output: Path) -> str:
     """Return the text in an output file, without the middle of a long text.
 
     Returns:
-        The text, or '' if the file cannot be read, as if an audit replaced it by a
-        link.
+        The text, or '' if the file cannot be read, for example because an audit
+        replaced it by a link.
     """
     try:
         with open_file(output, sys.maxsize, below=output.parent.resolve()) as file:

@@ -97,5 +97,5 @@ def _sources(root: Path) -> set[str]:
 
 
 def printable(text: str) -> str:
-    """Return a text with each character that UTF-8 cannot express escaped."""
+    """Return a text in which characters that UTF-8 cannot express are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()

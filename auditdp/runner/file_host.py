@@ -54,7 +54,7 @@ def host(
 ) -> None:
     """Import an audit file, send its declarations, and do the work that arrives.
 
-    This is the main function of the process, which never returns from it normally.
+    This is the main function of the process, and it never returns.
 
     Args:
         connection: The pipe to the run.
@@ -213,7 +213,7 @@ def alone(sender: Connection, work: Work, output: Path) -> None:
 def leaving_with_the_run(limit: float | None) -> Iterator[None]:
     """End this process if the run ends during the block, or at a time limit.
 
-    This also ends native code.
+    It ends even if native code is running.
 
     Args:
         limit: Seconds; None for no limit.

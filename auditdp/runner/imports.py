@@ -72,7 +72,10 @@ class Imports:
         return frozenset(found)
 
     def direct(self, file: Path) -> frozenset[Path]:
-        """Return the files that a file imports directly, with their packages."""
+        """Return the files that a file imports directly.
+
+        The ``__init__.py`` of their packages are among them.
+        """
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
@@ -221,16 +224,16 @@ def _called(node: ast.Call) -> str:
 REFLECTING = {"globals", "locals", "vars", "eval", "exec", "__subclasses__"}
 """Functions by which code may use names that do not occur in it."""
 ALWAYS = ""
-"""Stands for the statements of a file that run at every import of it."""
+"""Name of all statements of a file that run at every import of the file."""
 WHOLE = "*"
-"""Stands for all statements of a file."""
+"""Name of all statements of a file."""
 Reached = dict[Path, set[str]]
 """The reached names of each file; ``ALWAYS`` and ``WHOLE`` may be among them."""
 
 
 @dataclass
 class Reach:
-    """Finds the statements of files that a name reaches, from import to import."""
+    """Finds the names that a name of a file reaches, also in imported files."""
 
     imports: Imports
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
@@ -241,7 +244,8 @@ class Reach:
         Args:
             file: The file.
             name: A name that the file binds at its top.
-            files: Other files that are imported, whose statements without a name run.
+            files: Other imported files. Their statements that bind no name run at the
+                import, so the names that they use are reached, too.
         """
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 

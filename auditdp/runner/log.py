@@ -108,7 +108,8 @@ class Log:
     def resume(self, before: Reading) -> Path | None:
         """Continue a run after its last line that counts; later lines are removed.
 
-        Such lines are incomplete, because the run was killed, or others changed them.
+        Such a line is incomplete because the run was killed, or follows a change of the
+        log by another process.
 
         Args:
             before: The content of this log.
@@ -215,7 +216,7 @@ class Log:
         self._file, self._lines = file, lines
 
     def _is_ours(self) -> bool:
-        """Return True if the path still names the open file, with its own content."""
+        """Return True if the path names the open file, and its content is unchanged."""
         written = b"".join(self._lines)
         return self._is_there() and os.pread(self._file, len(written) + 1, 0) == written
 
@@ -226,7 +227,7 @@ class Log:
             return False
 
     def _as_line(self, content: dict[str, Any], last_line: bytes = b"") -> bytes:
-        """Return the line of the log with some content.
+        """Return a line of the log as bytes, with its digest.
 
         Args:
             content: The fields of the line, in addition to the run and the time.
@@ -275,7 +276,7 @@ def _write_all(file: int, content: bytes) -> None:
 def _is_log(path: Path) -> bool:
     """Return True if a path may be written as a log.
 
-    It is missing, has no content, or is a log.
+    That is: the file is missing, its first line is empty, or it is a log.
     """
     if not path.exists():
         return True

@@ -133,8 +133,8 @@ class Cluster:
 class Remote:
     """Runs the audits of one run on a cluster, as ``Workers.run`` does on this machine.
 
-    The fields are the arguments of ``Cluster.executor``; ``count`` is the number of
-    audits that run at the same time.
+    ``count`` is the number of audits that run at the same time. The other fields are
+    the dask client, its address, and the arguments of ``Cluster.executor``.
     """
 
     client: Client
@@ -152,8 +152,8 @@ class Remote:
         The scheduler starts the tasks in order.
 
         Raises:
-            StoppedError: If the scheduler ends, or a worker differs from this machine
-                (``WorkerError``).
+            StoppedError: If the scheduler ends, or an audit cannot be run.
+            WorkerError: If a worker lacks the project, or differs from this machine.
         """
         from distributed import as_completed
 
@@ -214,11 +214,11 @@ class Remote:
 
 
 SHOWN = 500
-"""Number of characters, of the printed text of a process that died, in its error."""
+"""Number of characters that the error of a failed process quotes from its stderr."""
 
 
 class WorkerError(StoppedError):
-    """A worker of a cluster that lacks the project, or differs from this machine."""
+    """A worker of a cluster that fails, lacks the project, or has other code."""
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,8 @@ def carry_out(order: bytes, root: str) -> bytes:
         An ``AuditResult`` as JSON.
 
     Raises:
-        WorkerError: If the worker lacks the project, or has other code than the
-            requesting machine.
+        WorkerError: If the worker lacks the project, has other code than the requesting
+            machine, or the process failed.
     """
     from distributed import get_worker
 
@@ -374,11 +374,11 @@ class Shard:
 
     @property
     def status(self) -> str:
-        """The status of the shard's record after its last audit."""
+        """The status of the finished shard's record, such as 'shard 2 of 8'."""
         return f"shard {self.number} of {self.of}"
 
     def own(self, tasks: Sequence[Task]) -> list[Task]:
-        """Return the tasks of this shard: every ``of``-th one, from number ``number``.
+        """Return the tasks of this shard: task ``number`` and each ``of``-th after it.
 
         Raises:
             ConfigurationError: If there are fewer audits than shards.

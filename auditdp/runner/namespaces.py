@@ -77,7 +77,8 @@ MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 """Limit of the processes and threads of an audit file at the same time."""
 SHARED_MEMORY = Path("/dev/shm")
 OWN = (str(SHARED_MEMORY), "/run")
-"""Folders that are empty in a file's namespace: shared memory, sockets of services."""
+"""Folders that the namespace of a file replaces by its own: shared memory, and sockets
+of services. A folder that holds code or scratch files of audits is not replaced."""
 KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order of entering. The user namespace
 gives the right to enter the others."""
@@ -89,7 +90,7 @@ class NamespaceLimits:
     at_a_time = 64
     """Number of audits of a file that have namespaces at a time. Others wait."""
     seconds_between_checks = 0.01
-    """Seconds between two checks whether such an audit has ended."""
+    """Seconds between two checks whether an audit with namespaces has ended."""
     searches = 100
     """Limit of the searches for processes that an audit left running. If one of them
     forks faster than it is found, it ends with the process of the file."""
@@ -124,7 +125,7 @@ def available() -> tuple[bool, bool]:
 
 
 def for_audits() -> list[Path]:
-    """Return the folders for the shared memory of audits; none outside a namespace."""
+    """Return the folders for the shared memory of audits; [] outside a namespace."""
     return sorted(SHARED_MEMORY.glob("audit-*"))
 
 
@@ -280,7 +281,7 @@ def _own_namespace(process: str) -> str | None:
 def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
     """Start the maker, the process that makes namespaces for audits; return its id.
 
-    The maker enters a user namespace in which all users have the same numbers.
+    The maker enters a user namespace in which each user keeps their number.
 
     Args:
         asked: The maker's end of the socket.
@@ -407,7 +408,7 @@ def _unshare(wanted: int) -> bool:
 
 
 def _end_as_in(first: int, seen: int) -> NoReturn:
-    """Wait for the namespace to end, and end as its working process did.
+    """Wait for the namespace to end, and end with its working process's exit code.
 
     Args:
         first: Id of the first process of the namespace.
@@ -456,7 +457,7 @@ def _has_no_reader(pipe: int) -> bool:
 
 
 def _mount(folder: Path) -> None:
-    """Make all mounts read-only except one folder, and mount /proc and ``OWN`` anew."""
+    """Make all mounts read-only except ``folder``; mount a new /proc and ``OWN``."""
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, Mount.BIND, None)
     _read_only(Path("/"), SetAttributes.ALL_BELOW, SetAttributes.READ_ONLY, 0)

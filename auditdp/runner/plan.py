@@ -75,7 +75,7 @@ class Against:
     """Another revision of the code, with which mechanisms are compared."""
 
     revision: str
-    """The requested revision, with its commit."""
+    """The requested revision with its commit, such as 'main (1a2b3c4d5e6f)'."""
     commit: str
     folder: str
     """Folder in the checked-out revision that corresponds to the working folder."""
@@ -83,7 +83,7 @@ class Against:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The options of a run that are the same for all audits."""
+    """Options of a run with one value for all of its audits."""
 
     root_seed: int
     data: str = ""
@@ -219,7 +219,7 @@ class Plan:
 
     tasks: list[Task]
     failures: list[tuple[str, str]] = field(default_factory=list)
-    """(path, reason) of each such file."""
+    """(path, reason) of each file that could not be collected."""
 
     @property
     def ledger(self) -> list[LedgerEntry]:
@@ -320,8 +320,9 @@ def matches(expression: str, identifier: str) -> bool:
     """Return True if an id matches a keyword expression of ``-k``.
 
     The expression has words that occur in the id, joined by and, or, not and
-    parentheses. Case does not matter. An expression that cannot be parsed, and has none
-    of these operators, is itself a text to search for.
+    parentheses. Case does not matter. An empty expression matches every id. An
+    expression that cannot be parsed, and has none of these operators, is itself a text
+    to search for.
 
     >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
     True

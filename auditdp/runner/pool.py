@@ -123,7 +123,7 @@ class _Host:
     busy: dict[int, Work] = field(default_factory=dict)
     """Work of the children of this process, by its number."""
     since: float = field(default_factory=time.monotonic)
-    """Time of the start, of the last given work, or of the last answer."""
+    """The latest of three times: of the start, the last given work, the last answer."""
     folder: Path | None = None
     """Its folder; in the sandbox, the only one to which it may write."""
 
@@ -168,7 +168,7 @@ class _TwoProcesses:
     """True if no other work runs at the same time."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
     """The outcome of each ended process, by kind of work: 'run' judges, 'serve'
-    answers. It is None if the process ended from which this one was forked."""
+    answers. An outcome is None if the parent of its process ended first."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
         """Record the outcome of one process, and close the pipe so that the other ends.
@@ -221,8 +221,8 @@ class Workers:
         memory: Bytes of memory that each process of an audit may allocate; None for no
             limit.
         sandbox: The isolation of the processes.
-        count: Number of audits that run, or of files that are imported, at the same
-            time.
+        count: Largest number of audits that run at the same time, and of files that
+            are imported at the same time.
         on_print: Called with a file and the text that its import printed.
         needed: Modules that are imported once, before any file.
     """
@@ -273,9 +273,9 @@ class Workers:
 
     @property
     def sources(self) -> set[Path]:
-        """The collected audit files, and the files that each of them imported.
+        """The collected audit files, and the files of the project that they import.
 
-        Only files below the working folder are listed.
+        The files of the project are those below the working folder.
         """
         own = {path for path in self._collected if str(path) in self._sizes}
         return own.union(
@@ -287,7 +287,8 @@ class Workers:
     def collect(self, paths: Sequence[Path]) -> list[Collected]:
         """Import audit files, and return the declarations or the failure of each.
 
-        An import that takes too long is a failure.
+        The order is that of ``paths``. An import that takes too long is a failure. A
+        file that was collected before is not imported again.
         """
         resolved = [Path(os.path.realpath(path)) for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
@@ -324,7 +325,7 @@ class Workers:
         return [self._collected[path] for path in resolved]
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Run audits in the given order, and yield each result when it is finished."""
+        """Start audits in the given order, and yield the result of each that ends."""
         room = ResultRoom(len(tasks))
         for task, answer in self._work([("run", task, ()) for task in tasks]):
             yield room.result(task, answer)
@@ -444,7 +445,7 @@ class Workers:
             self._close(host)
 
     def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Yield finished work with its answer; None if the work has to run again.
+        """Yield finished work with its answer, or with None if it has to run again.
 
         An audit is finished when both of its processes have ended.
         """
@@ -456,9 +457,9 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Wait, and yield the answers of single processes with their work.
+        """Wait, and yield the work and the answer of each process that has ended.
 
-        An answer is None if the process ended from which this one was forked.
+        The answer is None if the parent of the process ended first.
         """
         if not self._known:
             yield from self._heard()
@@ -468,7 +469,8 @@ class Workers:
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
         """Wait at most ``TICK`` seconds, and yield the answers that arrived.
 
-        A process of a file is closed if it died, sent something invalid, or is late.
+        The process of a file or of the judges is closed if it died, sent something
+        invalid, or is late.
         """
         hosts = [host for host in self._all_hosts() if host.busy]
         wait(
@@ -599,9 +601,9 @@ class Workers:
 
 
 def _size_of(source: Path, below: Path) -> int:
-    """Return the size of a source file in bytes.
+    """Return the size of a source file in bytes, or 0 if there is no such file.
 
-    It is 0 without a file: a module may lie in an archive.
+    A module in an archive has no file of its own.
 
     Args:
         source: The path, without links.
@@ -672,7 +674,7 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
 
 
 def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
-    """Return True if a pipe has room for a piece of work.
+    """Return True if, within some seconds, a pipe has room for a piece of work.
 
     A process that answers without reading leaves no room, and sending would then block
     the run.
@@ -683,9 +685,10 @@ def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
 
 
 class ResultRoom:
-    """The space for the results of a run, ``FileLimits.run_bytes``.
+    """Limits the size of all results of a run to ``FileLimits.run_bytes``.
 
-    Each result may take an equal share, and what earlier results left of theirs.
+    Each result may take an equal share, and the unused part of the shares of earlier
+    results, but at most ``FileLimits.result_bytes``.
 
     Args:
         audits: Number of results.
@@ -709,7 +712,7 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result in an answer; an ERROR if there is none, or of another audit.
+    """Return the result in an answer; an ERROR if it is missing, invalid or another's.
 
     Args:
         task: The audit.
@@ -781,7 +784,7 @@ def failed(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _end_forkserver() -> None:
-    """End the fork server, from which all processes of the run are forked, and them.
+    """End the fork server, and all processes of the run that were forked from it.
 
     The next start of a process starts another fork server.
     """

@@ -122,7 +122,7 @@ def sha256(path: Path, *, below: Path | None = None) -> str:
 
 
 def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
-    """Return a SHA-256 object of some bytes, followed by those of a file, if any."""
+    """Return a SHA-256 object of the bytes ``before`` and the file, if it exists."""
     found = hashlib.sha256(before)
     if path.is_file():
         with open_file(path, below=below) as file:
@@ -198,7 +198,7 @@ class Reading(NamedTuple):
     problems: list[str]
     """Sentences on lines that do not count, or on missing digests."""
     digest: str = ""
-    """Digest of the last line before a change, for the next line that is written."""
+    """Digest of the last line that was not changed. The next new line includes it."""
     size: int = 0
     """Number of bytes up to the end of that line."""
     edited: bool = False
@@ -426,7 +426,7 @@ def differing(
 
 
 def _differing(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the entries of two dictionaries that differ; other values as they are."""
+    """Return the differing entries of two dictionaries; other values unchanged."""
     if not isinstance(a, dict) or not isinstance(b, dict):
         return a, b
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
@@ -463,8 +463,9 @@ class TracedAudit:
     result: str
     """The result of the trace in one sentence."""
     size: str = ""
-    """Phrase for the size, if the audit tries several: the first size with a finding
-    that the trace understood completely, or else the last one; empty otherwise."""
+    """The traced size, such as 'n = 100'; empty unless the audit tries several. It is
+    the first size with a finding that the trace understood completely, or else the last
+    one."""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

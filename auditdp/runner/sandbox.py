@@ -50,7 +50,7 @@ REFUSALS = tuple(
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The isolation of audits' processes; its text is a phrase for records."""
+    """The isolation of audits' processes; ``str`` returns a phrase for records."""
 
     landlock: int = 0
     """Version of the ABI of the kernel's Landlock; 0 without a sandbox."""
@@ -163,7 +163,8 @@ _confined: list[Path] = []
 def explained(failure: str) -> str:
     """Return the message of a failure, with a hint if the sandbox may be the cause.
 
-    It may be if this process is confined, and the message has an error of permission.
+    The hint is added if this process is confined, and the message has an error of
+    permission.
     """
     if not _confined or not any(refusal in failure for refusal in REFUSALS):
         return failure
@@ -177,8 +178,8 @@ def explained(failure: str) -> str:
 def _let_go() -> None:
     """Close connections that this process inherited from the run.
 
-    By one of them, an audit could remove shared memory of the run. The other one would
-    hide the end of this process.
+    By the connection to the resource tracker, an audit could remove shared memory of
+    the run. The connection to the fork server would hide the end of this process.
     """
     tracker: Any = resource_tracker._resource_tracker
     server: Any = forkserver._forkserver
@@ -195,7 +196,8 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     """Return the sandbox that the kernel offers.
 
     Args:
-        mode: 'auto' for the available isolation, 'required', or 'off'.
+        mode: 'auto' for the available isolation, 'required' for an error if it is
+            incomplete, or 'off' for none.
         network: Whether audits may use the network.
 
     Raises:
@@ -251,7 +253,7 @@ executing stay allowed."""
 
 
 class Since(IntEnum):
-    """The version of the ABI that introduced rules on other things than files."""
+    """Versions of the ABI that introduced rules for TCP, and for signals."""
 
     TCP = 4
     # Signals and abstract sockets.

@@ -85,7 +85,8 @@ def start_forkserver(needed: Sequence[str]) -> None:
         needed: Modules that it imports.
 
     Raises:
-        OSError: If it cannot be started, or its imports would never end.
+        OSError: If it cannot be started, or if the limit of the address space is below
+            ``StartLimits.address_space``.
     """
     if sys.platform != "win32":
         import resource
@@ -152,8 +153,8 @@ def no_script() -> Iterator[None]:
 
 
 FOLDER = "AUDITDP_FORKSERVER"
-"""Environment variable that makes a process the fork server. It has the folder that
-this process removes at its end."""
+"""Environment variable that makes a process the fork server. Its value is the folder
+that the process removes at its end."""
 SAFE = "PYTHONSAFEPATH"
 """Environment variable that keeps the working folder off Python's path. Without it, a
 file joblib.py in that folder would replace the library."""

@@ -113,7 +113,7 @@ class ComparedAudit:
     version lose more on them."""
 
     def audit(self, built: Audit) -> Audit:
-        """Return the audit with these pairs in addition to its own."""
+        """Return ``built`` with ``pairs`` in addition to its own pairs."""
         if not self.pairs:
             return built
         if built.play is not None:
@@ -121,7 +121,10 @@ class ComparedAudit:
         return replace(built, pairs=MorePairs(built.adjacency, self.pairs))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings, with more calls if the mechanism changed."""
+        """Return settings with ``LIMITS.more_calls`` times the calls after a change.
+
+        Without a change of the mechanism, the settings are returned as they are.
+        """
         if not self.result.differs:
             return settings
         budget = replace(
@@ -131,7 +134,7 @@ class ComparedAudit:
 
 
 class MorePairs:
-    """An adjacency with further listed pairs, and otherwise like the given one."""
+    """An adjacency with further listed pairs; all else is that of ``adjacency``."""
 
     def __init__(self, adjacency: Adjacency, pairs: Sequence[Pair]) -> None:
         self._adjacency, self._pairs = adjacency, list(pairs)
@@ -229,11 +232,12 @@ def _pairs(built: Audit, task: Task) -> list[Pair]:
 
 
 def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
-    """Return pairs that differ like listed ones, if the audit only lists its pairs.
+    """Return unlisted pairs that differ as listed ones do.
 
-    They are traced and not played, since nobody stated that their inputs are
-    neighbours. A loss above the claim only counts if the other version satisfies the
-    claim on the same pair.
+    There are none if the adjacency states a relation or generates pairs. The pairs are
+    traced and not played, since nobody stated that their inputs are neighbours. A loss
+    above the claim only counts if the other version satisfies the claim on the same
+    pair.
     """
     found: list[Pair] = []
     if (
@@ -252,10 +256,9 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
 
 
 def _lines(seen: Sequence[_BothTraces]) -> list[str]:
-    """Return a sentence for each difference, from the first pair that shows it.
+    """Return a sentence for each difference, those that occur on most pairs first.
 
-    The differences that occur on most pairs come first. At most ``LIMITS.lines`` of
-    them are returned, and the number of the others.
+    After ``LIMITS.lines`` differences, the last sentence has the number of the others.
     """
     found: dict[Any, tuple[int, str]] = {}
     for each in seen:
@@ -273,7 +276,7 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
 
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
-    """Return the differences of the traces, without repetitions of releases.
+    """Return the differences of the traces, except in the number of equal releases.
 
     A release that only one version makes does not count if the other version makes one
     of the same kind in the same function. Their number may depend on the run.
@@ -321,7 +324,7 @@ def _named(change: VersionChange) -> str:
 
 
 def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
-    """Return a phrase for the largest loss of the releases in both versions.
+    """Return a phrase with the largest traced loss of each version.
 
     It is empty if both losses are equal.
     """
@@ -340,7 +343,9 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
 def _worse(
     seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool
 ) -> str:
-    """Return why the claim fails now, on the pair with the largest traced loss.
+    """Return why the claim fails now, on the first pair that shows it.
+
+    The pairs are tried in the order of their traced losses, the largest first.
 
     Args:
         seen: The traces on all pairs.
@@ -382,9 +387,10 @@ def _worse(
 
 
 def _breaking(each: _BothTraces) -> list[Finding]:
-    """Return the findings that break the claim now, if the other version satisfies it.
+    """Return the findings that break the claim now and did not before.
 
-    The other version must be understood completely, and have no such finding.
+    The list is empty unless the trace of the other version is understood completely,
+    satisfies the claim, and has no such finding.
     """
     if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
         return []
@@ -417,7 +423,10 @@ def _same_releases(each: _BothTraces) -> bool:
 
 
 def _loses_more(each: _BothTraces) -> bool:
-    """Return True if, of the same releases, one loses more now and none loses less."""
+    """Return True if one release loses more now, and none loses less.
+
+    Both versions must make the same releases.
+    """
     sizes = [
         [findings.size(moved) for moved in trace.moved]
         for trace in (each.old, each.new)
@@ -440,7 +449,7 @@ def bets(
     other: OtherVersion,
     settings: Settings,
 ) -> VersionsResult:
-    """Play a game of bets on the version, and add its outcome to the comparison.
+    """Return ``read`` with the outcome of bets on the version behind each output.
 
     Args:
         read: The comparison of the traces.
@@ -480,9 +489,10 @@ def bets(
 
 
 def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
-    """Return the inputs to play: those with differing traces, or all without such ones.
+    """Return at most ``LIMITS.played_inputs`` inputs on which the traces differ.
 
-    Inputs that show different changes come first.
+    Inputs that show different changes come first. If no traces differ, the inputs of
+    all pairs are candidates.
     """
     differing: dict[Any, Any] = {}
     for each in seen:
@@ -507,7 +517,7 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
     """Return pairs on which this version loses more than on each pair of the audit.
 
-    The losses are those of the traces.
+    The losses are those of the traces. At most ``LIMITS.added_pairs`` are returned.
     """
     own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
     played = max(
@@ -525,9 +535,9 @@ def _key(pair: Pair) -> Any:
 
 
 def _distinct(others: Sequence[_BothTraces], played: float) -> Iterator[_BothTraces]:
-    """Yield the pairs whose share exceeds ``played`` by 5 %, one for each share.
+    """Yield the pairs whose share is over 1.05 times ``played``, one for each share.
 
-    A share is the traced loss as a multiple of the claim.
+    The share of a pair is its traced loss, as a multiple of the claim.
     """
     shares: set[float] = set()
     for each in others:

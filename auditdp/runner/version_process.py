@@ -1,10 +1,9 @@
 """The code of another revision, traced and called in a process of its own.
 
-The process is forked from that of the mechanism, before this builds the audit. It
-removes the imported modules of the working tree, and imports the audit from the other
-tree. Libraries stay as they are. If the audit then still imports a module of the
-working tree, its code would be a mixture of both versions, and a ``VersionError`` is
-raised.
+The process of the mechanism forks this one before it builds the audit. This one removes
+the imported modules of the working tree, and imports the audit from the other tree.
+Libraries stay as they are. If the audit then still imports a module of the working
+tree, its code would be a mixture of both versions, and a ``VersionError`` is raised.
 """
 
 from __future__ import annotations

@@ -58,12 +58,16 @@ def file_name(audit_id: str) -> str:
 
 
 def label(result: AuditResult) -> str:
-    """Return the verdict with spaces, and 'as declared' after a declared one."""
+    """Return ``verdict_label`` with spaces instead of underscores."""
     return verdict_label(result).replace("_", " ")
 
 
 def heading(result: AuditResult) -> str:
-    """Return the title of an audit's page: the claim, after 'Refuted: ' if it is."""
+    """Return the title of an audit's page, which is its ``first_sentence``.
+
+    'Refuted: ' stands before it if the claim is refuted, and 'Calibration refuted: ' if
+    the calibration is.
+    """
     refuted = {
         Verdict.VIOLATED: "Refuted: ",
         Verdict.MISCALIBRATED: "Calibration refuted: ",

@@ -197,7 +197,7 @@ def _index(
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates of reports, which escapes every value."""
+    """Return the Jinja environment of the templates, which escapes every value."""
     templates = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
@@ -339,8 +339,8 @@ class Change:
 def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     """Return the audits whose verdicts differ between two runs.
 
-    Those that somebody has to look at come first. Audits that the new run planned and
-    that have no result there are left out.
+    Those that somebody has to look at come first. Planned audits that have no result in
+    the new run are left out.
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
@@ -444,7 +444,7 @@ def _row(
 
 
 def _kind(result: AuditResult) -> str:
-    """Return the kind of a claim in words.
+    """Return the kind of a claim in words, such as 'Approx DP'.
 
     >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
     'not stated'

@@ -144,7 +144,8 @@ def log_ticks(
     """Set the ticks of a logarithmic axis, "x" or "y", between two values.
 
     They are at 1, 2 and 5 times powers of ten, or at powers of ten alone if the axis
-    has more than three decades. ``write`` returns the text of a tick.
+    has more than three decades. If fewer than two of these are on the axis, the ticks
+    are its ends. ``write`` returns the text of a tick.
     """
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
@@ -202,8 +203,8 @@ class Interval:
     Attributes:
         start: Place of the lower bound; 0 if there is none.
         end: Place of the upper bound; the right end of the axis if there is none.
-        mark: Place of the bound that is marked: the upper one of a proof, or if there
-            is no lower one; otherwise the lower one.
+        mark: Place of the marked bound. It is the upper one for a proof, or if there is
+            no lower one, and otherwise the lower one.
         open: True if there is no finite upper bound.
         detectable: Place of the loss that a clean game refutes nine times in ten; None
             if it is unknown, or with another verdict than NOT_REFUTED.
@@ -314,6 +315,11 @@ def wealth(game: GameDetails) -> Markup | None:
 def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
     """Return a plot of δ as a function of ε, for the worst pair and for the claim.
 
+    Args:
+        exact: The details with both curves.
+        logarithmic: True for a logarithmic axis of δ. Points with ε or δ of 0 are then
+            left out.
+
     Returns:
         The plot; None if fewer than two points of the worst pair's curve can be drawn.
     """
@@ -411,13 +417,13 @@ MARKERS = {
     "s": "error",
     "D": "inconclusive",
 }
-"""Markers of the series of a scatter plot in turn, with the names of their colours."""
+"""Markers of a scatter plot, one for each series in turn, with names of colours."""
 
 
 def scatter(description: Scatter, *, points: int) -> Markup | None:
     """Return a scatter plot with about ``points`` points in all series together.
 
-    Each series has at least 8 of them if it has these.
+    At least 8 points of each series are drawn, or all points of a shorter series.
 
     Returns:
         The plot; None if no point can be drawn.
