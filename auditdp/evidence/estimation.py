@@ -449,7 +449,7 @@ def bias(
         high: Largest mean of the hypothesis.
         alpha: The level for which the stakes are sized. The wealth is valid at every
             level.
-        limits: The declared limits of all values, or None.
+        limits: The declared limits of all values; None for an asymptotic test.
     """
     both = _sides(values, low, high, alpha / 2, limits)
     return _wealth(np.logaddexp(*both) - math.log(2), limits is not None)
@@ -462,7 +462,7 @@ def mean_within(
 
     It is the smaller log wealth of two tests, against "the mean is at most -margin" and
     "the mean is at least margin". If the hypothesis is true, one of these is true, so
-    the smaller wealth is valid.
+    the smaller wealth is valid. Without declared ``limits`` the test is asymptotic.
     """
     both = _sides(values, margin, -margin, alpha, limits)
     return min(_wealth(side, limits is not None) for side in both)

@@ -147,8 +147,9 @@ def _search(
 ) -> list[Pair]:
     """Return the distinct pairs that two searches find.
 
-    The first is for a large loss, the second for a contradiction of the noise model. A
-    sentence on each contradiction is added to ``departures``.
+    The first is for a large loss. The second is for a contradiction of the noise model,
+    if there is a model and none was found before. A sentence on each contradiction is
+    added to ``departures``. Without generated pairs the list is empty.
     """
     offered = offers(adjacency)
     if offered.generated is None:

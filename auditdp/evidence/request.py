@@ -128,14 +128,14 @@ class EvidenceRequest:
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency, for evidence about pairs."""
+        """The adjacency; only for requests that have one."""
         # Such evidence is requested for pairs only.
         assert self.neighbours is not None
         return self.neighbours
 
     @property
     def privacy(self) -> Claim:
-        """The claim, for evidence about privacy."""
+        """The claim about privacy; not for requests about a promise."""
         # Promises have their own evidence.
         assert not isinstance(self.claim, Promise)
         return self.claim
