@@ -274,7 +274,8 @@ def evidence_elsewhere(
 ) -> Evidence | None:
     """Return evidence from the process of the mechanism, marked as self-reported.
 
-    None if that kind does not apply.
+    Returns:
+        The evidence, or None if that kind does not apply.
 
     Raises:
         LostError: If the reply is evidence of another kind.
