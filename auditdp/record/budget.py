@@ -18,8 +18,8 @@ from auditdp.errors import ConfigurationError, did_you_mean
 BUDGETS = {"quick": 2_000, "standard": 50_000, "thorough": 1_000_000}
 """Calls of a game, by the name of the budget."""
 LIMITS = ("quick",)
-"""Budgets that no audit exceeds, whatever number of calls it names. An audit that needs
-more calls may then stay undecided."""
+"""Budgets that also limit the calls of audits that name a larger number. An audit that
+needs more calls may then stay undecided. Promises about estimates are not limited."""
 FAULTS = {"level": "level:1.5", "tail": "tail:0.005", "output": "output:0.001"}
 """Kinds of faults, with an example of each."""
 EXPECTED = f"{', '.join(BUDGETS)}, a number of calls, or a fault to find: {', '.join(FAULTS.values())}"
@@ -105,7 +105,7 @@ class Budget:
     Attributes:
         calls: Calls of an audit that names no number.
         minimum: Calls that every kind of evidence has, even if the audit names fewer.
-        is_limit: Whether no audit has more than ``calls``, even if it names more. Games
+        is_limit: Whether an audit has at most ``calls``, even if it names more. Games
             then end at their verdict, and evidence without a game generates a quarter
             of its usual number of pairs.
         fault: The fault that games are to find nine times in ten, if any. The number of

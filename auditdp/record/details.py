@@ -94,7 +94,8 @@ class PlayedPair(Row):
     pair: str
     calls: Count
     growth: Number | None = None
-    """Recent log wealth of its best forecaster, divided by its calls, in nats."""
+    """Log wealth that the pair's best forecaster gained recently, per call of the pair,
+    in nats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,12 +191,14 @@ class ExactDetails(Details):
     """Numbers of an exact comparison of the laws that the mechanism states."""
 
     exact_epsilon: Number | None = None
-    """The exact pure ε of the worst pair, rounded down to a double; None if no output
-    attains it, or if the claim is not pure and the loss is that of Gaussian noise."""
+    """The exact pure ε of the worst pair, rounded down to a double. None for a law
+    before post-processing, which only bounds the loss; and for Gaussian laws, unless
+    the claim is pure."""
     claim_curve: Curve = field(default_factory=list)
     """Points (ε, δ(ε)) of the claim."""
     curve: Curve | None = None
-    """Points (ε, δ(ε)) of the worst pair; None without a closed form."""
+    """Points (ε, δ(ε)) of the worst pair. None without a closed form, and for a law
+    before post-processing."""
     worst_pair: str | None = None
     """The pair with the largest loss; if pairs break the claim, the worst of them."""
     loss_computed_from: str | None = None
@@ -203,7 +206,8 @@ class ExactDetails(Details):
     scope: str | None = None
     """Phrase for the pairs to which the evidence applies."""
     pairs_enumerated: Count | None = None
-    """Number of pairs whose laws were compared."""
+    """Number of listed pairs whose laws were compared; None if an envelope or a noise
+    model bounds the loss of all pairs."""
     given_sensitivity: Number | None = None
     """The declared sensitivity, if the bound on all pairs follows from it; None if the
     pairs themselves were compared."""
@@ -419,7 +423,7 @@ class EvidenceKind:
     any_claim: bool = True
     """True if the evidence also applies to claims that are a whole curve δ(ε)."""
     by_data: bool = False
-    """True if the drawn outputs decide whether the evidence is gathered."""
+    """True if the drawn outputs decide whether this kind applies, as for counting."""
     sees_noise: bool = True
     """True if the evidence depends on the size of the noise.
 
@@ -520,7 +524,7 @@ else:
 def kind_of(name: str) -> EvidenceKind:
     """Return the kind of evidence with a name.
 
-    A name that only another version of auditdp knows gives a kind with default
+    For an unknown name, as of another version of auditdp, it is a kind with default
     properties.
     """
     title = name.replace("_", " ").capitalize()

@@ -103,7 +103,8 @@ def differences(
     Args:
         known: The entries of the baseline by id.
         record: The run.
-        covered: Test of an audit's id: True if the run was to audit it, if it exists.
+        covered: Function of an audit's id: True if the run selected this audit
+            (``auditdp.record.baseline_entries.covered``).
         today: The day in UTC; an acceptance holds until the end of the day of its
             expiry.
     """

@@ -35,9 +35,9 @@ class TracedLine(Row):
     scale: str
     """Scale of the noise; empty if it has none."""
     moved: Number
-    """Change between the inputs, in the norm of the noise, of all values in one run to
-    which the line adds noise; for random events and choices, the change of the
-    logarithm of their probability."""
+    """Distance, in the norm of the noise, between the values to which the line adds
+    noise on the two inputs, all values of a run together. For random events and
+    choices, the difference of the logarithms of their probabilities."""
     loss: Number | None = None
     """Privacy loss of the line alone, as a value of the claim's parameter; None if the
     loss is unknown."""
@@ -108,9 +108,8 @@ class GameTrace(Row):
     extent: str
     """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
-    """True if the loss of the releases appears to bound the loss of the output. This
-    rests on traced runs: of each pair, and with other draws of the pair with the
-    largest loss."""
+    """True if the loss of the releases bounded that of the output in all traced runs,
+    and for the pair with the largest loss also in runs with other draws."""
     share: Number | None = None
     """Loss of all releases together on the pair with the largest loss, as a multiple of
     the claim; infinite if a difference has no noise."""
