@@ -411,16 +411,17 @@ def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
 
 
 def log_e_value(counts: Counts, law: Floats) -> float:
-    """Return the logarithm of an e-value against the laws of all inputs.
+    """Return the logarithm of an e-value against "outputs follow their stated laws".
 
-    It is at least ln(1/α) with probability at most α. Per input it is the mean, over
-    concentrations c = 1, 4, …, 4^13, of the probability of the counts if the outputs'
-    probabilities are drawn from a Dirichlet law with parameters c times the law,
-    divided by their probability under the law. Each has expectation 1 under the law,
-    because both are probabilities of counts; so has the mean, and the mean over inputs.
-    P(e >= 1/α) <= α by Markov's inequality. It is infinite if an output came that the
-    law excludes. If the law is known up to rounding, its largest probabilities make the
-    divisor the largest, and the expectation at most 1.
+    If they do, it is at least ln(1/α) with probability at most α, by Markov's
+    inequality. The e-value is a mean over inputs. That of one input is the mean of
+    ratios for the concentrations c = 1, 4, …, 4^13. The divisor is the probability of
+    the counts under the law. The numerator is their probability if the probabilities of
+    outputs are themselves drawn from a Dirichlet law with the parameters c times the
+    law. Each ratio has expectation 1 under the law, since both are probabilities of
+    counts. It is infinite if an output came that the law excludes. If the law is known
+    up to rounding, its largest probabilities make the divisor the largest, and the
+    expectation at most 1.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
@@ -445,9 +446,11 @@ def _log_e_value(x: Counts, q: Floats) -> float:
 
 
 def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
-    """Return the distribution function of a law, or None if there is none here.
+    """Return the distribution function of a law.
 
-    There is one for step laws and for Gaussian laws of one number.
+    Returns:
+        The function of a step law or of a Gaussian law of one number; None for any
+        other law.
     """
     if isinstance(law, StepLaw):
         return law.cdf

@@ -44,7 +44,7 @@ _LISTED = "for a pure ε: its law lists every output of positive probability"
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Bounds on the privacy loss of one pair of laws."""
+    """Bounds on the privacy loss of a pair of laws, P and Q."""
 
     low: arb
     """Lower bound on the exact pure epsilon, which is the maximum of |ln P/Q|.

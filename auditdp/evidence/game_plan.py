@@ -193,7 +193,10 @@ class PreparedGame:
 
     @property
     def to_play(self) -> int:
-        """Number of runs until the end of the game, with runs kept for later checks."""
+        """Total number of runs, of all phases, at which the game has to end.
+
+        Later checks need the other runs (``kept``).
+        """
         return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
@@ -298,7 +301,7 @@ class _Opening:
         return int(self.streams("trace", 0).integers(2**32))
 
     def traced_adjacency(self) -> Adjacency | None:
-        """The adjacency from which a trace may take further pairs."""
+        """The adjacency from which a trace may take further pairs; None for none."""
         return self.adjacency if self.options.search else None
 
     def can_read_laws(self, look: Traced | None) -> bool:

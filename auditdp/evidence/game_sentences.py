@@ -272,9 +272,10 @@ def suspected(
 
 
 def shows_nothing(same: int | None) -> list[str]:
-    """Return a notice if all pairs have equal outputs on both inputs.
+    """Return a notice if all pairs have equal outputs on both inputs, else no notice.
 
-    ``same`` is the number of calls with equal outputs, or None (``same_outputs``).
+    ``same`` is the result of ``same_outputs``: the number of calls with equal outputs,
+    or None if some outputs differed.
     """
     if same is None:
         return []

@@ -74,8 +74,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     If the two scales of a coordinate differ by more than a relative 1e-12, |ln P/Q| is
     unbounded in its tail, and the loss is infinite. If they differ by less, there is no
     upper bound, and the lower bound is the loss of the coordinates with equal scales.
-    For the lower bound, the distances of the locations are reduced by a tolerance for
-    rounding.
+    The lower bound includes a tolerance for the rounding of the locations.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -131,11 +130,11 @@ def gaussian_loss(
 ) -> PairLoss:
     """Return the loss between two Gaussian laws: its exact μ, and its δ(ε).
 
-    The pure epsilon is infinite unless the laws are equal. If their deviations differ,
-    μ is infinite as well, and δ(ε) is only bounded by 0 and 1. If they differ by less
-    than a relative 1e-12, which rounding may explain, pure epsilon and μ are bounded by
-    0 and infinity. For lower bounds, the distances of the locations are reduced by a
-    tolerance for rounding.
+    The pure epsilon is infinite unless the laws are equal. If the deviations of the
+    laws differ by more than a relative 1e-12, μ is infinite as well. If they differ by
+    less, rounding may be the reason, and the bounds on pure epsilon and μ are 0 and
+    infinity. In both cases the bounds on δ(ε) are 0 and 1. If the deviations are equal,
+    lower bounds include a tolerance for the rounding of the locations.
 
     Args:
         p: A law.
@@ -292,7 +291,7 @@ def size(loss: PairLoss) -> tuple[float, float, float]:
 def _once(
     function: Callable[[Any], Result], identity: Callable[[Any], Any]
 ) -> Callable[[Any], Result]:
-    """Return the function with a cache, whose keys are the identities of values."""
+    """Return the function with a cache; ``identity`` returns the key of an argument."""
     cache: dict[Any, tuple[Result, Any]] = {}
 
     def of(value: Any) -> Result:
