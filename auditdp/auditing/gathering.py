@@ -92,7 +92,7 @@ def gather(
     *,
     control: bool = False,
 ) -> list[Evidence]:
-    """Return the evidence of every kind that applies to a mechanism.
+    """Return the evidence of every kind that applies, in the order of ``KINDS``.
 
     Args:
         built: The audit.

@@ -269,8 +269,8 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
 
     Mutant and mechanism run with the same randomness. If the mutant returns the same as
     the mechanism on a pair, it satisfies the claim there as the mechanism does. If it
-    ignores which input of the pair it is given, it satisfies every claim there. A
-    promise about an estimate may fail on any input.
+    ignores which input of the pair it is given, it satisfies every privacy claim there.
+    That is no argument for a claim about an estimate (``promise``).
 
     Returns:
         The pair, or None if there is none.

@@ -42,7 +42,7 @@ So the judging process can gather them.
 FORECASTERS = {
     kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)
 }
-"""Forecasters without code of an audit, by the name of their class."""
+"""Forecasters that need no code of an audit, by the name of their class."""
 Parameter = int | float | str
 EVIDENCE: TypeAdapter[Evidence | None] = TypeAdapter(Evidence | None)
 VERSIONS: TypeAdapter[VersionsResult] = TypeAdapter(VersionsResult)

@@ -241,7 +241,7 @@ class Served:
         return self._kept(Calls(self.requests[number].adapted)), ()
 
     def anew(self, number: int) -> Answered:
-        """Copy a ``Calls`` without its representation of outputs; return the number."""
+        """Copy a ``Calls`` without its representation; return the copy's number."""
         return self._kept(self._calls[number].anew()), ()
 
     def of_calls(
@@ -342,7 +342,7 @@ class Served:
             raising: Whether exceptions count as outputs (``Calls.raising``).
             parts: For each process its runs, as ``wanted`` of ``runs``.
             seconds: Time after which a process is given up.
-            afresh: Whether each process has generators with states of their own.
+            afresh: Whether all generators of a process get new random states.
 
         Returns:
             One array for each part; no array if the runs could not be made.
@@ -470,11 +470,11 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """Return the log-odds of outputs by the fitted law with this number."""
+        """Return the log-odds of outputs by a fitted law; ``read`` gives its number."""
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:
-        """Compare with another version of the code, and return the record of that.
+        """Compare with another version of the code; return the comparison's record.
 
         Later games also play the pairs that the comparison adds.
         """
