@@ -287,7 +287,7 @@ def updated(
     """Return the entries of the baseline after a run.
 
     The results of the run replace the old entries of their audits. An old entry without
-    a result is removed if the run was to audit it (``covered``); otherwise it stays.
+    a result is removed if the run selected its audit (``covered``); otherwise it stays.
     Claims and bounds keep the digits of the old entry if the run does not contradict
     them. Then a diff has no meaningless changes.
 

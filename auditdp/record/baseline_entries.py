@@ -159,9 +159,9 @@ class Entry(Claimed):
         at_most: Upper bound on the parameter of the claim, rounded up, or None.
         counted: Upper bound (ε, δ) on the privacy loss of the inputs played, from the
             counts of their outputs, rounded up; None without one.
-        told_apart: A lower bound on the probability of an event on one input played,
-            and an upper bound on its probability on the neighbour, both from counts and
-            rounded outwards; None without one.
+        told_apart: (p, q), from counts and rounded outwards: an event has probability
+            at least p on one input played and at most q on its neighbour. None without
+            such an event.
         sees: The smallest loss that a game without a finding would have refuted nine
             times in ten, as a multiple of the claim, rounded up; infinite if there is
             no such loss of a known size. None if no such game decided.

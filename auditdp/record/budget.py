@@ -210,7 +210,7 @@ class AuditBudget:
             for pairs, of the confirmation and of the search for a smaller pair. With
             ``fault``, they are the minimum.
         named: The number of calls that the audit names, if it names one.
-        reserve: Runs after the game, in addition to ``game_calls``.
+        reserve: Runs, in addition to ``game_calls``, for the phases after the game.
         fault: The fault that the game is to find nine times in ten, if any.
         max_calls: Limit of the calls of the game, even if it needs more to find
             ``fault``; None for no limit.

@@ -437,10 +437,11 @@ class AuditResult:
 
     @property
     def refuting(self) -> list[Evidence]:
-        """The evidence that refuted the claim, although the verdict is another one.
+        """Evidence that refuted the claim or its calibration, and was overruled.
 
         The refutation was not confirmed, a proof contradicts it, or a control survived.
-        With the verdict MISCALIBRATED only unconfirmed evidence counts.
+        The list is empty if the verdict is VIOLATED. If it is MISCALIBRATED, the list
+        has only refutations of the claim that were not confirmed.
         """
         if self.verdict is Verdict.VIOLATED:
             return []
@@ -487,10 +488,10 @@ class AuditResult:
     def is_undecided(self) -> bool:
         """True if the calls that a limited budget left out may decide the audit.
 
-        The audit missed its declared refutation, or a control survived only evidence
-        that improves with calls. If a violation is declared, a refuted calibration
-        alone is undecided, since a violation outranks it. A proved claim and an
-        undeclared refutation are decided.
+        The audit missed its declared refutation, or it did not refute a control and
+        only evidence that improves with more calls missed it. If a violation is
+        declared, a refuted calibration alone is undecided, since a violation outranks
+        it. A proved claim and an undeclared refutation are decided.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
@@ -509,7 +510,7 @@ class AuditResult:
         """True if a person has to act.
 
         The audit has an undeclared refutation, missed a declared one, or did not refute
-        a control.
+        a control. An undecided audit is no finding (``is_undecided``).
         """
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
@@ -521,11 +522,12 @@ class AuditResult:
 
     @property
     def history(self) -> list[tuple[int, float]]:
-        """(calls, certified lower bound) of the game, for each rise of the bound.
+        """Pairs (number of calls, certified lower bound) of the game.
 
-        All of these bounds hold together with the audit's confidence, so a game may be
-        stopped at any of them. The list is empty without a game, for a claim without a
-        parameter, and if a finding was not confirmed.
+        There is a pair for each rise of the bound. All of these bounds hold together
+        with the audit's confidence, so a game may be stopped at any of them. The list
+        is empty without a game, for a claim without a parameter, and if a finding was
+        not confirmed.
         """
         return list(chain.from_iterable(game.bound_path for game in self._games))
 

@@ -44,7 +44,7 @@ class TracedLine(Row):
     share: Number | None = None
     """Privacy loss of the line alone, as a multiple of the claim; None if unknown."""
     needed: Number | None = None
-    """Scale of the noise that the claim needs for the change ``moved`` alone; None if
+    """Scale of the noise that the claim needs for the distance ``moved`` alone; None if
     one number cannot express it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
 
@@ -71,9 +71,9 @@ class TracedFinding(Row):
     """True if the trace understood all code that the finding depends on; otherwise the
     line is only a place to check."""
     confirmed: bool = False
-    """True if runs with other draws confirmed it; otherwise it is a suspicion."""
+    """True if runs with other draws confirmed the finding; False for a suspicion."""
     pair: str
-    """The pair with the largest loss of those with this finding."""
+    """The traced pair with this finding that has the largest loss."""
     pairs: Count = 1
     """Number of traced pairs with this finding."""
     family: str | None = None
@@ -81,10 +81,11 @@ class TracedFinding(Row):
     scale: str | None = None
     """Scale of the noise."""
     moved: Number | None = None
-    """Change, between the inputs, of the values to which the line adds noise."""
+    """Distance between the values to which the line adds noise on the two inputs, as in
+    ``TracedLine``."""
     needed: Number | None = None
-    """Scale that the claim needs for that change alone; None if one number cannot
-    express it."""
+    """Scale that the claim needs for the distance ``moved`` alone; None if one number
+    cannot express it."""
 
     @property
     def located(self) -> str:
@@ -104,7 +105,7 @@ class GameTrace(Row):
     pairs: Count
     """Number of traced pairs."""
     runs: Count
-    """Runs of the mechanism for the trace, which are no calls of the game."""
+    """Runs of the mechanism for the trace; the game makes no bets on them."""
     extent: str
     """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
