@@ -159,7 +159,8 @@ class Configuration:
     network: bool = False
     """True if audits in the sandbox may use the network."""
     trace: bool = True
-    """True to trace the code of an audit before its game, unless the audit refuses."""
+    """True to trace the code of each audit before its game, except audits with
+    ``trace=False``."""
     baseline: str = "auditdp-baseline.toml"
     """File of the baseline (``auditdp.record.baseline``)."""
     profile: str = ""
