@@ -30,8 +30,8 @@ PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, if the command gives none."""
 IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
 """Environment variable with folders from which processes of audits import, separated as
-in ``PATH``. The judging process does not import from them: code in such a folder runs
-without an import by name, for example ``sitecustomize.py`` and plugins of libraries."""
+in ``PATH``. The judging process does not use these folders: they may have code that
+Python or a library imports by itself, such as ``sitecustomize.py`` or a plugin."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
@@ -151,14 +151,16 @@ class Configuration:
     max_memory: str = ""
     """Memory that an audit may use, such as '2G'; empty for no limit."""
     fail_on: tuple[str, ...] = ()
-    """Outcomes of ``FAILURES`` that make a run fail, in addition to findings."""
+    """Outcomes that make a run fail in addition to findings, such as 'error'; see
+    ``FAILURES``."""
     sandbox: str = "auto"
     """Isolation of audits from other files and processes: 'auto' (as far as the kernel
     allows), 'required' or 'off'."""
     network: bool = False
     """True if audits in the sandbox may use the network."""
     trace: bool = True
-    """True to trace the code of an audit before its game, unless the audit refuses."""
+    """True to trace the code of each audit before its game, except audits with
+    ``trace=False``."""
     baseline: str = "auditdp-baseline.toml"
     """File of the baseline (``auditdp.record.baseline``)."""
     profile: str = ""

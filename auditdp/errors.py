@@ -155,7 +155,10 @@ class MiscalibrationWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the most similar known name, or with all known names."""
+    """Return a phrase with the most similar known name.
+
+    If no name is similar, the phrase has all known names.
+    """
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:

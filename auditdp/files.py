@@ -52,9 +52,9 @@ class FileLimits:
     sources = 20_000
     """Largest number of files below the working folder that an audit file imports."""
     source_bytes = 1 << 30
-    """Largest size of these files together."""
+    """Largest size of all files in ``sources`` together."""
     path_parts = 100
-    """Largest number of parts of the path of such a file."""
+    """Largest number of parts of the path of an imported file."""
     shown_characters = 16_384
     """Characters of a longer text that are kept, half at either end."""
     lock_seconds = 30.0
@@ -235,15 +235,17 @@ def open_new(path: Path, flags: int = 0) -> int:
 def write_together(files: Mapping[Path, str], *, below: Path) -> None:
     """Write the files of one report.
 
-    If another process writes a report to the same folder, this one waits for it, for at
-    most ``FileLimits.lock_seconds``. So files of both reports are not mixed.
+    If another process writes a report to the same folder, this one first waits for it.
+    So files of both reports are not mixed, unless the other process takes longer than
+    ``FileLimits.lock_seconds``.
 
     Args:
         files: The text of each file by its path.
         below: The folder of the report, which links must not leave.
 
     Raises:
-        ConfigurationError: If a file cannot be written, or a link leads elsewhere.
+        ConfigurationError: If a file cannot be written, or a link leads out of the
+            folder.
     """
     with _alone_in(below):
         for path, text in files.items():

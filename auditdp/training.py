@@ -200,9 +200,10 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
 
     Args:
         pairs: See ``audit_training``.
-        search: True to search among pairs that differ like the first given one; False
-            for the given pairs alone; or the name of the change by which the searched
-            pairs differ. An adjacency that makes pairs itself stays as it is.
+        search: True to search among pairs that differ like the first given one, if the
+            inputs allow that; False for the given pairs alone; or the name of the
+            change by which the searched pairs differ. An adjacency that makes pairs
+            itself stays as it is.
 
     Raises:
         AdjacencyError: If there are no pairs; or if ``search`` names a change, and the
@@ -263,7 +264,8 @@ class LevelByStep:
 
     Attributes:
         steps: Numbers of released steps, increasing. ``bounds`` has a bound for each.
-        bounds: Lower bounds on the claim's parameter, such as ε.
+        bounds: Lower bounds on the claim's parameter, such as ε. For an accountant's
+            curve (``AccountedDP``) they are on ε at the δ that the claim quotes.
         claim: The claim about all steps.
         alpha: Probability that any of the bounds exceeds the true privacy loss.
         trainings: Number of trainings on each of the two inputs.

@@ -115,7 +115,14 @@ def check(
 def carried_out(
     built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
 ) -> AuditResult:
-    """Run an audit with a progress bar, which can be interrupted; return its result."""
+    """Run an audit that a person may interrupt, and return its result.
+
+    Args:
+        built: The audit.
+        settings: The settings of the run.
+        progress: Called with the number of calls so far and in total; by default a
+            notebook draws a bar.
+    """
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
         return replace(result, interrupted=watcher.stopped)
@@ -146,7 +153,7 @@ def _bar() -> Callable[[int, int], None] | None:
 ASSERTION_CALLS = 20_000
 """Default limit of the runs of the mechanism in ``assert_private``."""
 ALPHA = 1e-6
-"""Default probability that ``assert_private`` fails although the claim is true."""
+"""Default bound on the probability that ``assert_private`` refutes a true claim."""
 
 
 def assert_private(

@@ -58,7 +58,8 @@ class Settings:
         budget: The number of runs.
         root_seed: Root of all random streams.
         key: Name that keys the random streams of the audit.
-        recorded: See ``GameOptions``.
+        recorded: Log wealth of the recorded game that is continued, if any (see
+            ``GameOptions``).
         trace: Whether the code is traced before its game.
 
     Raises:
@@ -91,7 +92,7 @@ def gather(
     *,
     control: bool = False,
 ) -> list[Evidence]:
-    """Return the evidence of every kind that applies to a mechanism.
+    """Return the evidence of every kind that applies, in the order of ``KINDS``.
 
     Args:
         built: The audit.

@@ -103,9 +103,10 @@ def _cpu(built: Audit) -> float:
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
-    """Return the number of calls by which a limited budget is too small.
+    """Return the number of calls by which a limited budget is too small, or 0.
 
-    The audit names a larger number of calls, or a fault that more calls would find.
+    The budget is too small if the audit names a larger number of calls, or a fault that
+    more calls would find.
     """
     if built.is_promise or built.is_formula or settings.budget.later:
         return 0
@@ -137,7 +138,8 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
 def described(built: Audit) -> Description:
     """Return the description of the model that the accountants of an audit are about.
 
-    It is the given one, or else the narrowest description of an accountant.
+    It is that of the audit's ``about``, or else the narrowest class that an accountant
+    describes. If none lies within all others, it is that of the first accountant.
     """
     described = (
         built.about.describes

@@ -51,7 +51,8 @@ class MutantLimits:
     pairs = 100
     """Largest number of compared pairs, in addition to the played ones."""
     first_pairs = 8
-    """Largest number of inputs on which a mechanism runs to find where it draws."""
+    """Largest number of inputs (not pairs) on which a mechanism runs to find where it
+    draws."""
 
 
 RUNNING = ("game", "support")
@@ -128,10 +129,10 @@ def _pairs(built: Audit, settings: Settings) -> Pairs:
 
 
 def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
-    """Return a random sample of the adjacency's pairs.
+    """Return at most ``MutantLimits.pairs`` random pairs of the adjacency.
 
-    If the adjacency does not enumerate its pairs, they are generated. If it does not
-    generate any either, there are none.
+    They are drawn from all pairs if the adjacency enumerates them, and generated
+    otherwise. The list is empty if the adjacency does neither.
     """
     rng = settings.streams("mutants")("pairs", 0)
     everything = adjacency.exhaustive()
@@ -268,8 +269,8 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
 
     Mutant and mechanism run with the same randomness. If the mutant returns the same as
     the mechanism on a pair, it satisfies the claim there as the mechanism does. If it
-    ignores which input of the pair it is given, it satisfies every claim there. A
-    promise about an estimate may fail on any input.
+    ignores which input of the pair it is given, it satisfies every privacy claim there.
+    That is no argument for a claim about an estimate (``promise``).
 
     Returns:
         The pair, or None if there is none.

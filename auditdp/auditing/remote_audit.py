@@ -42,7 +42,7 @@ So the judging process can gather them.
 FORECASTERS = {
     kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)
 }
-"""Forecasters without code of an audit, by the name of their class."""
+"""Forecasters that need no code of an audit, by the name of their class."""
 Parameter = int | float | str
 EVIDENCE: TypeAdapter[Evidence | None] = TypeAdapter(Evidence | None)
 VERSIONS: TypeAdapter[VersionsResult] = TypeAdapter(VersionsResult)
@@ -274,7 +274,8 @@ def evidence_elsewhere(
 ) -> Evidence | None:
     """Return evidence from the process of the mechanism, marked as self-reported.
 
-    None if that kind does not apply.
+    Returns:
+        The evidence, or None if that kind does not apply.
 
     Raises:
         LostError: If the reply is evidence of another kind.

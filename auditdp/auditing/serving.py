@@ -67,7 +67,8 @@ class Served:
     find: Callable[[], Declared]
     """Returns the declaration of the audit from its file."""
     untouched_now: ExitStack
-    """Holds the untouched process of the mechanism (``mechanism.calls.untouched``)."""
+    """Ends the process in which the mechanism has never been called
+    (``mechanism.calls.untouched``), if one was started."""
     place: Callable[[Any], Place | None]
     """Returns the place of an object in the code, or None."""
     mutation: Callable[..., Any]
@@ -83,7 +84,7 @@ class Served:
     as_declared: Audit = field(init=False)
     """The audit without the pairs that ``compare`` adds."""
     requests: dict[int, EvidenceRequest] = field(init=False, default_factory=dict)
-    """The request for evidence about the current mechanism, by its number."""
+    """The request for evidence about the current mechanism, keyed by its number."""
     _pairs: list[Pair] = field(init=False, default_factory=list)
     _calls: list[Calls] = field(init=False, default_factory=list)
     _laws: list[LikelihoodRatio] = field(init=False, default_factory=list)
@@ -159,7 +160,7 @@ class Served:
         purpose: str,
         control: bool,
     ) -> Answered:
-        """Prepare evidence about a mechanism, and return the mechanism's capabilities.
+        """Prepare evidence about a mechanism; return flags on its optional methods.
 
         Args:
             number: 0 for the audit's mechanism, k for its k-th control.
@@ -200,7 +201,7 @@ class Served:
         return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
 
     def pairs(self) -> Answered:
-        """Check the pairs to play, and return the number and the text of each."""
+        """Check the pairs to play; return the number and the text of each, in order."""
         return [
             self._held(pair)
             for pair in checked_pairs(self.built.adjacency, self.built.play)
@@ -240,7 +241,7 @@ class Served:
         return self._kept(Calls(self.requests[number].adapted)), ()
 
     def anew(self, number: int) -> Answered:
-        """Make a copy of a ``Calls`` without its representation; return its number."""
+        """Copy a ``Calls`` without its representation; return the copy's number."""
         return self._kept(self._calls[number].anew()), ()
 
     def of_calls(
@@ -252,7 +253,7 @@ class Served:
             number: Number of the ``Calls``.
             what: Name of the method: 'look', 'repeated', 'rows' or 'runs'.
             raising: Whether exceptions count as outputs (``Calls.raising``).
-            seed: The generator of the calls, or None if they need none.
+            seed: The generator of the calls; None for a method that needs none.
             *arguments: Further arguments of the method.
 
         Returns:
@@ -267,7 +268,16 @@ class Served:
     def look(
         self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]
     ) -> Answered:
-        """Fix the representation of outputs; return it, with an array of such rows."""
+        """Run first calls to fix the representation of outputs, unless it is fixed.
+
+        Args:
+            calls: The calls.
+            rng: Their generator.
+            places: The inputs of the calls.
+
+        Returns:
+            The representation, with an array of its rows as an example.
+        """
         calls.look(map(self._input, places), rng)
         # The representation of outputs was fixed before.
         assert calls.like is not None
@@ -301,11 +311,15 @@ class Served:
     def runs(
         self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool
     ) -> Answered:
-        """Return the rows of outputs of several calls, each with a seed of its own."""
+        """Return the rows of outputs of several calls, each with a seed of its own.
+
+        ``wanted`` has (place of the input, number of outputs, seed) for each call. See
+        ``rows`` for the other arguments.
+        """
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
     def untouched(self, number: int) -> Answered:
-        """Fork the untouched process, in which the mechanism has never been called."""
+        """Start the process in which the mechanism has never been called."""
         untouched(self.requests[number].adapted).start()
         return None, ()
 
@@ -318,15 +332,17 @@ class Served:
         seconds: float,
         afresh: bool,
     ) -> Answered:
-        """Return rows of outputs from processes that the untouched process forks.
+        """Return rows of outputs from new processes, one for each part of the runs.
+
+        They are forks of a process in which the mechanism has never been called.
 
         Args:
             number: Number of the mechanism.
             calls: Number of the ``Calls``, which decides how outputs are represented.
             raising: Whether exceptions count as outputs (``Calls.raising``).
-            parts: The runs of each process.
+            parts: For each process its runs, as ``wanted`` of ``runs``.
             seconds: Time after which a process is given up.
-            afresh: Whether each process has generators with states of their own.
+            afresh: Whether all generators of a process get new random states.
 
         Returns:
             One array for each part; no array if the runs could not be made.
@@ -390,7 +406,7 @@ class Served:
     def trace(
         self, number: int, played: Sequence[int], most: int, seed: int, search: bool
     ) -> Answered:
-        """Trace the code, and return the pairs that the trace proposes.
+        """Trace the code, and return the pairs that the trace proposes to play.
 
         Args:
             number: Number of the mechanism.
@@ -454,11 +470,11 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """Return the log-odds of outputs by the fitted law with this number."""
+        """Return the log-odds of outputs by a fitted law; ``read`` gives its number."""
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:
-        """Compare with another version of the code, and return the record of that.
+        """Compare with another version of the code; return the comparison's record.
 
         Later games also play the pairs that the comparison adds.
         """
@@ -477,11 +493,12 @@ class Served:
             number: Number of the mechanism.
             calls: Number of the ``Calls``.
             played: Numbers of the pairs of the game.
-            first: Number of these pairs with which the game began.
+            first: The game began with the first ``first`` of these pairs.
             most: Limit of the calls of the search.
 
         Returns:
-            The found pairs with their promises, and the number of compared pairs.
+            Each found pair with its promise (``PairTable.promise``), and the number of
+            compared pairs.
         """
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
@@ -497,7 +514,7 @@ class Served:
     def smaller(
         self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
     ) -> Answered:
-        """Return the smallest pair with the finding of a given pair, or None.
+        """Return the smallest pair found that refutes the claim; None without one.
 
         Args:
             number: Number of the mechanism.

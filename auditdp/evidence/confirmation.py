@@ -121,7 +121,7 @@ def play_again(
     """Repeat a confirmation on its recorded outputs, and return its log wealth.
 
     Raises:
-        ConfigurationError: If the outputs were not recorded, or the audit does not list
+        ConfigurationError: If the outputs were not recorded, or the audit does not play
             the pair of the confirmation.
     """
     listed = [

@@ -51,11 +51,12 @@ bound on the distance of its outputs from the law, and a test of the law.
   one event suffices, and the largest limit minus L(S) of all events is no less. The law
   is tested by the e-value of a mixture of multinomial laws around it (see
   ``log_e_value``).
-- **Laws of one number**: the Kolmogorov distance, the largest difference of two
-  distribution functions, by the inequality of Dvoretzky, Kiefer & Wolfowitz (1956) with
-  the constant of Massart (1990, Corollary 1): the empirical function is further than
-  √(ln(2/error)/2n) from the true one with probability at most the error. It is no bound
-  on the total variation, which no number of runs bounds for such laws.
+- **Step laws, and Gaussian laws of one number**: the Kolmogorov distance, the largest
+  difference of two distribution functions, by the inequality of Dvoretzky, Kiefer &
+  Wolfowitz (1956) with the constant of Massart (1990, Corollary 1): the empirical
+  function is further than √(ln(2/error)/2n) from the true one with probability at most
+  the error. It is no bound on the total variation, which no number of runs bounds for
+  such laws.
 
 Probabilities of laws are converted to doubles; that rounding, below 1e-9, is less than
 any of these tests can detect. Assumption: runs are independent.
@@ -101,7 +102,7 @@ class CountLimits:
     """Largest number of outputs of the knapsack. Of more outputs, the rarest on the
     second input are assumed never to come there."""
     exact_outputs = 64
-    """Largest number of outputs for which the sets of least mass are exact."""
+    """Largest number of outputs for which ``_smallest_mass`` is exact."""
     batch = 1 << 16
     """Largest number of runs of one call."""
 
@@ -410,16 +411,17 @@ def _smallest_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
 
 
 def log_e_value(counts: Counts, law: Floats) -> float:
-    """Return the logarithm of an e-value against the laws of all inputs.
+    """Return the logarithm of an e-value against "outputs follow their stated laws".
 
-    It is at least ln(1/α) with probability at most α. Per input it is the mean, over
-    concentrations c = 1, 4, …, 4^13, of the probability of the counts if the outputs'
-    probabilities are drawn from a Dirichlet law with parameters c times the law,
-    divided by their probability under the law. Each has expectation 1 under the law,
-    because both are probabilities of counts; so has the mean, and the mean over inputs.
-    P(e >= 1/α) <= α by Markov's inequality. It is infinite if an output came that the
-    law excludes. If the law is known up to rounding, its largest probabilities make the
-    divisor the largest, and the expectation at most 1.
+    If they do, it is at least ln(1/α) with probability at most α, by Markov's
+    inequality. The e-value is a mean over inputs. That of one input is the mean of
+    ratios for the concentrations c = 1, 4, …, 4^13. The divisor is the probability of
+    the counts under the law. The numerator is their probability if the probabilities of
+    outputs are themselves drawn from a Dirichlet law with the parameters c times the
+    law. Each ratio has expectation 1 under the law, since both are probabilities of
+    counts. It is infinite if an output came that the law excludes. If the law is known
+    up to rounding, its largest probabilities make the divisor the largest, and the
+    expectation at most 1.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
@@ -444,7 +446,12 @@ def _log_e_value(x: Counts, q: Floats) -> float:
 
 
 def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
-    """Return the distribution function of a law of one number, or None."""
+    """Return the distribution function of a law.
+
+    Returns:
+        The function of a step law or of a Gaussian law of one number; None for any
+        other law.
+    """
     if isinstance(law, StepLaw):
         return law.cdf
     if isinstance(law, GaussianLaw) and len(law.location) == 1:
@@ -486,8 +493,8 @@ class Tally:
 
     Two outputs are the same if their rows of numbers are equal, where -0.0 differs from
     0.0 and NaN equals NaN. If the representation of outputs is undecided, first calls
-    on ``inputs`` decide it. At most ``most`` different outputs are counted. If there
-    were more, the tally is ``full``, and its counts are incomplete.
+    on ``inputs`` decide it. Counting ends when there are more than ``most`` different
+    outputs. Then the tally is ``full``, and its counts are incomplete.
 
     Attributes:
         runs: Number of counted runs on each input.
@@ -523,7 +530,8 @@ class Tally:
         """Run the mechanism ``runs`` more times on each input and count its outputs.
 
         Returns:
-            For each input its new outputs, one row of numbers per run.
+            For each input its new outputs, one row of numbers per run. They are
+            returned, but not counted, if the tally is full.
         """
         rows = [self._add(k, runs) for k in range(len(self.inputs))]
         self.runs += runs

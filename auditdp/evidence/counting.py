@@ -6,7 +6,7 @@ S of outputs, on any played pair and in either order, has P(S) > e^ε Q(S) + δ
 (``counted_events`` has the proof). It needs no law and no list of outputs. It needs a
 δ > 0 that is fixed before anything is drawn, because no ε is certain for an event too
 rare to occur in these runs. Up to three values of δ are tried, each with its share of
-the error. The smallest δ is reported whose ε is not far above the ε of the largest δ.
+the error. The smallest δ is reported whose ε is at most 0.5 above that of the largest.
 
 If the mechanism states its law, the same runs bound the distance between the law of its
 outputs and the stated law (``counted_events``). If the runs refute the stated law, the
@@ -289,8 +289,8 @@ def _by_values(
 ) -> Followed:
     """Compare the distribution functions of outputs of one number with the laws.
 
-    The bound and the test rest on the same event of each input, so the inputs alone
-    share the error.
+    The inputs share the error equally. The bound and the test need no shares of their
+    own, since both hold if the outputs of each input are near their law's function.
     """
     kind, largest = "Kolmogorov distance", 0.0
     for each, cdf in zip(rows, cdfs, strict=True):

@@ -94,8 +94,9 @@ of all calls (excess kurtosis + 2)/n.
 INFLATION = 3.0
 """Ratio of the assumed kurtosis to that of the sample, if the promise states none.
 
-With 2, log-normal noise (σ = 1) breaks alpha = 1e-6 8 times too often (4 of 500,000
-samples of 400 calls); with 3, never. """
+With 2, the variance of log-normal noise (σ = 1) is wrongly shown to be below the bound
+8 times as often as alpha = 1e-6 allows (in 4 of 500,000 samples of 400 calls); with 3,
+never."""
 Flags = NDArray[np.bool_]
 
 
@@ -449,7 +450,7 @@ def bias(
         high: Largest mean of the hypothesis.
         alpha: The level for which the stakes are sized. The wealth is valid at every
             level.
-        limits: The declared limits of all values, or None.
+        limits: The declared limits of all values; None for an asymptotic test.
     """
     both = _sides(values, low, high, alpha / 2, limits)
     return _wealth(np.logaddexp(*both) - math.log(2), limits is not None)
@@ -462,7 +463,7 @@ def mean_within(
 
     It is the smaller log wealth of two tests, against "the mean is at most -margin" and
     "the mean is at least margin". If the hypothesis is true, one of these is true, so
-    the smaller wealth is valid.
+    the smaller wealth is valid. Without declared ``limits`` the test is asymptotic.
     """
     both = _sides(values, margin, -margin, alpha, limits)
     return min(_wealth(side, limits is not None) for side in both)
@@ -527,12 +528,14 @@ def kurtosis_bets(
 ) -> Floats:
     """Return the log wealth, after each group, against "the variance is at least B".
 
-    B is ``bound``, and the kurtosis K is at most ``kurtosis``. For the sample variance
-    Y of a group of k = 5 calls the factor is f(Y)/(1 − s + s²c/4), with f(Y) = (1 −
-    sY/(2B))² up to Y = 2B/s and 0 from there. Y = σ²U with E[U] = 1 and E[U²] <= c = 1
-    + (K − 3)/k + 2/(k − 1). f decreases, so that E[f(σ²U)] <= E[f(BU)] if σ² >= B, and
-    f(Y) <= 1 − sY/B + s²Y²/(4B²) everywhere, so that E[f(BU)] <= 1 − s + s²c/4: the
-    factor's expectation is at most 1. s is fixed beforehand.
+    B is ``bound``, and the kurtosis K is at most ``kurtosis``. Let Y be the sample
+    variance of a group of k = 5 calls, and s a stake that is fixed beforehand. The
+    group multiplies the wealth by f(Y)/(1 − s + s²c/4), where f(Y) = (1 − sY/(2B))² up
+    to Y = 2B/s, and 0 from there.
+
+    This factor has expectation at most 1. Y = σ²U with E[U] = 1 and E[U²] <= c, where c
+    = 1 + (K − 3)/k + 2/(k − 1). Since f decreases, E[f(σ²U)] <= E[f(BU)] if σ² >= B.
+    Since f(Y) <= 1 − sY/B + s²Y²/(4B²) everywhere, E[f(BU)] <= 1 − s + s²c/4.
     """
     groups = sample_variances(values)
     second = 1 + (kurtosis - 3) / GROUP + 2 / (GROUP - 1)

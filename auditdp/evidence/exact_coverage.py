@@ -79,7 +79,7 @@ class Compared:
 
     @property
     def complete(self) -> bool:
-        """True if the losses, or the bound, cover every pair of the scope."""
+        """True if the losses or the bound cover all neighbours; see ``unchecked``."""
         return not self.coverage.unchecked
 
 
@@ -147,8 +147,9 @@ def _search(
 ) -> list[Pair]:
     """Return the distinct pairs that two searches find.
 
-    The first is for a large loss, the second for a contradiction of the noise model. A
-    sentence on each contradiction is added to ``departures``.
+    The first is for a large loss. The second is for a contradiction of the noise model,
+    if there is a model and none was found before. A sentence on each contradiction is
+    added to ``departures``. Without generated pairs the list is empty.
     """
     offered = offers(adjacency)
     if offered.generated is None:
@@ -255,10 +256,11 @@ def by_envelope(
 ) -> Compared:
     """Bound the loss of all pairs of a domain by an envelope.
 
-    The bound rests on least <= P(y) <= most for all inputs. An envelope also states
-    that some pair attains both, in all ``uses`` at once. If the law of the output is
-    stated, this second statement is not used: losses of pairs are computed from the
-    law, and a loss above the bound contradicts the envelope.
+    An envelope states a least and a largest probability of each output over all inputs,
+    and the bound follows from both. It also states that some pair of inputs attains
+    both. This is used only if the law of the output is not stated. Otherwise the losses
+    of pairs are computed from the law, and a loss above the bound contradicts the
+    envelope.
     """
     pairs = [Pair(large, small) for large, small in envelope.inputs]
     for pair in pairs:

@@ -44,7 +44,7 @@ _LISTED = "for a pure ε: its law lists every output of positive probability"
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Bounds on the privacy loss of one pair of laws."""
+    """Bounds on the privacy loss of a pair of laws, P and Q."""
 
     low: arb
     """Lower bound on the exact pure epsilon, which is the maximum of |ln P/Q|.
@@ -62,26 +62,34 @@ class PairLoss:
     The phrase follows "computed from". It also has the reason for a missing bound.
     """
     delta: arb | None = None
-    """Ball around δ at the claim's epsilon, the larger of both orders.
+    """Ball around the larger δ of (P, Q) and (Q, P), at the claim's epsilon.
 
     None if it was not computed.
     """
     delta_beyond: arb | None = None
-    """Ball around δ at an epsilon that is larger by ``ROUNDING_TOLERANCE``.
+    """Like ``delta``, at an epsilon that is larger by ``ROUNDING_TOLERANCE``.
 
-    A claim is broken only if this δ exceeds the claimed one.
+    For Gaussian laws it is computed from ``least_mu``. A claim is broken only if this δ
+    exceeds the claimed one.
     """
     mu: arb | None = None
-    """Ball around the exact μ of Gaussian DP; None unless both laws are Gaussian."""
-    needed: tuple[float, float] | None = None
-    """Bounds on the smallest epsilon at which the claim's δ holds, or None.
+    """Ball around the exact μ of Gaussian DP; None unless both laws are Gaussian.
 
-    That epsilon is the exact epsilon of an (ε, δ) claim.
+    It is infinite if the deviations differ, and unbounded if rounding may be the reason
+    for their difference.
+    """
+    needed: tuple[float, float] | None = None
+    """Bounds on the smallest epsilon for which the pair is (epsilon, δ)-DP.
+
+    δ is that of the claim. None if it was not given.
     """
     assumed: tuple[str, ...] = ()
     """Assumptions of the bounds, apart from the stated laws."""
     least_mu: arb | None = None
-    """``mu`` less the part that the rounding of locations explains."""
+    """``mu`` for locations whose distance is reduced by a tolerance for rounding.
+
+    A claim is broken only if this μ exceeds the claimed one. None if ``mu`` is None.
+    """
 
     @property
     def lower(self) -> float:
@@ -120,11 +128,10 @@ class Aligned:
 
     @property
     def filled(self) -> list[Row]:
-        """The rows of possible outputs, where a law of floats has no probability of 0.
+        """The rows of outputs that at least one of the laws can give.
 
-        If a law is stated by floats, an output that it does not list may still have a
-        part of the probability that the floats leave out. So 0 is replaced by a ball
-        from 0 to that probability.
+        In a law that is stated by floats, an output with probability 0 may be possible.
+        So its probability is a ball from 0 to the probability that the law leaves out.
         """
         zero = arb(0)
         p_left, q_left = (
@@ -141,9 +148,9 @@ class Aligned:
         return np.array([float(row[which].mid()) for row in self.rows])
 
     def delta(self, epsilon: arb) -> arb:
-        """Return δ(epsilon), the larger of the two orders.
+        """Return a ball around the larger δ(epsilon) of (P, Q) and (Q, P).
 
-        It includes a bound for outputs that are not listed.
+        The ball includes the contribution of outputs that are not listed.
         """
         factor, zero = epsilon.exp(), arb(0)
         orders = []
@@ -216,21 +223,19 @@ def rows_loss(
 ) -> PairLoss:
     """Return the loss between two aligned laws.
 
-    Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the
-    larger of the two orders. With P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q
-    and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever laws inside the balls
-    are the true ones, their loss lies between the bounds.
+    The pure ε is the largest |ln P(y)/Q(y)|. δ(ε) is Σ_y (P(y) - e^ε Q(y))₊, or the
+    same sum with P and Q exchanged if that is larger. With P(y) in [a, b] and Q(y) in
+    [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a). So
+    the bounds hold for all laws inside the balls.
 
-    *Outputs that are not listed.* Let P give them at most m and Q at most n. For a set
-    S of outputs, P(S) is at most the listed mass plus m, and Q(S) at least the listed
-    mass. So unlisted outputs add at most m to δ(ε). This m is always added; it is 0 for
-    Fractions, and the width of the balls for balls. The lists of Fractions and of
-    rigorous balls are taken to be complete. Lists of floats are not, if that would show
-    a loss: an output that Q does not list may have up to n there, which bounds P/Q by
-    P/n from below and δ(ε) by e^ε n less. That a pure ε is not larger rests on a
-    complete list, of floats too; if their sum shows that the list is incomplete, an
-    output that one law alone gives may be among those that neither lists, and no upper
-    bound on the pure ε is left.
+    *Outputs that are not listed.* Let P give them at most m in total, and Q at most n;
+    both are 0 for Fractions. They add at most m to δ(ε), so its upper bound includes m.
+    Fractions and rigorous balls are taken to list every possible output. Floats are
+    not, since small probabilities underflow: Q may give up to n to an output that it
+    does not list. This weakens the lower bounds: P/Q is at least P/n there, and δ(ε)
+    may be smaller by e^ε n. The upper bound on the pure ε assumes that the list is
+    complete, also for floats. If floats sum to less than 1, the list is not complete,
+    and the pure ε has no upper bound.
 
     Args:
         laws: The two laws.
@@ -277,7 +282,7 @@ def row_loss(p: arb, q: arb) -> PairLoss:
 
 
 def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
-    """Return bounds on the smallest epsilon at which ``delta`` holds.
+    """Return bounds on the smallest epsilon with δ(epsilon) <= ``delta``.
 
     δ(ε) is the largest P(S) - e^ε Q(S) over sets S of outputs, so the smallest ε is the
     largest ln((P(S) - δ)/Q(S)). The set that attains it consists of all outputs whose
@@ -350,8 +355,8 @@ def verified_epsilon(
 ) -> tuple[float, float]:
     """Return bounds on the smallest ε >= 0 with ``delta_at(ε) <= delta``, near a guess.
 
-    Each bound is verified by the enclosure of δ there, and moved away from the guess
-    until it is.
+    Each bound is moved away from the guess until the ball of δ there verifies it. If
+    that fails, the lower bound is 0 and the upper bound infinite.
     """
     lower, upper = 0.0, math.inf
     # The bounds are at first as near to the guess as doubles allow.

@@ -162,7 +162,7 @@ def declared_noise(
 def _agree(answers: Array, location: Array, scale: float) -> bool:
     """Return True if a query's value is the location of the law, up to rounding.
 
-    Rounding explains a difference of 1e-9 times the larger of location and scale.
+    Differences up to 1e-9 times the largest of all locations and the scale are allowed.
     """
     if answers.shape != location.shape:
         return False

@@ -61,12 +61,13 @@ from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPa
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 SINGLE_CALLS = 0.75
-"""Share of a confirmation after which single calls end unless the wealth has grown. The
-others may then be calls of several outputs."""
+"""Share of the calls of a confirmation after which single calls end unless the wealth
+has grown. The other calls are then left for a confirmation by calls of several
+outputs."""
 MAX_FORECASTERS = 12
 """Largest number of forecasters that a record lists."""
 MAX_PAIR_NAME = 60
-"""Largest number of characters of a pair's name that a sentence about power names."""
+"""Length, in characters, up to which a sentence about power names a pair."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
@@ -355,7 +356,10 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
 
 
 def _untested(game: Game, used: int) -> str:
-    """Return the reason for which a game made no bets; empty if it made some."""
+    """Return the reason for which a game made no bets; empty if it made some.
+
+    ``used`` is the number of runs so far, in all phases.
+    """
     if not game.wealth.calls:
         return (
             f"no calls were left for the game, after {count(used, 'call')} that "

@@ -57,7 +57,7 @@ class PlainPolicy:
     """Shares of the calls of a plain game. No benchmark varies these numbers."""
 
     trace: float = 1 / 4
-    """Share of the calls for the trace, and again for fitting laws to it."""
+    """Share of the calls for the trace. Fitting laws to it has the same share again."""
     prediction: float = 1 / 15
     """Share of the calls for tests of the trace's predictions with other draws."""
     max_predictions: int = 400
@@ -77,7 +77,10 @@ class PlainPolicy:
     after_fault: int = 2
     """Limit of all runs, as a multiple of the calls that find the fault."""
     scarce_below: int = 1_000
-    """Number of runs below which the check of the generator makes two probes only."""
+    """Number of runs below which the check of the generator has two outputs per input.
+
+    It checks that the mechanism draws from the given generator.
+    """
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,14 @@ class ScarcePolicy:
     laws: float = 0.6
     """Share of the game's runs that the trace and its laws may take before the game."""
     search: float = 0.05
-    """Share of the game's runs for a worse pair, once one pair breaks the claim."""
+    """Share of the game's runs for the search of a worse pair, once one pair breaks the
+    claim."""
     min_runs_for_laws: int = 200
     """Smallest number of runs with which laws are fitted to the trace."""
     runs_to_contradict_trace: int = 60
-    """Number of runs in which a fitted law has to predict a refutation.
+    """Number of runs within which a fitted law has to predict a refutation.
 
-    Otherwise it does not override a complete trace that found nothing.
+    Only then does it override a complete trace that found nothing.
     """
 
 
@@ -117,8 +121,8 @@ class PreparedGame:
         allowed: The allowance of all runs before, in and after the game.
         calls: Planned number of runs until the end of the game, in all phases.
         options: The options of the game.
-        look: The result of the trace, if the code was traced.
-        searched: Number of calls of the search for pairs.
+        look: The result of the trace; None if the code was not traced.
+        searched: Number of runs that the search for pairs took.
         to_find: Phrase for the number of calls and the fault that they find; None if
             the budget names no fault or the calls do not suffice.
         lacking: Number of calls by which the game is too short to find the fault.
@@ -189,7 +193,10 @@ class PreparedGame:
 
     @property
     def to_play(self) -> int:
-        """Number of runs until the end of the game, with runs kept for later checks."""
+        """Total number of runs, of all phases, at which the game has to end.
+
+        Later checks need the other runs (``kept``).
+        """
         return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
@@ -242,9 +249,11 @@ def open_game(
     options: GameOptions,
     streams: Streams,
 ) -> PreparedGame:
-    """Check the calls, trace the code, decide the number of calls, and search for pairs.
+    """Return a game that is ready to be played.
 
-    All these runs count towards the budget.
+    This checks the calls, traces the code, decides the number of calls, and searches
+    for pairs. It may play the first calls already. All these runs count towards the
+    budget.
     """
     opening = _Opening(calls_of(mechanism), claim, adjacency, options, streams)
     if options.budget.is_scarce:
@@ -267,7 +276,10 @@ class _Opening:
         return self.options.play or ()
 
     def check_calls(self, pairs: Sequence[Pair], probes: int) -> None:
-        """Check that calls on these pairs draw from the generator that they get."""
+        """Check that calls on these pairs draw from the generator that they get.
+
+        ``probes`` is the number of compared outputs per input.
+        """
         inputs = [data for pair in pairs for data in (pair.data, pair.neighbour)]
         check_calls(self.calls, inputs, self.streams, probes=probes)
 
@@ -289,7 +301,7 @@ class _Opening:
         return int(self.streams("trace", 0).integers(2**32))
 
     def traced_adjacency(self) -> Adjacency | None:
-        """The adjacency from which a trace may take further pairs."""
+        """The adjacency from which a trace may take further pairs; None for none."""
         return self.adjacency if self.options.search else None
 
     def can_read_laws(self, look: Traced | None) -> bool:
@@ -438,7 +450,10 @@ def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | No
 
 
 def _run_budget(budget: AuditBudget, *, is_suspect: bool = False) -> RunBudget:
-    """Return the limits of the runs that precede a scarce game."""
+    """Return the limits of the runs that precede a scarce game.
+
+    They are larger if the trace suggests that the claim is false (``is_suspect``).
+    """
     runs = budget.suspect_calls if is_suspect else budget.game_calls
     return RunBudget(
         total=budget.suspect_calls,
@@ -487,8 +502,10 @@ def _play_proposed_pairs(
 ) -> bool:
     """Add the pairs that the trace proposes; return whether playing them refutes the claim.
 
-    They are played before the search for other pairs if the trace predicts a refutation:
-    most such games end before the search would have begun.
+    If the trace predicts a refutation on one of them, they are played at once: most
+    such games end before a search for other pairs. If it does not, but the claim is
+    suspected to be false (``is_suspect``), all pairs of the game are played at once.
+    Otherwise nothing is played, and the result is False.
     """
     game = opened.game
     for pair, promise in look.proposed:

@@ -57,11 +57,13 @@ LOOKED_AT = {
 }
 """Phrases for the used part of an output, by the name of a view or a forecaster."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
-"""Entries of a row that are not a part of an output. Their difference from a part has
-no meaning."""
+"""Entries of an output's row of numbers that are no part of the output itself. A
+difference between such an entry and a part has no meaning."""
 TELLING = 0.5
-"""Smallest difference, between the inputs, of the share of calls that raise an
-exception, for which that exception is named as the difference between the inputs."""
+"""Smallest difference of two shares at which a finding is attributed to an exception.
+
+They are the shares of the calls on either input that raise this exception.
+"""
 SHOWN = {
     "stdout": ("prints", "line"),
     "logging": ("logs", "message"),
@@ -270,9 +272,10 @@ def suspected(
 
 
 def shows_nothing(same: int | None) -> list[str]:
-    """Return a notice if all pairs have equal outputs on both inputs.
+    """Return a notice if all pairs have equal outputs on both inputs, else no notice.
 
-    ``same`` is the number of calls with equal outputs, or None (``same_outputs``).
+    ``same`` is the result of ``same_outputs``: the number of calls with equal outputs,
+    or None if some outputs differed.
     """
     if same is None:
         return []
@@ -293,6 +296,9 @@ def unsearched(
         adjacency: The adjacency.
         searched: Whether the game searched for pairs that the audit does not list.
         compared: Number of pairs that the trace compared.
+
+    Returns:
+        The notices; empty if enough neighbours were searched or compared.
     """
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:

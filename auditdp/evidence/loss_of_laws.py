@@ -1,8 +1,8 @@
 """The privacy loss between stated laws, enclosed in outward-rounded ball arithmetic.
 
 Let P and Q be the laws of the output on two neighbours. The pure ε is the largest |ln
-P(y)/Q(y)| over outputs y, and δ(ε) the largest P(S) - e^ε Q(S) over sets S of outputs,
-the larger of the two orders of P and Q. Each family of laws has a function of its own:
+P(y)/Q(y)| over outputs y. δ(ε) is the largest P(S) - e^ε Q(S) or Q(S) - e^ε P(S) over
+sets S of outputs. Each family of laws has a function of its own:
 ``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss`` and
 ``gaussian_loss``. They return a ``PairLoss``, which has bounds, never estimates. A new
 family is a new function and a line in ``pair_loss``. ``stated_by`` returns the laws
@@ -74,7 +74,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     If the two scales of a coordinate differ by more than a relative 1e-12, |ln P/Q| is
     unbounded in its tail, and the loss is infinite. If they differ by less, there is no
     upper bound, and the lower bound is the loss of the coordinates with equal scales.
-    The lower bound is reduced by the part that the rounding of the locations explains.
+    The lower bound includes a tolerance for the rounding of the locations.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -130,12 +130,17 @@ def gaussian_loss(
 ) -> PairLoss:
     """Return the loss between two Gaussian laws: its exact μ, and its δ(ε).
 
-    The pure epsilon is infinite unless the laws are equal. If σ > σ′, the log ratio
-    grows like the square of a coordinate. Then P(ln P/Q > ε) falls only as a power of
-    e^-ε, and the δ(ε) of every μ falls like e^-(ε/μ)²/2. So no μ is large enough, and
-    δ(ε) is not computed. If σ and σ′ differ, but by less than a relative 1e-12, neither
-    ε nor μ is bounded. Lower bounds are reduced by the part that the rounding of the
-    locations explains.
+    The pure epsilon is infinite unless the laws are equal. If the deviations of the
+    laws differ by more than a relative 1e-12, μ is infinite as well. If they differ by
+    less, rounding may be the reason, and the bounds on pure epsilon and μ are 0 and
+    infinity. In both cases the bounds on δ(ε) are 0 and 1. If the deviations are equal,
+    lower bounds include a tolerance for the rounding of the locations.
+
+    Args:
+        p: A law.
+        q: Another law.
+        epsilon: The ε at which δ is computed, if any.
+        delta: The δ at which the smallest ε is computed (``PairLoss.needed``), if any.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -169,6 +174,8 @@ def gaussian_loss(
 def _unequal_gaussian_loss(
     p: GaussianLaw, q: GaussianLaw, epsilon: float | None, delta: float | None
 ) -> PairLoss:
+    # If σ > σ′, the log ratio grows like the square of a coordinate. Then P(ln P/Q > ε)
+    # falls only as a power of e^-ε, and the δ(ε) of every μ falls like e^-(ε/μ)²/2.
     with precision():
         low = mu = arb.pos_inf()
         source = "the deviations of the noise, which depend on the data, so that no μ is large enough"
@@ -227,10 +234,8 @@ class Stated:
     loss_of: Callable[[Pair], PairLoss]
     """Returns the loss between the laws of a pair."""
     of_output: bool
-    """True if the law is that of the output itself.
-
-    The loss of a law before post-processing is an upper bound on that of the output,
-    and no lower bound. """
+    """True if the law is that of the output itself; False for a law before
+    post-processing, whose loss only bounds that of the output from above."""
 
 
 def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
@@ -272,9 +277,9 @@ def claimed_point(claim: Claim) -> dict[str, float]:
 
 
 def size(loss: PairLoss) -> tuple[float, float, float]:
-    """Return a key that sorts losses by μ or δ, then by the pure epsilon.
+    """Return a sort key of a loss: its μ, or else its δ, and then its pure epsilon.
 
-    μ, or else δ, counts as 0 if it is missing or its ball contains 0.
+    The first number is 0 if μ and δ are missing, or if its ball contains 0.
     """
     main = loss.mu if loss.mu is not None else loss.delta
     # The middle of an enclosure of 0 would measure its width.
@@ -286,7 +291,7 @@ def size(loss: PairLoss) -> tuple[float, float, float]:
 def _once(
     function: Callable[[Any], Result], identity: Callable[[Any], Any]
 ) -> Callable[[Any], Result]:
-    """Return the function with a cache, whose keys are the identities of values."""
+    """Return the function with a cache; ``identity`` returns the key of an argument."""
     cache: dict[Any, tuple[Result, Any]] = {}
 
     def of(value: Any) -> Result:

@@ -110,10 +110,11 @@ class BitPatterns:
 
 
 def patterns(outputs: Array) -> Floats:
-    """Return the place of the lowest set bit of each number, and a fingerprint.
+    """Return the place of the lowest set bit of each number, and each row's fingerprint.
 
     The place of 0.75 = 3 * 2^-2 is -2. For zero, infinities and NaN it is NaN. Outputs
     of d numbers give an array of shape (n, d + 1); the fingerprint is the last column.
+    Equal outputs have equal fingerprints.
 
     >>> patterns(np.array([[0.75, 8.0, 0.0]]))[:, :3].tolist()
     [[-2.0, 3.0, nan]]

@@ -63,11 +63,14 @@ class QueryDifference:
     second: Any
     norm: float
     rounding: float
-    """Largest part of the norm that the rounding of the values explains."""
+    """Bound on the error of ``norm`` from the rounding of both values."""
 
 
 def _allowed(sensitivity: float, rounding: float) -> float:
-    """Return the largest norm that the sensitivity and rounding together explain."""
+    """Return the largest norm that does not refute the sensitivity.
+
+    ``rounding`` bounds the error of the norm.
+    """
     return sensitivity * (1 + 1e-9) + rounding
 
 
@@ -138,12 +141,16 @@ class QueryComparison:
         return difference.norm > _allowed(self.sensitivity, difference.rounding)
 
     def of(self, pair: Pair) -> QueryDifference | None:
-        """Return the largest difference that counts, over all seeds, or None.
+        """Compare the query on a pair, with several seeds.
+
+        Returns:
+            The largest difference that counts, or None if none counts for any seed.
 
         Raises:
             AdjacencyError: If the pair is not adjacent.
-            MechanismError: If the query raises, does not return finite numbers, or has
-                different shapes on neighbours.
+            MechanismError: If the query raises, does not return finite numbers, has
+                different shapes on neighbours, or differs between two calls with one
+                seed.
         """
         self.adjacency.check(pair)
         if not self.pairs:

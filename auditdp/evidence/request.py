@@ -128,14 +128,14 @@ class EvidenceRequest:
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency, for evidence about pairs."""
+        """The adjacency; only for requests that have one."""
         # Such evidence is requested for pairs only.
         assert self.neighbours is not None
         return self.neighbours
 
     @property
     def privacy(self) -> Claim:
-        """The claim, for evidence about privacy."""
+        """The claim about privacy; not for requests about a promise."""
         # Promises have their own evidence.
         assert not isinstance(self.claim, Promise)
         return self.claim
@@ -155,7 +155,7 @@ ONE_OUTPUT = (
     "made, or from the data by a seed) cannot be distinguished from one without "
     "noise, and the finding is about either"
 )
-"""Addition to a finding about a mechanism whose outputs were constant on each input."""
+"""Addition to the statement of a finding if each input had one output in all calls."""
 UNBELIEVED = "but this does not count, since too few calls were left to test that calls are independent runs"
 """Reason for which a finding is withdrawn if calls or time end before the check."""
 UNLOOKED = (

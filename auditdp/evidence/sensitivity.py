@@ -11,17 +11,18 @@ the verdict is MISCALIBRATED, and never VIOLATED. The claim is false as well if 
 noise is additive, tight and of that norm: Laplace noise of scale S/ε makes the loss of
 the pair exactly sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian
 noise of deviation S/μ makes it exactly ‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022,
-"Gaussian Differential Privacy", Theorem 2.7). But noise with slack keeps it, and this
-evidence does not observe the noise: exact evidence and the game do, and report VIOLATED
-by themselves. A sensitivity that holds proves nothing about the noise, so this evidence
-never certifies a claim.
+"Gaussian Differential Privacy", Theorem 2.7). But larger noise than that may satisfy
+the claim, and this evidence does not observe the noise. Exact evidence and the game do,
+and report VIOLATED by themselves. A sensitivity that holds proves nothing about the
+noise, so this evidence never certifies a claim.
 
 Randomness inside the query, such as sampling, comes from the given generator, and both
-inputs get the same. If the difference is within S for every value u of it, the
-mechanism is a mixture over u of pairs with the claimed privacy, hence private itself.
-The converse is false: another coupling may serve if equal seeds do not. So a large
-difference counts only if both inputs drew equal amounts, and then under the assumption,
-which is stated, that the calibration is argued for equal internal randomness.
+inputs get the same randomness u. If the difference is within S for every u, the
+mechanism is a mixture over u of mechanisms with the claimed privacy, so it has that
+privacy itself. The converse is false: another coupling of the two runs may show the
+privacy if equal seeds do not. So a large difference counts only if both inputs drew
+equal amounts, and under a stated assumption: the calibration is argued for equal
+internal randomness.
 """
 
 from __future__ import annotations

@@ -88,10 +88,16 @@ Line = tuple[CodeLine, str]
 
 
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
-    """Return each line that adds noise, with its largest loss on any pair.
+    """Return one row for each line that adds noise, sorted by line.
 
-    The row also has the largest difference of the line's value between two inputs, and
-    the largest scale that the claim would need for it.
+    The loss is the largest on any pair. The row also has the largest difference between
+    two inputs of the values to which the line adds noise, and the largest scale that
+    the claim needs for it.
+
+    Args:
+        found: The traced pairs.
+        claim: The claim.
+        root: The working folder, from which the rows state paths.
     """
     largest: dict[Line, TracedLine] = {}
     for _, pair in found:
@@ -130,9 +136,9 @@ def _releases(pair: PairTrace) -> list[Release]:
 def _losses(pair: PairTrace) -> dict[Line, list[Loss | None]]:
     """Return the losses of each line; a loss is None if it is unknown.
 
-    If all outcomes of random choices were compared, these choices have one loss
-    together. It is listed at the first line that makes a choice, and the other lines
-    with choices have None.
+    If all outcomes of random choices were compared, the loss of all choices together is
+    known, and that of each choice is not. It is listed at the first line that makes a
+    choice, and the other such lines have None.
     """
     found: dict[Line, list[Loss | None]] = {}
     together = pair.outcomes is not None and pair.outcomes.complete
@@ -169,7 +175,14 @@ def findings_of(
 ) -> tuple[list[TracedFinding], list[str]]:
     """Return every finding once, and sentences on code that the trace cannot follow.
 
-    A finding is reported for the pair with the largest loss, as a share of the claim.
+    A finding on several pairs is reported for the pair with the largest loss. Confirmed
+    findings come first, then those for which the trace understood all code.
+
+    Args:
+        found: The traced pairs.
+        claim: The claim.
+        root: The working folder, from which the rows state paths.
+        code: The trace, which runs the mechanism with other draws to confirm findings.
     """
     by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
     for pair, trace in found:
@@ -242,7 +255,7 @@ def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:
     """Return fields of ``TracedFinding`` about the noise of one line.
 
     They are the family, the scale, the difference between the inputs, and the needed
-    scale; none if the line has no noise of a known scale.
+    scale. The result is empty if the line has no noise of a known scale.
     """
     if not moves:
         return {}

@@ -32,9 +32,8 @@ VERSION = 3
 READABLE = (1, 2, VERSION)
 """Versions of the file that can be read.
 
-Version 1 has a digest of the digits of the claim, which is ignored. Its calls are read
-as 0 if they include calls of counting. Versions 1 and 2 have no digest of the
-adjacency.
+Version 1 has a digest of the claim, which is ignored. Its calls are read as 0 if they
+include calls of counting. Versions 1 and 2 have no digest of the adjacency.
 """
 HEAD = (
     "# Results of the audits of this repository. A run that finds more, or tests less, is a regression.\n"
@@ -49,7 +48,7 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""Amount of numbers by key; None for any amount. The file has them as one text."""
+"""Amount of numbers in the text of each key that has numbers; None for one or more."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """Types of the values in the file that are not texts, by key."""
@@ -288,7 +287,7 @@ def updated(
     """Return the entries of the baseline after a run.
 
     The results of the run replace the old entries of their audits. An old entry without
-    a result is removed if the run was to audit it (``covered``); otherwise it stays.
+    a result is removed if the run selected its audit (``covered``); otherwise it stays.
     Claims and bounds keep the digits of the old entry if the run does not contradict
     them. Then a diff has no meaningless changes.
 

@@ -159,11 +159,12 @@ class Entry(Claimed):
         at_most: Upper bound on the parameter of the claim, rounded up, or None.
         counted: Upper bound (ε, δ) on the privacy loss of the inputs played, from the
             counts of their outputs, rounded up; None without one.
-        told_apart: A lower bound on the probability of an event on one input played,
-            and an upper bound on its probability on the neighbour, both from counts and
-            rounded outwards; None without one.
-        sees: The smallest loss that a clean game refutes nine times in ten, as a
-            multiple of the claim, rounded up; None if it is not known.
+        told_apart: (p, q), from counts and rounded outwards: an event has probability
+            at least p on one input played and at most q on its neighbour. None without
+            such an event.
+        sees: The smallest loss that a game without a finding would have refuted nine
+            times in ten, as a multiple of the claim, rounded up; infinite if there is
+            no such loss of a known size. None if no such game decided.
         evidence: The kinds of evidence that were gathered.
         controls: Names of the broken twins that were refuted.
         calls: Number of calls, rounded down. Calls whose number depends on the drawn
@@ -275,11 +276,13 @@ def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
 
 
 def covered(record: RunRecord) -> Callable[[str], bool]:
-    """Return a test of an audit's id: True if the run was to audit it, if it exists.
+    """Return a function of an audit's id: True if the run selected this audit.
 
-    An audit with such an id and without a result no longer exists. The test is False
-    for every id if the run selected its audits by a keyword, or by a change without a
-    list of the audits among which it selected.
+    If the function returns True and the run has no result for the id, the audit no
+    longer exists. For a run that selected audits by a keyword the function always
+    returns False, since such a selection does not show which audits exist. The same
+    holds for a selection by a change, unless the run recorded the targets among which
+    it selected.
     """
     arguments: Mapping[str, Any] = record.arguments
     by_change = arguments.get("changed_since") and "among" not in arguments
@@ -291,7 +294,7 @@ def covered(record: RunRecord) -> Callable[[str], bool]:
 
 
 def below(targets: Iterable[str]) -> Callable[[str], bool]:
-    """Return a test of an audit's id: True if it belongs to one of the targets.
+    """Return a function of an audit's id: True if it belongs to one of the targets.
 
     Args:
         targets: Folders, files, or ids of audits.

@@ -18,8 +18,8 @@ from auditdp.errors import ConfigurationError, did_you_mean
 BUDGETS = {"quick": 2_000, "standard": 50_000, "thorough": 1_000_000}
 """Calls of a game, by the name of the budget."""
 LIMITS = ("quick",)
-"""Budgets that no audit exceeds, whatever number of calls it names. An audit that needs
-more calls may then stay undecided."""
+"""Budgets that also limit the calls of audits that name a larger number. An audit that
+needs more calls may then stay undecided. Promises about estimates are not limited."""
 FAULTS = {"level": "level:1.5", "tail": "tail:0.005", "output": "output:0.001"}
 """Kinds of faults, with an example of each."""
 EXPECTED = f"{', '.join(BUDGETS)}, a number of calls, or a fault to find: {', '.join(FAULTS.values())}"
@@ -105,7 +105,7 @@ class Budget:
     Attributes:
         calls: Calls of an audit that names no number.
         minimum: Calls that every kind of evidence has, even if the audit names fewer.
-        is_limit: Whether no audit has more than ``calls``, even if it names more. Games
+        is_limit: Whether an audit has at most ``calls``, even if it names more. Games
             then end at their verdict, and evidence without a game generates a quarter
             of its usual number of pairs.
         fault: The fault that games are to find nine times in ten, if any. The number of
@@ -210,7 +210,7 @@ class AuditBudget:
             for pairs, of the confirmation and of the search for a smaller pair. With
             ``fault``, they are the minimum.
         named: The number of calls that the audit names, if it names one.
-        reserve: Runs after the game, in addition to ``game_calls``.
+        reserve: Runs, in addition to ``game_calls``, for the phases after the game.
         fault: The fault that the game is to find nine times in ten, if any.
         max_calls: Limit of the calls of the game, even if it needs more to find
             ``fault``; None for no limit.

@@ -94,7 +94,8 @@ class PlayedPair(Row):
     pair: str
     calls: Count
     growth: Number | None = None
-    """Recent log wealth of its best forecaster, divided by its calls, in nats."""
+    """Log wealth that the pair's best forecaster gained recently, per call of the pair,
+    in nats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,8 @@ class Confirmation(Row):
     """Number of calls in which this forecaster was surer of an input than the claim
     allows."""
     right: Count = 0
-    """Number of these calls in which that input was the one used."""
+    """Number of the calls in ``bets`` whose input was the one that the forecaster was
+    sure of."""
     outputs: Plain | None = None
     """The compressed outputs; None unless the mechanism draws its own randomness."""
 
@@ -160,7 +162,8 @@ class GameDetails(Details):
     calls_to_find: str | None = None
     """Phrase for the number of calls that find the requested fault."""
     calls_lacking: int | None = None
-    """Number of calls by which a limited budget is too small to find that fault."""
+    """Number of calls by which a limited budget is too small to find the requested
+    fault; None if it suffices."""
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
     """Phrase for all parts before the last one; None if the game has one part."""
@@ -168,7 +171,7 @@ class GameDetails(Details):
     """The smallest value of the claim's parameter (ε, μ or ρ) that the calls would have
     refuted nine times in ten."""
     detectable_alternative: str | None = None
-    """Phrase for a mechanism with that loss."""
+    """Phrase for a mechanism whose loss is ``detectable_epsilon``."""
     detectable_rarely: tuple[Share, Share] | None = None
     """Probabilities of two rare leaks that the game would have found nine times in ten:
     outputs that lose twice the claim, and an output that only one input gives."""
@@ -190,20 +193,23 @@ class ExactDetails(Details):
     """Numbers of an exact comparison of the laws that the mechanism states."""
 
     exact_epsilon: Number | None = None
-    """The exact pure ε of the worst pair, rounded down to a double; None if no output
-    attains it, or if the claim is not pure and the loss is that of Gaussian noise."""
+    """The exact pure ε of the worst pair, rounded down to a double. None for a law
+    before post-processing, which only bounds the loss; and for Gaussian laws, unless
+    the claim is pure."""
     claim_curve: Curve = field(default_factory=list)
     """Points (ε, δ(ε)) of the claim."""
     curve: Curve | None = None
-    """Points (ε, δ(ε)) of the worst pair; None without a closed form."""
+    """Points (ε, δ(ε)) of the worst pair. None without a closed form, and for a law
+    before post-processing."""
     worst_pair: str | None = None
     """The pair with the largest loss; if pairs break the claim, the worst of them."""
     loss_computed_from: str | None = None
-    """Phrase for the computation of that loss."""
+    """Phrase for the quantities from which the loss of the worst pair is computed."""
     scope: str | None = None
     """Phrase for the pairs to which the evidence applies."""
     pairs_enumerated: Count | None = None
-    """Number of pairs whose laws were compared."""
+    """Number of listed pairs whose laws were compared; None if an envelope or a noise
+    model bounds the loss of all pairs."""
     given_sensitivity: Number | None = None
     """The declared sensitivity, if the bound on all pairs follows from it; None if the
     pairs themselves were compared."""
@@ -250,7 +256,7 @@ class OneRunDetails(Details):
     """Lower bound on the claim's parameter that holds if scores are independent and
     Gaussian; None if a test rejected this assumption, or without such a bound."""
     assumption_p_value: Number | None = None
-    """p-value of the test of that assumption."""
+    """p-value of the test of the assumption behind ``assumed_lower``."""
     assumption_power: Number | None = None
     """Probability that the test rejects scores that have Student's t distribution with
     ten degrees of freedom."""
@@ -269,9 +275,9 @@ class UpperBound(Row):
 class CountingDetails(Details):
     """Numbers of evidence that counts outputs.
 
-    Without an upper bound on the loss the fields ``scope`` to ``counted_pairs`` are
-    None, and so is the event. There is no such bound if outputs are too many to be
-    counted, or if the claim is Gaussian.
+    If outputs are too many to be counted, or if the claim is Gaussian, the loss is not
+    bounded. Then the fields ``scope`` to ``counted_pairs`` and the bounds on the event
+    are None.
     """
 
     runs_per_input: Count | None = None
@@ -293,14 +299,15 @@ class CountingDetails(Details):
     """Upper bound on the distance between the law of the outputs and the stated law;
     None if no stated law was compared."""
     law_distance_is: str | None = None
-    """Name of that distance."""
+    """Name of the distance in ``law_distance``."""
     followed: str | None = None
-    """Sentence on that distance; None if the stated law was refuted."""
+    """Sentence on ``law_distance``; None if no stated law was compared, or if it was
+    refuted."""
     event_at_least: Number | None = None
     """Lower bound on the probability of an event, a set of outputs, on one input of a
-    pair. Both bounds on the event have an error of their own, 1 - ``confidence``."""
+    pair. This bound and the next one both hold with probability ``confidence``."""
     event_at_most: Number | None = None
-    """Upper bound on the probability of the event on the other input."""
+    """Upper bound on the probability of the event on the other input of the pair."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -419,7 +426,7 @@ class EvidenceKind:
     any_claim: bool = True
     """True if the evidence also applies to claims that are a whole curve δ(ε)."""
     by_data: bool = False
-    """True if the drawn outputs decide whether the evidence is gathered."""
+    """True if the drawn outputs decide whether this kind applies, as for counting."""
     sees_noise: bool = True
     """True if the evidence depends on the size of the noise.
 
@@ -520,7 +527,7 @@ else:
 def kind_of(name: str) -> EvidenceKind:
     """Return the kind of evidence with a name.
 
-    A name that only another version of auditdp knows gives a kind with default
+    For an unknown name, as of another version of auditdp, it is a kind with default
     properties.
     """
     title = name.replace("_", " ").capitalize()

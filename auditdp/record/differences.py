@@ -103,7 +103,8 @@ def differences(
     Args:
         known: The entries of the baseline by id.
         record: The run.
-        covered: Test of an audit's id: True if the run was to audit it, if it exists.
+        covered: Function of an audit's id: True if the run selected this audit
+            (``auditdp.record.baseline_entries.covered``).
         today: The day in UTC; an acceptance holds until the end of the day of its
             expiry.
     """
@@ -303,7 +304,8 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
     """Yield a difference if the smallest loss that an audit detects is too large.
 
-    It is compared with that of the entry, or with ``BLIND_POWER`` for a new audit.
+    It is compared with that of the entry, or with ``BLIND_POWER`` for a new audit, and
+    may be ``POWER_GROWTH`` times as large.
     """
     power = result.power
     then: float | None = BLIND_POWER
@@ -375,7 +377,9 @@ def drift(entry: Entry, now: Entry) -> str:
 def _counts_contradict(
     counted: tuple[float, float] | None, event: tuple[float, float] | None
 ) -> tuple[str, ...]:
-    """Return two phrases, on a bound and on an event that contradicts it, or none.
+    """Return two phrases, on a bound and on an event that contradicts it.
+
+    The result is empty if the event does not contradict the bound.
 
     Args:
         counted: The bound (ε, δ).

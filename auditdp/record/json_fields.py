@@ -66,7 +66,7 @@ class Row:
     """The base of records; JSON omits fields that are None, except those in ``always``."""
 
     keys: ClassVar[Mapping[str, str]] = {}
-    """The JSON key of a field by its name, if key and name differ."""
+    """JSON keys by the name of the field, for fields whose key is not their name."""
     always: ClassVar[Collection[str]] = ()
     """Names of the fields that JSON has as null, if they are None."""
 

@@ -109,8 +109,8 @@ class Counterexample:
         explanation: Why these inputs refute the claim, in one sentence.
         output: Text of the output whose probabilities differ most; empty if the
             evidence is not about one output.
-        confirmed: Whether the finding was confirmed on fresh randomness, as by a game,
-            or needs no confirmation, as exact evidence.
+        confirmed: True if a game confirmed the finding on fresh randomness, or if the
+            finding needs no confirmation, such as that of exact evidence.
         probabilities: Probability or density of the output on the first and on the
             second input; None if no law states both.
         python: Python code that makes both inputs, with a mark where they differ; empty
@@ -220,7 +220,8 @@ class ClaimRecord:
         rho: The claim's ρ, if that is its parameter; otherwise None.
         curve: Some (ε, δ) statements of a claim whose parameters do not determine its
             curve; otherwise empty.
-        level: The number of another promise: a sensitivity, a margin, or a variance.
+        level: The number of a claim without ε, μ and ρ: a sensitivity, the margin of a
+            bias, or the bound on a variance; otherwise None.
         digest: Digest of everything that decides which inputs are neighbours and which
             pairs are played (``auditdp.adjacency.digest``); empty if no inputs are
             given.
@@ -295,11 +296,12 @@ class AuditResult:
         expected: The fault that the audit declares, such as 'violation', or 'holds'.
         epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names.
         epsilon_upper: Upper bound on that parameter.
-        log_e_value: That of the leading evidence; None if that made no bets.
+        log_e_value: Natural logarithm of the wealth in the leading evidence; None if
+            that evidence made no bets.
         alpha: The audit's share of the run's error probability.
         calls: Number of runs of the mechanism, without those of its controls.
-        counterexample: That of the leading evidence; None unless the claim or its
-            calibration is refuted.
+        counterexample: The counterexample of the leading evidence; None unless the
+            claim or its calibration is refuted.
         printed: Text that the audit wrote to standard output and standard error.
         lacking: Number of calls that a limited budget such as ``quick`` left out.
         mechanism_at: Where the mechanism is defined; None outside the working folder.
@@ -369,11 +371,12 @@ class AuditResult:
 
     @property
     def power(self) -> float | None:
-        """The smallest loss that a clean game refutes nine times in ten.
+        """The smallest loss that the game would have refuted nine times in ten.
 
         It is a multiple of the claim, and infinite if the game would refute no loss of
         a known size, for example because both inputs of every pair have equal outputs.
-        It is None if no clean game decided, or if the claim is not about privacy.
+        It is None if no game was played, if the verdict is not NOT_REFUTED, or if the
+        claim is not about privacy.
         """
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
@@ -434,10 +437,11 @@ class AuditResult:
 
     @property
     def refuting(self) -> list[Evidence]:
-        """The evidence that refuted the claim, although the verdict is another one.
+        """Evidence that refuted the claim or its calibration, and was overruled.
 
         The refutation was not confirmed, a proof contradicts it, or a control survived.
-        With the verdict MISCALIBRATED only unconfirmed evidence counts.
+        The list is empty if the verdict is VIOLATED. If it is MISCALIBRATED, the list
+        has only refutations of the claim that were not confirmed.
         """
         if self.verdict is Verdict.VIOLATED:
             return []
@@ -484,10 +488,10 @@ class AuditResult:
     def is_undecided(self) -> bool:
         """True if the calls that a limited budget left out may decide the audit.
 
-        The audit missed its declared refutation, or a control survived only evidence
-        that improves with calls. If a violation is declared, a refuted calibration
-        alone is undecided, since a violation outranks it. A proved claim and an
-        undeclared refutation are decided.
+        The audit missed its declared refutation, or it did not refute a control and
+        only evidence that improves with more calls missed it. If a violation is
+        declared, a refuted calibration alone is undecided, since a violation outranks
+        it. A proved claim and an undeclared refutation are decided.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
@@ -506,7 +510,7 @@ class AuditResult:
         """True if a person has to act.
 
         The audit has an undeclared refutation, missed a declared one, or did not refute
-        a control.
+        a control. An undecided audit is no finding (``is_undecided``).
         """
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
@@ -518,11 +522,12 @@ class AuditResult:
 
     @property
     def history(self) -> list[tuple[int, float]]:
-        """(calls, certified lower bound) of the game, for each rise of the bound.
+        """Pairs (number of calls, certified lower bound) of the game.
 
-        All of these bounds hold together with the audit's confidence, so a game may be
-        stopped at any of them. The list is empty without a game, for a claim without a
-        parameter, and if a finding was not confirmed.
+        There is a pair for each rise of the bound. All of these bounds hold together
+        with the audit's confidence, so a game may be stopped at any of them. The list
+        is empty without a game, for a claim without a parameter, and if a finding was
+        not confirmed.
         """
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
@@ -641,7 +646,7 @@ class RunRecord:
         started: Start of the run in ISO 8601 with its time zone; empty if not recorded.
         project: Name of the project; empty if it has none.
         author: Person who answers for the record; empty if none is named.
-        finished: Time of the last line of the log, like ``started``.
+        finished: Time of the last line of the log, in the format of ``started``.
         run: Random name of the run, which every line of its log has.
         sandbox: Restrictions of the processes of audits; empty if an earlier version
             wrote the record.

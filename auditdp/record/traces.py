@@ -35,16 +35,16 @@ class TracedLine(Row):
     scale: str
     """Scale of the noise; empty if it has none."""
     moved: Number
-    """Change between the inputs, in the norm of the noise, of all values in one run to
-    which the line adds noise; for random events and choices, the change of the
-    logarithm of their probability."""
+    """Distance, in the norm of the noise, between the values to which the line adds
+    noise on the two inputs, all values of a run together. For random events and
+    choices, the difference of the logarithms of their probabilities."""
     loss: Number | None = None
     """Privacy loss of the line alone, as a value of the claim's parameter; None if the
     loss is unknown."""
     share: Number | None = None
     """Privacy loss of the line alone, as a multiple of the claim; None if unknown."""
     needed: Number | None = None
-    """Scale of the noise that the claim needs for the change ``moved`` alone; None if
+    """Scale of the noise that the claim needs for the distance ``moved`` alone; None if
     one number cannot express it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
 
@@ -71,9 +71,9 @@ class TracedFinding(Row):
     """True if the trace understood all code that the finding depends on; otherwise the
     line is only a place to check."""
     confirmed: bool = False
-    """True if runs with other draws confirmed it; otherwise it is a suspicion."""
+    """True if runs with other draws confirmed the finding; False for a suspicion."""
     pair: str
-    """The pair with the largest loss of those with this finding."""
+    """The traced pair with this finding that has the largest loss."""
     pairs: Count = 1
     """Number of traced pairs with this finding."""
     family: str | None = None
@@ -81,10 +81,11 @@ class TracedFinding(Row):
     scale: str | None = None
     """Scale of the noise."""
     moved: Number | None = None
-    """Change, between the inputs, of the values to which the line adds noise."""
+    """Distance between the values to which the line adds noise on the two inputs, as in
+    ``TracedLine``."""
     needed: Number | None = None
-    """Scale that the claim needs for that change alone; None if one number cannot
-    express it."""
+    """Scale that the claim needs for the distance ``moved`` alone; None if one number
+    cannot express it."""
 
     @property
     def located(self) -> str:
@@ -104,13 +105,12 @@ class GameTrace(Row):
     pairs: Count
     """Number of traced pairs."""
     runs: Count
-    """Runs of the mechanism for the trace, which are no calls of the game."""
+    """Runs of the mechanism for the trace; the game makes no bets on them."""
     extent: str
     """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
-    """True if the loss of the releases appears to bound the loss of the output. This
-    rests on traced runs: of each pair, and with other draws of the pair with the
-    largest loss."""
+    """True if the loss of the releases bounded that of the output in all traced runs,
+    and for the pair with the largest loss also in runs with other draws."""
     share: Number | None = None
     """Loss of all releases together on the pair with the largest loss, as a multiple of
     the claim; infinite if a difference has no noise."""

@@ -263,9 +263,10 @@ def bounds(
     finite upper bound it is that of the game, since the distance of both bounds shows
     how tight they are. Otherwise it is the largest of all lower bounds.
 
-    Upper bound: It is the first finite one of all evidence but counting, which bounds
-    the inputs played alone. An upper bound below the lower one belongs to a law or
-    model that the code does not follow, and is left out.
+    Upper bound: It is the first finite upper bound, or else an infinite one if there is
+    any. Counting is left out, since it bounds only the loss of the inputs played. An
+    upper bound below the lower bound is dropped: it belongs to a law or model that the
+    code does not follow.
 
     Both are None for an inconclusive audit, since its evidence contradicts itself or
     missed a broken twin. The evidence keeps its own bounds.
