@@ -187,7 +187,7 @@ class SampledPair(NamedTuple):
         return np.asarray(0.5 + self.sigma**2 * log_ratio)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss that an output of N(1, σ²) exceeds with this probability."""
+        """Return a loss that an output of N(1, σ²) exceeds with a given probability."""
         return float(self.loss(1 + deviations(negligible) * self.sigma))
 
     def points(self, negligible: float, interval: float) -> Array:
@@ -371,7 +371,7 @@ class OpacusPRV(Opacus):
 class OpacusGDP(Opacus):
     """The Gaussian DP of the central limit, μ = q √(T (e^(1/σ²) − 1)).
 
-    It underestimates.
+    It underestimates ε.
 
     Source: Bu, Dong, Long & Su (2020), "Deep Learning with Gaussian Differential
     Privacy", arXiv:1911.11607; Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, show

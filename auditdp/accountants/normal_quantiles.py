@@ -110,7 +110,7 @@ def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
 
 
 def _nearer_first(right: Booleans, tails: Floats) -> Enclosed:
-    """Return the tail at the end of each cell nearer to the mean, and at the other end.
+    """Return the tails at the two ends of each cell, the end nearer to the mean first.
 
     ``right`` is True for cells above the mean.
     """
