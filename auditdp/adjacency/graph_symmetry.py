@@ -299,7 +299,7 @@ class AlikeGraph(GivenPairs):
         return largest
 
     def _grown(self, edges: Edges, wanted: Iterable[Edge]) -> Edges:
-        """Return edges, with wanted edges as far as the largest degrees allow them."""
+        """Return edges and those wanted edges that the largest degrees allow."""
         grown, degrees = set(edges), self._degrees(edges)
         for a, b in wanted:
             edge = (min(a, b), max(a, b)) if self._is_undirected else (a, b)
@@ -417,7 +417,8 @@ class AlikeGraph(GivenPairs):
             name: The name of the shape.
             base: The other edges.
             edge: The added edge.
-            around: Further edges of both graphs, as far as the largest degrees allow.
+            around: Further edges of both graphs. Those beyond the largest degrees are
+                left out.
         """
         rest = base - {edge, edge[::-1]}
         alone = self._grown(rest, [edge])

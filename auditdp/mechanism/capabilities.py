@@ -89,7 +89,7 @@ class Capabilities:
 
     @cached_property
     def log_prob(self) -> NumberEach | None:
-        """The method ``log_prob``: log density or probability of outputs on an input."""
+        """The method ``log_prob``: log density or probability of each output."""
         return self._number_each("log_prob")
 
     @property
@@ -107,7 +107,7 @@ class Capabilities:
 
     @cached_property
     def possible(self) -> NumberEach | None:
-        """The method ``possible``: one bool per output, whether an input can give it."""
+        """The method ``possible``: bools, one per output, if the input can give it."""
         return self._number_each("possible")
 
     @cached_property

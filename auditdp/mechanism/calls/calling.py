@@ -216,7 +216,10 @@ class Calls:
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return ``ones`` outputs on an input and ``zeros`` on its neighbour, as rows."""
+        """Return rows of outputs on both inputs of a pair.
+
+        There are ``ones`` rows on the input, and ``zeros`` rows on its neighbour.
+        """
         first = self(data, ones, rng)
         return first, self(neighbour, zeros, rng)
 
@@ -309,7 +312,7 @@ class Calls:
 
     @property
     def decided(self) -> Decided:
-        """The form of rows, ``raising`` and ``raised``, to assign to other ``Calls``."""
+        """The form of rows, ``raising`` and ``raised``, to set in other ``Calls``."""
         return self._representation, self.raising, self.raised
 
     @decided.setter
