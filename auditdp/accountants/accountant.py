@@ -135,7 +135,7 @@ class Description:
     sampling: ClassVar[str] = "none"
     """The sampling scheme of each use; ``"none"`` if each use has all records."""
     words: ClassVar[str] = "{self.name}"
-    """The format string of ``text``."""
+    """The format string of ``text``, in which ``self`` is this object."""
 
     def __post_init__(self) -> None:
         kind = type(self).__name__

@@ -84,7 +84,7 @@ class Sum(NamedTuple):
     around").
     """
     tilt: float = 0.0
-    """a >= 0, for one step of the index."""
+    """a of the module's formulas, >= 0, for one step of the index."""
     origin: int = 0
     """Tc, the index to which E(s) is relative."""
     log_total: float = 0.0
@@ -106,7 +106,7 @@ class Tilt(NamedTuple):
     """Options of the tilt and of the transform; they affect only the tightness."""
 
     slope: float = 0.0
-    """a >= 0, for one step of the index."""
+    """a of the module's formulas, >= 0, for one step of the index."""
     log_outside: float = -42.0
     """Logarithm of the tilted mass that may lie on each side of the window: 6e-19."""
     orders: tuple[float, float] | None = None
@@ -326,7 +326,10 @@ def _power(values: Any, times: int) -> Any:
 
 
 class Window(NamedTuple):
-    """The range of sums, ``first`` to ``end``, that has nearly all of the tilted mass."""
+    """The range of sums that has nearly all of the tilted mass.
+
+    ``first`` and ``end`` are the smallest and the largest sum of the range.
+    """
 
     first: int
     end: int

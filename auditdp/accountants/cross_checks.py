@@ -66,7 +66,7 @@ class AccountantReply:
     from_below: bool = False
     """True if the described class lies within the claim's class, or is the same.
 
-    False if the worst mechanism need not be among those of the claim (``attained``).
+    It is always False if ``attained`` of ``cross_check`` is False.
     """
     refutes: bool = False
     """True if it proves a loss above the claim by more than rounding (``TIE``)."""
@@ -94,7 +94,7 @@ class AccountantReply:
 
     @property
     def epsilon(self) -> float:
-        """``value`` of an answer that counts."""
+        """``value``, which is not None if the answer counts."""
         # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
@@ -290,8 +290,9 @@ class _Judge:
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
         """Return bounds on the smallest parameter with which the claim holds.
 
-        The lower bound is the largest one of a class within ``about``, the upper bound
-        the smallest one of a class that contains ``about``.
+        Each class within ``about`` gives a lower bound, and the largest one is
+        returned. Each class that contains ``about`` gives an upper bound, and the
+        smallest one is returned.
         """
         lows, highs = [arb(0)], []
         for each in (self.about, *(each.describes for each in self.accountants)):

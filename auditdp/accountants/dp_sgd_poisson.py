@@ -46,7 +46,7 @@ from auditdp.mechanism.protocol import Array
 
 
 class SampledCurve(GridCurve):
-    """The curve of DP-SGD on samples, from the worst pair of a step on a grid."""
+    """The curve of DP-SGD with sampled batches, from the worst pair of one step."""
 
     noise_multiplier: float
     sensitivity: ClassVar[float] = 1.0
@@ -86,10 +86,10 @@ class PLDUpper(Poisson, SampledCurve):
     """An upper bound on the curve of the worst pair of DP-SGD with Poisson batches.
 
     Note:
-        dp-accounting's privacy loss distribution connects the same dots by differences
-        of δ. This divides their rounding error by the distance of the points: for q <=
-        1e-6 it gives a bound that is many times too large, or none. It does not bound
-        the error of its convolution.
+        dp-accounting's privacy loss distribution uses the same method, but computes
+        masses as differences of δ. This divides their rounding error by the distance of
+        the points: for q <= 1e-6 it gives a bound that is many times too large, or
+        none. It does not bound the error of its convolution.
     """
 
     soundness = Soundness.UPPER
@@ -169,7 +169,7 @@ class SampledPair(NamedTuple):
     rate: float
 
     def loss(self, output: Any) -> Any:
-        """Return the losses of outputs, in nats: the log density with over without."""
+        """Return the losses of outputs in nats, with the record against without it."""
         exponent = (2 * output - 1) / (2 * self.sigma**2)
         if self.rate == 1:
             return exponent
@@ -293,7 +293,7 @@ class Opacus(Poisson):
             return float(accountant.get_epsilon(delta))
 
     def limit(self, accountant: Any) -> None:
-        """Limit the memory of Opacus' accountant; most accountants need no limit."""
+        """Limit the memory of Opacus' accountant; by default, do nothing."""
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ at which Opacus' ε is at most ``epsilon``, or 1.
