@@ -77,7 +77,7 @@ class AdjacencyLimits:
     row_values: int = 24
     """Number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Number of corner cases of a row that are tried among copies, both ends included."""
+    """Number of corner cases of a row, with both ends, that are tried among copies."""
     named_values: int = 12
     """Number of values that a name lists, and that a row of ``Records`` changes to."""
     listed_fields: int = 6
@@ -105,7 +105,7 @@ class AdjacencyLimits:
     regression_columns: int = 64
     """Largest number of columns for which the last one is fitted by the others."""
     random_bytes: int = 1 << 16
-    """Number of random bytes that a value is drawn from, if choices cannot be given."""
+    """Number of random bytes for a draw, if Hypothesis' choices cannot be given."""
     nested_strategies: int = 100
     """Largest depth of strategies nested in each other; it is Hypothesis' own limit."""
     cached_constants: int = 1_024

@@ -234,7 +234,7 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return elements of which no two are equal or have the same result of a key."""
+    """Return elements without repetition, also of the results of each key function."""
     chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:

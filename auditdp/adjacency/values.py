@@ -241,7 +241,7 @@ def records(pair: Pair) -> int:
 
 
 def of_size(adjacency: Adjacency, size: int) -> Adjacency:
-    """Return the pairs of an adjacency whose smaller input has ``size`` records.
+    """Return the pairs of an adjacency in which the smaller input has ``size`` records.
 
     If the adjacency is ``Neighbours`` without a search, only its label changes, and the
     size of its pairs is not checked.
@@ -257,7 +257,7 @@ def _size_text(size: int) -> str:
 
 @dataclass(frozen=True)
 class OfSize:
-    """The pairs of an adjacency whose smaller input has a given number of records."""
+    """The pairs of an adjacency in which the smaller input has a given size."""
 
     whole: Adjacency
     size: int
