@@ -65,9 +65,10 @@ class CheckLimits:
     with P(1) = .27, then the e-value is above 10^7 in most cases.
     """
     seconds = 10.0
-    """Time limit for an answer of an untouched process, in seconds.
+    """Constant part of the time limit for an answer of an untouched process.
 
-    It is in addition to 20 times the time of the same calls here.
+    It is in seconds. The other part is 20 times the duration of the same calls in the
+    usual process.
     """
     extra_processes = 5
     """Factor of the number of processes for a mechanism that draws from elsewhere.
@@ -243,7 +244,7 @@ def _patience(took: float) -> float:
     """Return the time limit of an untouched process, in seconds.
 
     Args:
-        took: Seconds that the same calls took here.
+        took: Seconds that the same calls took in the usual process.
     """
     return CheckLimits.seconds + 20.0 * took
 
@@ -316,7 +317,7 @@ def _of_processes(
         calls: The calls of the mechanism.
         process: The untouched process, which forks the other ones.
         inputs: The inputs.
-        each: Seconds that a call took here.
+        each: Seconds that a call took in the usual process.
         max_runs: Largest number of runs; the test is left out if it needs more.
 
     Returns:

@@ -286,7 +286,7 @@ class MechanismElsewhere:
         return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Floats]:
-        """Return the log-odds of a law and their weights, if given, after a check."""
+        """Return the log-odds of a law and their weights after a check; [] if none."""
         stated = [np.asarray(array, np.float64) for array in arrays]
         if stated and not _is_law(*stated):
             raise MechanismError(
