@@ -146,7 +146,7 @@ class RDP(Poisson, RenyiCurve):
 def poisson_accountants(
     noise_multiplier: float, rate: float, steps: int
 ) -> list[Accountant]:
-    """Return every accountant of DP-SGD with Poisson batches, the tightest first."""
+    """Return every accountant of DP-SGD with Poisson batches, proved bounds first."""
     kinds = (PLDUpper, PLDLower, RDP, OpacusPRV, OpacusRDP, OpacusGDP)
     return [kind(noise_multiplier, rate, steps) for kind in kinds]
 

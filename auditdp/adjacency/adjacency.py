@@ -87,7 +87,7 @@ class AdjacencyLimits:
     another field.
     """
     field_values: int = 16
-    """Number of corner cases of a field that are tried as its new value alone."""
+    """Number of corner cases to which a field changes while no other one changes."""
     crossed_fields: int = 100
     """Number of corner cases in which one field changes and another one is special."""
     searched_corners: int = 40

@@ -292,7 +292,11 @@ class Alike(GivenPairs):
         return list(distinct.values())
 
     def _is_changed(self, row: Floats) -> bool:
-        """Return True if some other record has the same fixed parts as a record."""
+        """Return True if a record can change.
+
+        It cannot if rows are indices of records, and no other record has its fixed
+        parts.
+        """
         if not self._keeps_parts_of_record:
             return True
         return not np.array_equal(self.opposite(row, self._change.unchanged), row)

@@ -129,7 +129,8 @@ class QueryAnswers(_VectorsOfLengths):
             inputs too, so that a counterexample can shrink to the fewest answers. By
             default, every vector has ``length`` answers.
         largest: If given, an answer is the sensitivity times an integer in 0..largest.
-            The set of inputs is then finite, so exact evidence can enumerate all pairs.
+            The set of inputs is then finite, so exact evidence can enumerate all pairs,
+            unless ``shortest`` is given.
 
     Raises:
         AdjacencyError: If an argument is out of range.
