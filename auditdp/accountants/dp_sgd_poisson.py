@@ -86,10 +86,11 @@ class PLDUpper(Poisson, SampledCurve):
     """An upper bound on the curve of the worst pair of DP-SGD with Poisson batches.
 
     Note:
-        dp-accounting's privacy loss distribution uses the same method, but computes
-        masses as differences of δ. This divides their rounding error by the distance of
-        the points: for q <= 1e-6 it gives a bound that is many times too large, or
-        none. It does not bound the error of its convolution.
+        dp-accounting's privacy loss distribution connects the dots as well (see
+        ``loss_grid``), but computes masses as differences of δ. This divides their
+        rounding error by the distance of the points: for q <= 1e-6 it gives a bound
+        that is many times too large, or none. It does not bound the error of its
+        convolution.
     """
 
     soundness = Soundness.UPPER

@@ -53,8 +53,8 @@ ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     """Return numbers of an interval at which code breaks, the two ends first.
 
-    For a missing upper end stands ``OPEN_END``. For a missing lower end stands 0, or
-    −``OPEN_END`` if 0 is not in the interval.
+    A missing or infinite upper end is replaced by ``OPEN_END``, and such a lower end by
+    0, or by −``OPEN_END`` if 0 is not in the interval.
 
     Args:
         low: The lower end, or None if there is none.
