@@ -135,7 +135,7 @@ class Description:
     sampling: ClassVar[str] = "none"
     """The sampling scheme of each use; ``"none"`` if each use has all records."""
     words: ClassVar[str] = "{self.name}"
-    """The format string of ``text``."""
+    """The format string of ``text``, in which ``self`` is this object."""
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -169,7 +169,10 @@ class Description:
 
     @property
     def describes(self) -> Description:
-        """The class of mechanisms that has these parameters, without a curve."""
+        """This class of mechanisms as a plain description, without a curve.
+
+        It is the object itself if it has no curve.
+        """
         # The last dataclass among the bases declares the parameters of the family.
         kinds = type(self).__mro__
         family: Any = [k for k in kinds if "__dataclass_fields__" in vars(k)][-1]
@@ -196,11 +199,11 @@ class Description:
         return None
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return bounds on the largest Rényi divergence in the class, over its order.
+        """Return a lower and an upper bound on the supremum of D_α/α.
 
-        The bounds are on the supremum of D_α/α over the mechanisms of the class and
-        their neighbours: first a lower one, then an upper one. By default they are 0
-        and ``zcdp``, or 0 and infinity if ``zcdp`` is None.
+        D_α is a Rényi divergence, and the supremum is over the mechanisms of the class
+        and their neighbours. By default the bounds are 0 and ``zcdp``, or 0 and
+        infinity if ``zcdp`` is None.
 
         Args:
             order: α > 1; None for the supremum over all α > 1, which is the least ρ of
@@ -236,7 +239,7 @@ class Analysis(Description):
 
     @property
     def largest_loss(self) -> float:
-        """The ε in nats from which on the curve is constant."""
+        """The ε in nats beyond which the curve is constant; infinite by default."""
         return math.inf
 
     @property
@@ -277,14 +280,17 @@ def within(narrow: Description, wide: Description) -> bool:
 
 
 def around(description: Description) -> Iterator[Description]:
-    """Yield a class, the classes in its ``wider``, those in theirs, and so on."""
+    """Yield a class, its ``wider`` classes, their ``wider`` classes, and so on."""
     yield description
     for wide in description.wider():
         yield from around(wide)
 
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:
-    """Return the one of the classes that lies within all of them; None without one."""
+    """Return the class that lies within all given ones, or None if no class does.
+
+    The returned class is one of the given ones.
+    """
     for narrow in descriptions:
         if all(within(narrow, wide) for wide in descriptions):
             return narrow
@@ -292,7 +298,7 @@ def narrowest(descriptions: Sequence[Description]) -> Description | None:
 
 
 def failure(error: Exception) -> str:
-    """Return a sentence about the error that an accountant raised, with a remedy."""
+    """Return a text about the error that an accountant raised, with a remedy."""
     if isinstance(error, MissingExtraError):
         return str(error)
     reason = f"raised {type(error).__name__}: {error}"

@@ -262,9 +262,9 @@ class LaplaceNoise(Description):
         )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α twice, as the lower and the upper bound.
+        """Return the largest D_α/α twice, as the lower and the upper bound.
 
-        Numbers that are Δ apart attain it. The supremum over α is D_1.
+        It is the value for numbers that are Δ apart. The supremum over α is D_1.
         """
 
         def of_one_release() -> arb:

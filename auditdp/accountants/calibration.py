@@ -17,7 +17,7 @@ _DECADE = 9 * 10 ** (DIGITS - 1)
 
 @dataclass(frozen=True)
 class Solution:
-    """A value of the parameter that meets the target, with the proof."""
+    """A result of ``solve``: a value that meets the target, with the proof."""
 
     value: float
     """The value, a decimal of ``DIGITS`` significant digits."""

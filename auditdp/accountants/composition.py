@@ -207,7 +207,7 @@ class BasicComposition(Composition, Analysis):
         )
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε_g) below kε."""
+        """Return a ball that contains δ(ε_g), for ε_g < kε."""
         any_revealed = (arb(self.delta) * self.count).min(arb(1))
         largest = arb(self.epsilon) * self.count
         # The curve of randomised response with loss kε, without overflow.

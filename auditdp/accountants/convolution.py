@@ -84,7 +84,7 @@ class Sum(NamedTuple):
     around").
     """
     tilt: float = 0.0
-    """a >= 0, for one step of the index."""
+    """a of the module's formulas, >= 0, for one step of the index."""
     origin: int = 0
     """Tc, the index to which E(s) is relative."""
     log_total: float = 0.0
@@ -106,7 +106,7 @@ class Tilt(NamedTuple):
     """Options of the tilt and of the transform; they affect only the tightness."""
 
     slope: float = 0.0
-    """a >= 0, for one step of the index."""
+    """a of the module's formulas, >= 0, for one step of the index."""
     log_outside: float = -42.0
     """Logarithm of the tilted mass that may lie on each side of the window: 6e-19."""
     orders: tuple[float, float] | None = None
@@ -117,7 +117,11 @@ class Tilt(NamedTuple):
     """True if the transform is in extended precision."""
 
     def on(self, finer: float) -> Tilt:
-        """Return the same tilt for a grid with steps of ``finer`` <= 1 times the length."""
+        """Return the same tilt for a finer grid.
+
+        Args:
+            finer: The new length of a step, divided by the old one, <= 1.
+        """
         tilt = self._replace(slope=self.slope * finer)
         if self.orders is None:
             return tilt
@@ -190,7 +194,7 @@ class Tilt(NamedTuple):
         threshold: float,
         slope: float,
     ) -> tuple[float, Tilt]:
-        """Return the cost and the tilt of the cheaper of both precisions for a slope."""
+        """Return the cost and the tilt for a slope, in the cheaper precision."""
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
@@ -322,7 +326,10 @@ def _power(values: Any, times: int) -> Any:
 
 
 class Window(NamedTuple):
-    """The range of sums, ``first`` to ``end``, that has nearly all of the tilted mass."""
+    """The range of sums that has nearly all of the tilted mass.
+
+    ``first`` and ``end`` are the smallest and the largest sum of the range.
+    """
 
     first: int
     end: int
@@ -379,8 +386,9 @@ class Moments:
     def reach(
         self, side: int, log_tail: float, order: float | None = None
     ) -> tuple[float, float]:
-        """Return a distance that the sum exceeds with probability <= e^``log_tail``.
+        """Return a distance from the mean that the sum exceeds with small probability.
 
+        The probability is at most e^``log_tail``, by Chernoff's bound for an order λ:
         P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the
         sum is off by less than 1e-9 + 8v·λj. The smallest b that this bound gives
         first falls in λ, then rises, and is flat in the end. The search begins at the

@@ -59,21 +59,21 @@ class AccountantReply:
     value: float | None
     """ε at the claim's δ; None if the accountant failed.
 
-    In an answer of the command line to a question about δ it is a δ instead.
+    If a command of the command line computes δ at an ε, it is this δ instead.
     """
     from_above: bool = False
     """True if the described class contains the claim's class, or is the same."""
     from_below: bool = False
     """True if the described class lies within the claim's class, or is the same.
 
-    False if the worst mechanism need not be among those of the claim (``attained``).
+    It is always False if ``attained`` of ``cross_check`` is False.
     """
     refutes: bool = False
     """True if it proves a loss above the claim by more than rounding (``TIE``)."""
     certifies: bool = False
     """True if it proves the claim at the compared (ε, δ)."""
     finding: str = ""
-    """The reason that the number does not count; empty if it does."""
+    """A defect of the accountant, for which its number does not count; else empty."""
     failed: str = ""
     """The reason that there is no number, with a remedy; empty if there is one."""
 
@@ -94,7 +94,7 @@ class AccountantReply:
 
     @property
     def epsilon(self) -> float:
-        """``value`` of an answer that counts."""
+        """``value``, which is not None if the answer counts."""
         # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
@@ -109,11 +109,11 @@ class CrossCheck:
     statement: str
     about: Description
     epsilon: float
-    """The ε at which ``answers`` are compared.
+    """The ε at which ``answers`` are compared, with ``delta``.
 
-    A curve is compared at many points. This ε is of a violated point if there is one,
-    else of an undecided point. If there is neither, or if bounds on the claim's
-    parameter decide, it is of the middle point.
+    A claim of a curve is compared at many points (ε, δ). The recorded one is a violated
+    point if there is one, else an undecided point. If there is neither, or if bounds on
+    the claim's parameter decide, it is the middle point.
     """
     delta: float
     answers: tuple[AccountantReply, ...]
@@ -122,7 +122,10 @@ class CrossCheck:
     upper: AccountantReply | None
     """The answer with the smallest upper bound that counts, or None."""
     level: tuple[float | None, float | None] = (None, None)
-    """Bounds on the smallest parameter with which the claim holds; None if unknown."""
+    """Bounds on the smallest parameter with which the claim holds; None if unknown.
+
+    The lower bound comes first. The parameter of an (ε, δ) claim is ε.
+    """
 
     @property
     def findings(self) -> list[str]:
@@ -152,8 +155,8 @@ def cross_check(
         claim: The claim.
         accountants: All accountants that apply. If one raises, it has failed, and the
             others still count.
-        about: The class of the claim: a description, or an accountant of it. None for
-            the narrowest class that an accountant describes.
+        about: The class that the claim is about: a description, or an accountant of
+            this class. None for the narrowest class that an accountant describes.
         attained: True if the worst mechanism of ``about`` is among those of the claim.
             False if the claim is about one mechanism of the class, which may lose less
             than the worst one: then no accountant bounds its loss from below.
@@ -229,8 +232,12 @@ class _Judge:
     ) -> CrossCheck:
         """Judge a claim at all points of its curve.
 
-        ``check`` is that of the middle point. It is returned, with another verdict and
-        statement, if no point is violated or undecided.
+        Args:
+            claim: The claim.
+            points: The points (ε, δ) of its curve.
+            check: The result at the middle point. It is returned, with another verdict
+                and statement, if no point is violated or undecided.
+            which: A clause about the claim, for statements about one point.
         """
         # Accountants that failed, or about which there is a finding, decide nothing.
         pairs = zip(self.accountants, check.answers, strict=True)
@@ -283,8 +290,9 @@ class _Judge:
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
         """Return bounds on the smallest parameter with which the claim holds.
 
-        The lower bound is the largest one of a class within ``about``, the upper bound
-        the smallest one of a class that contains ``about``.
+        Each class within ``about`` gives a lower bound, and the largest one is
+        returned. Each class that contains ``about`` gives an upper bound, and the
+        smallest one is returned.
         """
         lows, highs = [arb(0)], []
         for each in (self.about, *(each.describes for each in self.accountants)):
@@ -296,7 +304,11 @@ class _Judge:
         return max(lows, key=below), min(highs, key=above)
 
     def judge_point(self, epsilon: float, delta: float, which: str = "") -> CrossCheck:
-        """Judge one (ε, δ) statement, which is the claim or a part of it."""
+        """Judge one (ε, δ) statement.
+
+        ``which`` is a clause for the result's text that relates it to the claim; it is
+        empty if the statement is the claim.
+        """
         replies = [self._ask(each, epsilon, delta) for each in self.accountants]
         answers = _contradictions(replies)
         lowers = [each for each in answers if each.is_lower]
@@ -434,10 +446,11 @@ def reply(
 
 
 def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
-    """Return the answers with findings added where two of them contradict each other.
+    """Return the answers, with a finding for each contradiction between two of them.
 
-    If the smaller upper number is no proof, the finding is about it. If both numbers
-    are proofs, the finding is about both.
+    In a contradiction, a number from above is smaller than a proved number from below.
+    If the number from above is no proof, the finding is about it. If both are proofs,
+    it is about both.
     """
     findings: dict[str, str] = {}
     # A proof from below is compared with every number from above.

@@ -40,9 +40,9 @@ from auditdp.mechanism.protocol import Array
 class FixedSize(Description):
     """DP-SGD with batches of a fixed size, drawn without replacement for each step.
 
-    Neighbours replace a record. This changes the sum of clipped gradients by up to 2C,
-    where adding or removing a record changes it by C. So the same noise has half the
-    effect.
+    Neighbours replace a record. This changes the sum of clipped gradients by up to 2C;
+    adding or removing a record changes it by up to C. So in units of the largest
+    change, the noise is half as large.
 
     Args:
         noise_multiplier: σ, the standard deviation of the noise on the sum of clipped

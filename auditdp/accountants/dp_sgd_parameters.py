@@ -51,12 +51,12 @@ class Poisson(Description):
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return bounds on D_α/α, which are equal at an integer α.
 
-        Between integers the bounds are those of the next integers. A bound that would
-        need order 1, or an order above ``MAX_ORDER``, is trivial: 0 from below,
-        infinity from above. At an integer α the divergence is that of the attained
-        pair, with the record against without it. This order of the pair has the larger
-        divergence (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Theorems 4 and 5,
-        Section 3.3). For each step
+        Between integers, D_α lies between its values at the next smaller and the next
+        larger integer. A bound that would need order 1, or an order above
+        ``MAX_ORDER``, is trivial: 0 from below, infinity from above. At an integer α
+        the divergence is that of the attained pair, with the record against without it.
+        This order of the pair has the larger divergence (Mironov, Talwar & Zhang 2019,
+        arXiv:1908.10530v1, Theorems 4 and 5, Section 3.3). For each step
 
             D_α = ln(Σ_k C(α,k) (1−q)^{α−k} q^k e^{k(k−1)/(2σ²)})/(α−1).
 

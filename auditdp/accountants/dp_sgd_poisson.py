@@ -46,7 +46,7 @@ from auditdp.mechanism.protocol import Array
 
 
 class SampledCurve(GridCurve):
-    """The curve of DP-SGD on samples, from the worst pair of a step on a grid."""
+    """The curve of DP-SGD with sampled batches, from the worst pair of one step."""
 
     noise_multiplier: float
     sensitivity: ClassVar[float] = 1.0
@@ -86,10 +86,11 @@ class PLDUpper(Poisson, SampledCurve):
     """An upper bound on the curve of the worst pair of DP-SGD with Poisson batches.
 
     Note:
-        dp-accounting's privacy loss distribution connects the same dots by differences
-        of δ. This divides their rounding error by the distance of the points: for q <=
-        1e-6 it gives a bound that is many times too large, or none. It does not bound
-        the error of its convolution.
+        dp-accounting's privacy loss distribution connects the dots as well (see
+        ``loss_grid``), but computes masses as differences of δ. This divides their
+        rounding error by the distance of the points: for q <= 1e-6 it gives a bound
+        that is many times too large, or none. It does not bound the error of its
+        convolution.
     """
 
     soundness = Soundness.UPPER
@@ -146,7 +147,7 @@ class RDP(Poisson, RenyiCurve):
 def poisson_accountants(
     noise_multiplier: float, rate: float, steps: int
 ) -> list[Accountant]:
-    """Return every accountant of DP-SGD with Poisson batches, the tightest first."""
+    """Return every accountant of DP-SGD with Poisson batches, proved bounds first."""
     kinds = (PLDUpper, PLDLower, RDP, OpacusPRV, OpacusRDP, OpacusGDP)
     return [kind(noise_multiplier, rate, steps) for kind in kinds]
 
@@ -169,7 +170,7 @@ class SampledPair(NamedTuple):
     rate: float
 
     def loss(self, output: Any) -> Any:
-        """Return the losses of outputs, in nats: the log density with over without."""
+        """Return the losses of outputs in nats, with the record against without it."""
         exponent = (2 * output - 1) / (2 * self.sigma**2)
         if self.rate == 1:
             return exponent
@@ -187,7 +188,7 @@ class SampledPair(NamedTuple):
         return np.asarray(0.5 + self.sigma**2 * log_ratio)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss that an output of N(1, σ²) exceeds with this probability."""
+        """Return a loss that an output of N(1, σ²) exceeds with a given probability."""
         return float(self.loss(1 + deviations(negligible) * self.sigma))
 
     def points(self, negligible: float, interval: float) -> Array:
@@ -293,7 +294,7 @@ class Opacus(Poisson):
             return float(accountant.get_epsilon(delta))
 
     def limit(self, accountant: Any) -> None:
-        """Limit the memory of Opacus' accountant; most accountants need no limit."""
+        """Limit the memory of Opacus' accountant; by default, do nothing."""
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ at which Opacus' ε is at most ``epsilon``, or 1.
@@ -371,7 +372,7 @@ class OpacusPRV(Opacus):
 class OpacusGDP(Opacus):
     """The Gaussian DP of the central limit, μ = q √(T (e^(1/σ²) − 1)).
 
-    It underestimates.
+    It underestimates ε.
 
     Source: Bu, Dong, Long & Su (2020), "Deep Learning with Gaussian Differential
     Privacy", arXiv:1911.11607; Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, show

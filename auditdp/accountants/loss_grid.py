@@ -89,14 +89,17 @@ class GridLimits:
     max_points_of_use: int = 2**21
     """Largest number of points of a fine grid for one use: 16 MB for each array."""
     refinements: int = 4
-    """Largest number of refinements of the coarse grid, and of the fine grid."""
+    """Largest number of coarse grids, and of refinements of the fine grid."""
 
 
 LIMITS = GridLimits()
 
 
 class OnGrid(NamedTuple):
-    """The privacy loss of one use on a grid, with the shift that makes it a bound."""
+    """The privacy loss of one use on a grid.
+
+    The curve of this loss, minus ``shift``, bounds the true curve.
+    """
 
     masses: Array
     """The masses under P of the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
@@ -109,11 +112,11 @@ class OnGrid(NamedTuple):
     shift: float
     """Nats to subtract from each loss of the grid, so that its curve is a bound."""
     lost: float = 0.0
-    """Approximate amount by which the shifted loss has too small a mean, in nats."""
+    """True mean loss minus the mean of the shifted loss, approximately, in nats."""
 
     @property
     def right(self) -> float:
-        """The shift with which the mean loss is approximately the true one."""
+        """The shift after which the loss has approximately the true mean."""
         return self.shift - self.lost
 
     @property
@@ -171,7 +174,10 @@ class Composed:
         return delta + (self.rest + 1e-300) if self.sign > 0 else delta
 
     def _from_point(self, first: int) -> tuple[float, float, float]:
-        """Return the mass from the point number ``first`` on, δ at it, and its loss."""
+        """Return the mass from one point on, δ at the point, and its loss.
+
+        ``first`` is the index of the point in ``losses``.
+        """
         masses, losses = self.masses[first:], self.losses[first:]
         loss = float(losses[0]) if len(losses) else math.inf
         beyond = (masses * -np.expm1(loss - losses)).sum()
@@ -209,7 +215,7 @@ class Composed:
 def from_above(
     first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0
 ) -> OnGrid:
-    """Return a loss on a grid whose shifted curve lies above the curve of P against Q.
+    """Return a loss on a grid. Its curve, once shifted, lies above that of P against Q.
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
@@ -239,7 +245,7 @@ def from_above(
 def from_below(
     first: Array, second: Array, interval: float, offset: float = 0.0
 ) -> OnGrid:
-    """Return a loss on a grid whose shifted curve lies below the curve of P against Q.
+    """Return a loss on a grid. Its curve, once shifted, lies below that of P against Q.
 
     Args:
         first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
@@ -323,7 +329,7 @@ class GridCurve(Analysis):
     from a lower bound, as ``convolution`` derives. The range of the grid, its step and
     the tilt of its masses depend on the size of δ. There is one grid for each three
     decades of δ, down to 1e-30. As soon as δ falls below the decades of one grid, the
-    next grid is used. For a δ far below 1e-30 an upper bound has no ε.
+    next grid is used. For a δ far below 1e-30 the ε of an upper bound is infinite.
     """
 
     soundness: ClassVar[Soundness]
@@ -399,7 +405,10 @@ class AttainedPair(GridCurve):
     soundness = Soundness.LOWER
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the probabilities of the same cells on either input."""
+        """Return bounds on the probabilities of the same cells on either input.
+
+        ``negligible`` is that of ``losses``.
+        """
         raise NotImplementedError
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
@@ -415,7 +424,7 @@ def _cells_of(pair: AttainedPair, negligible: float) -> tuple[Enclosed, Enclosed
 def in_both_orders(
     first: Enclosed, second: Enclosed, interval: float, offset: float = 0.0
 ) -> list[OnGrid]:
-    """Return the losses of two laws in both orders, each on a grid that bounds it below.
+    """Return the losses of two laws in both orders, each on a grid, as lower bounds.
 
     Args:
         first: Bounds on the probabilities of cells under the first law.

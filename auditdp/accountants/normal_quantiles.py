@@ -87,8 +87,7 @@ def log_cdf(z: Floats) -> Enclosed:
 def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
     """Return bounds on the masses of N(mean, sigma²) in cells between ``edges``.
 
-    The masses are differences of the smaller tail. To standardise an edge moves it by
-    at most 3u relatively.
+    The bounds allow for standardised edges that are off by at most 3u relatively.
 
     Args:
         edges: Ascending edges, shape (cells − 1,). The first cell reaches down to −∞,
@@ -110,7 +109,7 @@ def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
 
 
 def _nearer_first(right: Booleans, tails: Floats) -> Enclosed:
-    """Return the tail at the end of each cell nearer to the mean, and at the other end.
+    """Return the tails at the two ends of each cell, the end nearer to the mean first.
 
     ``right`` is True for cells above the mean.
     """

@@ -1,4 +1,8 @@
-"""Checks of parameters, whose errors name the value and the allowed range."""
+"""Checks of parameters, whose errors name the value and the allowed range.
+
+Each check raises an ``AccountantError``. Its argument ``kind`` is the name of the class
+or function whose parameter is checked.
+"""
 
 from __future__ import annotations
 

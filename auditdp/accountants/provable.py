@@ -91,10 +91,10 @@ def own_proof(claim: Claim, about: Description) -> Accountant | None:
 def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
     """Return bounds on the smallest parameter with which a claim holds for a class.
 
-    The parameter is μ of Gaussian DP, ε of Rényi DP, or ρ of zCDP. Below the first
-    bound the claim is false for some mechanism of the class; from the second bound on
-    it holds for all. The bounds are 0 and infinity if nothing is known, and for all
-    other claims.
+    The parameter is μ of Gaussian DP, ε of Rényi DP, or ρ of zCDP. A claim with a
+    parameter below the first bound is false for some mechanism of the class. A claim
+    with a parameter of at least the second bound holds for all. The bounds are 0 and
+    infinity if nothing is known, and for all other claims.
     """
     low, high = arb(0), arb.pos_inf()
     with precision():

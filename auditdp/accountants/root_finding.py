@@ -17,7 +17,10 @@ from auditdp.mechanism.laws import precision
 
 SMALLEST_DOUBLE = math.ulp(0.0)
 HUGE = 1e300
-"""Largest argument of a search without an upper end; its inverse is the smallest."""
+"""Largest argument of a search without an upper end.
+
+1/``HUGE`` is the smallest argument of ``greatest``.
+"""
 
 
 def least(
@@ -74,8 +77,8 @@ def least(
 def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
     """Return an x in (a, b] just above the root of a decreasing function.
 
-    ``gap`` has to be > 0 at a and <= 0 at b. It is <= 0 at x, and x lies at most 2e-15
-    max(|a|, |b|) above an argument at which it is > 0.
+    ``gap`` has to be > 0 at a and <= 0 at b. At the returned x it is <= 0. Within 2e-15
+    max(|a|, |b|) below x there is an argument at which it is > 0.
 
     The method is ITP, "interpolate, truncate and project" (Oliveira & Takahashi 2020,
     "An Enhancement of the Bisection Method Average Performance Preserving Minmax

@@ -126,7 +126,7 @@ class HeterogeneousComposition(Analysis):
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return (d, d) with d = D_α/α of the responses; (∞, ∞) if any δ_i > 0."""
+        """Return (d, d), d being the largest D_α/α; (∞, ∞) if any δ_i > 0."""
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)
@@ -140,7 +140,8 @@ class HeterogeneousComposition(Analysis):
     def includes(self, other: Description) -> bool:
         """Return True if ``other`` is proved to lie within this class.
 
-        It has at most the same number of parts, each (min ε_i, min δ_i)-DP.
+        The proof needs a composition of at most the same number of parts that are
+        (min ε_i, min δ_i)-DP.
         """
         smallest = min(self.epsilons), min(self.deltas)
         return Composition(*smallest, len(self.epsilons)).includes(other)
@@ -295,7 +296,11 @@ class _Grid(NamedTuple):
 
     @classmethod
     def of(cls, groups: Iterable[tuple[float, int]]) -> _Grid:
-        """Return the composition of responses with the given ε and multiplicities."""
+        """Return the composed loss of randomised responses, on a grid.
+
+        Args:
+            groups: Pairs of an ε and the number of responses that have it.
+        """
         each = [epsilon for epsilon, count in groups for _ in range(count)]
         mean = math.fsum(e * math.tanh(e / 2) for e in each)
         # The grid reaches twelve of the largest standard deviations beyond 0 and the

@@ -64,7 +64,10 @@ class AdjacencyLimits:
     any case.
     """
     crossed_parts: int = 8
-    """Number of parts that are, one by one, at the other end than all other parts."""
+    """Number of parts of a value, each of which is tried as the only low or high one.
+
+    A list of fixed length is treated as a value with parts up to this length.
+    """
     long_sequence: int = 16
     """Length of a long list or text among the corner cases, if it is allowed."""
     distinct_rows: int = 6
@@ -74,16 +77,17 @@ class AdjacencyLimits:
     row_values: int = 24
     """Number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Number of corner cases of a row that are tried among copies, with both ends."""
+    """Number of corner cases of a row, with both ends, that are tried among copies."""
     named_values: int = 12
     """Number of values that a name lists, and that a row of ``Records`` changes to."""
     listed_fields: int = 6
-    """Number of fields with a listed pair.
+    """Largest number of fields for which ``Fields`` lists a pair.
 
-    It is also the number of special values of a field beside which another one changes.
+    It is also the number of corner cases of a field that are combined with a change of
+    another field.
     """
     field_values: int = 16
-    """Number of corner cases of a field to which the field alone changes."""
+    """Number of corner cases to which a field changes while no other one changes."""
     crossed_fields: int = 100
     """Number of corner cases in which one field changes and another one is special."""
     searched_corners: int = 40
@@ -93,15 +97,15 @@ class AdjacencyLimits:
     enumerated_values: int = 200
     """Largest number of values of which ``AnyValues`` enumerates all pairs."""
     long_records: int = 3
-    """Number of longest records of given data that are tried, if others can be made."""
+    """Number of longest records of given data that are tried, beside made ones."""
     known_records: int = 64
-    """Number of longest records that are tried, if no others can be made."""
+    """Number of longest records that are tried, if no other records can be made."""
     range_corners: int = 8
     """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
     """Largest number of columns for which the last one is fitted by the others."""
     random_bytes: int = 1 << 16
-    """Number of random bytes that a value is drawn from, if choices cannot be given."""
+    """Number of random bytes for a draw, if Hypothesis' choices cannot be given."""
     nested_strategies: int = 100
     """Largest depth of strategies nested in each other; it is Hypothesis' own limit."""
     cached_constants: int = 1_024
@@ -423,8 +427,8 @@ class UpToOrder(Protocol):
 
         Args:
             pair: The pair.
-            number: The index, among the edges that may change, of the edge in which the
-                returned pair differs, modulo their number.
+            number: Choice of the edge in which the returned pair differs. It is an
+                index of the edges that may change, modulo their number.
             rng: The randomness of the order.
         """
 
@@ -453,7 +457,7 @@ class GivenPairs:
 
     @cached_property
     def _change(self) -> Any:
-        """The value of ``readings`` for the reading by which other pairs are made."""
+        """The details of the reading by which other pairs are made."""
         return self.readings[self.reading]
 
     @property

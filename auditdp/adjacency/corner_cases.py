@@ -53,7 +53,8 @@ ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     """Return numbers of an interval at which code breaks, the two ends first.
 
-    Without a lower end, 0 stands for it if 0 is in the interval.
+    A missing or infinite upper end is replaced by ``OPEN_END``, and such a lower end by
+    0, or by −``OPEN_END`` if 0 is not in the interval.
 
     Args:
         low: The lower end, or None if there is none.
@@ -233,7 +234,7 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return elements of which no two are equal or have the same result of a key."""
+    """Return elements without repetition, also of the results of each key function."""
     chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:

@@ -468,8 +468,8 @@ class Edges:
 
         Args:
             pair: The pair.
-            number: The index, among the edges that may change, of the edge in which the
-                returned pair differs, modulo their number.
+            number: Choice of the edge in which the returned pair differs. It is an
+                index of the edges that may change, modulo their number.
             rng: The randomness of the order.
         """
         changing = self._flips.changing

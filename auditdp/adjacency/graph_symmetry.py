@@ -8,7 +8,7 @@ directions, or if no edge has the larger end first; then the generated graphs ar
 undirected too. If every node has an edge to itself, so has every node of a generated
 graph. Generated pairs have these limits:
 
-- Every generated graph has the number of nodes of the given one.
+- The two graphs of a generated pair have the numbers of nodes of the given ones.
 - No pair changes more kinds of things than the given one. For example, if the features
   are the same in both inputs, only edges differ, and the features are the given ones.
   The readings of a pair (``AlikeGraph.readings``) name its change.
@@ -85,7 +85,7 @@ class _Change(NamedTuple):
 
     Attributes:
         edges: How edges differ: a constant of this module, such as ``EDGE_ADDED``.
-        node: The node that changes, or an end of the edge that does.
+        node: The node that changes, or an end of the edge that changes.
         records: How the record of the node differs, as a reading of ``Alike``, or None
             if it does not differ or the node is missing in one graph.
     """
@@ -105,7 +105,7 @@ class _Shape(NamedTuple):
 
     Attributes:
         name: The name of the shape, for the name of a pair.
-        node: The node that changes, or an end of the edge that does.
+        node: The node that changes, or an end of the edge that changes.
         edges: The edges of the first graph.
         others: The edges of the second graph.
     """
@@ -299,7 +299,7 @@ class AlikeGraph(GivenPairs):
         return largest
 
     def _grown(self, edges: Edges, wanted: Iterable[Edge]) -> Edges:
-        """Return edges, with wanted edges as far as the largest degrees allow them."""
+        """Return edges and those wanted edges that the largest degrees allow."""
         grown, degrees = set(edges), self._degrees(edges)
         for a, b in wanted:
             edge = (min(a, b), max(a, b)) if self._is_undirected else (a, b)
@@ -417,7 +417,8 @@ class AlikeGraph(GivenPairs):
             name: The name of the shape.
             base: The other edges.
             edge: The added edge.
-            around: Further edges of both graphs, as far as the largest degrees allow.
+            around: Further edges of both graphs. Those beyond the largest degrees are
+                left out.
         """
         rest = base - {edge, edge[::-1]}
         alone = self._grown(rest, [edge])

@@ -138,8 +138,8 @@ def changed_by(
         place: The index of the choice that is drawn anew.
 
     Returns:
-        The value and its choices, or None if the strategy refuses them, or if bytes are
-        drawn and the value uses fewer of them.
+        The value and its choices. None if the strategy refuses them, or if choices are
+        bytes and the value does not use the one at ``place``.
     """
     if knows_choices():
         return _drawn_by_choices(strategy, random, choices, place)

@@ -117,7 +117,7 @@ def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
 def aim(score: float) -> None:
     """Direct the running search of Hypothesis to larger scores.
 
-    It is called once for each value. Minus infinity and NaN have no effect.
+    It can be called once for each value. Minus infinity and NaN have no effect.
     """
     from hypothesis import target
 

@@ -65,7 +65,8 @@ class PairElsewhere(Pair):
 class TraceHeld:
     """Reply with the pairs that a trace of the mechanism proposes.
 
-    ``reads`` is True if laws of the outputs were fitted to the trace.
+    ``reads`` is True if laws of the outputs were fitted to the trace, and False in the
+    first reply, before they are requested.
     """
 
     pairs: PromisedHeld
@@ -88,15 +89,18 @@ class TraceElsewhere:
     def reads(self) -> bool:
         """Fit laws of the outputs to the trace, and return True if that succeeds.
 
-        It replaces ``proposed``, because the laws may propose other pairs. The
-        representation of outputs must be fixed before the call.
+        It replaces ``proposed``, because the laws may propose other pairs. ``calls``
+        must have decided the form of rows before.
         """
         trace = shaped(_TRACE, self._ask("reads", self.calls.number))
         self.proposed = promised(self.calls.mechanism.channel, trace.pairs)
         return trace.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
-        """Return the record of the trace; see ``evidence.trace_records.game_trace``."""
+        """Return the record of the trace, as plain data.
+
+        ``evidence.trace_records.game_trace`` explains the arguments.
+        """
         return self._ask("traced", played, abstained)
 
     def _ask(self, request: str, *arguments: Any) -> Any:
@@ -185,12 +189,12 @@ class AdjacencyElsewhere:
     def proposed(
         self, calls: Any, played: Sequence[Pair], most: int, *, first: int
     ) -> tuple[list[tuple[Pair, float]], int]:
-        """Search pairs whose outputs are farther apart than those of the listed pairs.
+        """Search for pairs whose outputs are farther apart than those of listed pairs.
 
         Args:
             calls: The calls of the mechanism.
             played: All pairs that the game plays.
-            most: About the largest number of calls.
+            most: Largest number of calls, approximately.
             first: The number of listed pairs, with which ``played`` begins.
 
         Returns:

@@ -49,7 +49,7 @@ class Booleans(StrategyPart):
 
 @dataclass(frozen=True)
 class ListedValues(StrategyPart):
-    """One of the listed ``elements``, as of ``sampled_from`` and ``just``."""
+    """One of the listed ``elements``: the strategies ``sampled_from`` and ``just``."""
 
     elements: Sequence[Any]
 
@@ -99,14 +99,14 @@ class FixedKeys(StrategyPart):
 
 @dataclass(frozen=True)
 class Choice(StrategyPart):
-    """A value of one of the strategies in ``parts``, as of ``one_of``."""
+    """A value of one of the strategies in ``parts``: the strategy ``one_of``."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
 class Built(StrategyPart):
-    """The result of ``target`` for values of several strategies, as of ``builds``."""
+    """The result of ``target`` for values of other strategies: ``builds``."""
 
     target: Callable[..., Any]
     arguments: Sequence[Strategy]
@@ -115,7 +115,7 @@ class Built(StrategyPart):
 
 @dataclass(frozen=True)
 class DrawnBy(StrategyPart):
-    """A value that a function draws, as of ``composite`` and ``flatmap``."""
+    """A value that a function draws: ``composite`` and ``flatmap``."""
 
     function: Callable[..., Any]
     arguments: Any
@@ -123,7 +123,7 @@ class DrawnBy(StrategyPart):
 
 @dataclass(frozen=True)
 class Mapped(StrategyPart):
-    """The result of ``function`` for a value of another strategy, as of ``map``."""
+    """The result of ``function`` for a value of another strategy: ``map``."""
 
     inner: Strategy
     function: Callable[[Any], Any]
@@ -131,7 +131,7 @@ class Mapped(StrategyPart):
 
 @dataclass(frozen=True)
 class Filtered(StrategyPart):
-    """A value of another strategy for which all conditions hold, as of ``filter``."""
+    """A value of another strategy for which all conditions hold: ``filter``."""
 
     inner: Strategy
     conditions: Sequence[Callable[[Any], bool]]

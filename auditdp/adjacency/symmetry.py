@@ -39,7 +39,7 @@ GRID_STEPS = 64
 A step is so large that the rounding of sums does not become visible.
 """
 MAX_LABELS = 10
-"""Largest number of distinct values of a column of whole numbers that is a label.
+"""Largest number of distinct values with which whole numbers count as labels.
 
 A column of an integer type is a label with any number of values.
 """
@@ -76,9 +76,9 @@ class _Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Alike(GivenPairs):
-    """Pairs that differ in one record as a given pair does, in ranges of its data.
+    """Pairs that differ in one record as a given pair does, within limits of its data.
 
-    The module's docstring describes the ranges.
+    The module's docstring describes the limits.
 
     Args:
         given: The pairs to play. The first one states how neighbours differ, and the
@@ -292,7 +292,11 @@ class Alike(GivenPairs):
         return list(distinct.values())
 
     def _is_changed(self, row: Floats) -> bool:
-        """Return True if some other record has the same fixed parts as a record."""
+        """Return True if a record can change.
+
+        It cannot if rows are indices of records, and no other record has its fixed
+        parts.
+        """
         if not self._keeps_parts_of_record:
             return True
         return not np.array_equal(self.opposite(row, self._change.unchanged), row)
@@ -382,9 +386,9 @@ class Alike(GivenPairs):
     def opposite(self, row: Floats, unchanged: Any = FREE) -> Floats:
         """Return the negated record, or else the record that is farthest from it.
 
-        Labels and fixed parts are not negated. The farthest record of the data is
-        returned if the negated one is outside the ranges or equal to ``row``, or if
-        rows are indices of records. It has the fixed parts of ``row``.
+        Labels and fixed parts are not negated. The farthest record is returned if the
+        negated one is outside the ranges or equal to ``row``, or if rows are indices of
+        records. It is a record of the data with the fixed parts of ``row``.
 
         Args:
             row: The record.

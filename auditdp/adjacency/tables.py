@@ -294,8 +294,8 @@ class Fields:
     def pairs(self) -> list[Pair]:
         """Return changes of fields from their low end to their high end.
 
-        With "one", a field changes in each pair. With "any", all fields change in the
-        first pair, and the first field in the second.
+        With "one", one field changes in each pair. With "any", all fields change in the
+        first pair, and only the first field in the second.
         """
         low, high = self._ends
         single = [self._pair(low, {name: high[name]}, name) for name in self.fields]

@@ -189,7 +189,10 @@ def _same_parts(first: Any, second: Any) -> list[bool]:
 
 
 def _items(record: Any) -> list[Any]:
-    """Return the words of a text, or keys of the items of a sequence or of a value."""
+    """Return the words of a text, or the identity keys of the items of a sequence.
+
+    Any other value counts as a sequence of itself.
+    """
     value = of_tensor(record)
     if isinstance(value, str):
         return value.split()

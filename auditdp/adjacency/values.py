@@ -98,10 +98,10 @@ class AnyValues:
         return [ends, *others][: LIMITS.listed_pairs]
 
     def corner_cases(self) -> list[Pair]:
-        """Return pairs of a number at which code breaks, and another number.
+        """Return pairs that consist of a number at which code breaks and another one.
 
-        The other number is the next lower one or an end. There are no corner cases if
-        the values are not all numbers, or fewer than three.
+        The other number is the next lower value, the lowest or the highest one. There
+        are no corner cases if a value is no number, or if there are fewer than three.
         """
         # Other values than numbers have no order, and no limits at which code breaks.
         numbers = [x for x in self.values if isinstance(x, int | float | np.number)]
@@ -198,7 +198,7 @@ class Neighbours:
         """Return None, because there may be other pairs."""
 
     def corner_cases(self) -> list[Pair]:
-        """Return the first pairs of ``search``, with corner cases as parts.
+        """Return the simplest pairs of ``search`` whose parts are mostly corner cases.
 
         Without ``search``, there are none.
         """
@@ -241,10 +241,10 @@ def records(pair: Pair) -> int:
 
 
 def of_size(adjacency: Adjacency, size: int) -> Adjacency:
-    """Return the pairs of an adjacency whose smaller input has ``size`` records.
+    """Return the pairs of an adjacency in which the smaller input has ``size`` records.
 
-    ``Neighbours`` without a search only gets another label. The size of its pairs is
-    not checked here.
+    If the adjacency is ``Neighbours`` without a search, only its label changes, and the
+    size of its pairs is not checked.
     """
     if isinstance(adjacency, Neighbours) and adjacency.search is None:
         return replace(adjacency, label=f"{adjacency.label}, {_size_text(size)}")
@@ -257,7 +257,7 @@ def _size_text(size: int) -> str:
 
 @dataclass(frozen=True)
 class OfSize:
-    """The pairs of an adjacency whose smaller input has a given number of records."""
+    """The pairs of an adjacency in which the smaller input has a given size."""
 
     whole: Adjacency
     size: int
@@ -308,9 +308,9 @@ class OfSize:
         return generated.filter(self._fits)
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs of that size from the wide strategy, if the adjacency has one.
+        """Return pairs of that size from the wide strategy of the whole adjacency.
 
-        Otherwise it is the same as ``strategy``.
+        Without a wide strategy it is the same as ``strategy``.
         """
         wide = offers(self.whole).wide
         if wide is None:

@@ -129,7 +129,8 @@ class QueryAnswers(_VectorsOfLengths):
             inputs too, so that a counterexample can shrink to the fewest answers. By
             default, every vector has ``length`` answers.
         largest: If given, an answer is the sensitivity times an integer in 0..largest.
-            The set of inputs is then finite, so exact evidence can enumerate all pairs.
+            The set of inputs is then finite, so exact evidence can enumerate all pairs,
+            unless ``shortest`` is given.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -464,9 +465,10 @@ class Box(_VectorsOfLengths):
     def corner_cases(self) -> list[Pair]:
         """Return pairs at which code breaks.
 
-        First come constant vectors inside the box. Then a number at which code breaks
-        stands in all coordinates or in one, against the lowest vector or the number
-        before. Other pairs have sums just below and above a limit of integers.
+        First come pairs of constant vectors inside the box. Then come vectors with a
+        number at which code breaks, in all coordinates or in one. Their neighbour is
+        the lowest vector, or a constant vector of another such number. Other pairs have
+        sums just below and above a limit of integers.
         """
         # Code may clip at the ends, and treat all values near the middle alike, so
         # vectors strictly inside the box and near its ends are tried first.

@@ -78,18 +78,18 @@ class Capabilities:
 
     @cached_property
     def law(self) -> LawOf | None:
-        """The method for the law of the output, else of the value before processing."""
+        """The method ``distribution``, or else ``before_processing`` or ``laplace``."""
         law = self.law_of_output or self._law("before_processing")
         return law or self._law("laplace")
 
     @cached_property
     def envelope(self) -> Callable[[], Envelope] | None:
-        """The method for the extreme probabilities of outputs over all inputs."""
+        """The method ``envelope``: extreme probabilities of outputs over all inputs."""
         return self._checked("envelope", Envelope)
 
     @cached_property
     def log_prob(self) -> NumberEach | None:
-        """The method for the log density or probability of outputs on an input."""
+        """The method ``log_prob``: log density or probability of each output."""
         return self._number_each("log_prob")
 
     @property
@@ -102,22 +102,22 @@ class Capabilities:
 
     @cached_property
     def score(self) -> NumberEach | None:
-        """The method for a number per output that separates the inputs of a pair."""
+        """The method ``score``: one number per output, which separates two inputs."""
         return self._number_each("score")
 
     @cached_property
     def possible(self) -> NumberEach | None:
-        """The method for bools, one per output: whether an input can give it."""
+        """The method ``possible``: bools, one per output, if the input can give it."""
         return self._number_each("possible")
 
     @cached_property
     def output_range(self) -> Callable[[Any], Any] | None:
-        """The method for an interval that contains every output on an input."""
+        """The method ``output_range``: an interval of all outputs on an input."""
         return self._method("output_range")
 
     @cached_property
     def query(self) -> Callable[[Any, np.random.Generator], Any] | None:
-        """The method for the value before the noise."""
+        """The method ``query``: the value before the noise."""
         return self._method("query")
 
     @property

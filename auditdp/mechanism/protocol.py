@@ -76,8 +76,8 @@ class Mechanism(Protocol):
 class PerCall:
     """Adapter that makes a mechanism of a function with one output a call.
 
-    Several outputs are a list. Attributes of the function, such as ``distribution``,
-    are attributes of the adapter.
+    A call returns a list of outputs. Attributes of the function, such as
+    ``distribution``, are attributes of the adapter.
 
     Args:
         function: ``function(data, rng)``.
@@ -332,7 +332,7 @@ def _graph(data: Array, limit: int) -> str:
 
 
 def _sequence(data: list[Any] | tuple[Any, ...]) -> str:
-    """Return the items of a sequence; consecutive items of one text are counted."""
+    """Return a text of the items of a sequence; items of equal texts are counted."""
     runs = []
     for text, same in itertools.groupby(map(_item, data)):
         count = len(list(same))
@@ -352,7 +352,7 @@ ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 
 def _without_address(data: Any) -> str:
-    """Return the repr of data, or class and attributes if the repr is an address."""
+    """Return the repr of data, or class and attributes if the repr has an address."""
     text = repr(data)
     is_address = text.startswith("<") and ADDRESS.search(text) and not callable(data)
     if not is_address or not getattr(data, "__dict__", None):

@@ -21,11 +21,14 @@ from contextvars import ContextVar
 from auditdp.errors import ExhaustedError
 
 ASIDE = 1 / 4
-"""Share of the remaining time that a phase before or after a game may use."""
+"""Share of the remaining time that a phase other than a game may use.
+
+Some phases apply it to the remaining runs, too.
+"""
 MAIN = 3 / 4
 """Share of the remaining time that a game or its confirmation may use.
 
-The search for a smaller pair in the process of the mechanism has this share, too.
+The search for a smaller pair has this share, too, of the time and of the runs.
 """
 
 LATE = "the time for it has ended"

@@ -34,12 +34,12 @@ from auditdp.mechanism.protocol import (
 from auditdp.numerics.streams import position
 
 PROBES = 8
-"""Number of outputs on each of the first two inputs that decide the representation.
+"""Number of outputs on each of the first two inputs, from which rows get their form.
 
-The representation is the form of rows of outputs. Further inputs have one output each.
+One output on each further input is added (``MOST_PROBED``).
 """
 MOST_PROBED = 32
-"""Largest number of inputs whose outputs decide the representation."""
+"""Largest number of inputs whose outputs decide the form of rows."""
 Result = TypeVar("Result")
 Decided = tuple[Representation | None, bool, Counter[str]]
 
@@ -60,9 +60,10 @@ class Shown(NamedTuple):
     many: int
     """Largest number of lines, messages or files of a call."""
     depends: bool | None
-    """True if the side outputs depend on the input, with the same randomness.
+    """True if inputs had different side outputs in calls with the same randomness.
 
-    None if two calls on one input, with the same randomness, had different ones.
+    False if all inputs had the same ones. None if two such calls on one input had
+    different ones, so that their dependence on the input is not known.
     """
 
 
@@ -80,8 +81,10 @@ class Calls:
         labels: A label of each number of a row; empty before the decision.
         raising: Whether exceptions are outputs. Each output is then made by one call.
         raised: Number of calls that raised, by the type of the exception.
-        drew: Whether the deciding calls drew from the generator.
-        shown: Side outputs of the deciding calls.
+        drew: Whether the calls that decided the form drew from the generator; True
+            before the decision.
+        shown: Summary of the side outputs on the inputs of these calls, one item a
+            stream; streams without side outputs are left out.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -126,7 +129,7 @@ class Calls:
     def _side_outputs(
         self, inputs: Sequence[Any], rng: np.random.Generator
     ) -> list[Shown]:
-        """Return the side outputs of a call on each input, with the same randomness."""
+        """Return a summary of the side outputs on inputs, with the same randomness."""
         calls = []
         # The first input is called twice: side outputs may differ by themselves.
         for data in [*inputs[:1], *inputs]:
@@ -146,12 +149,15 @@ class Calls:
         return found
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
-        """Return the result of ``make``; after an exception, exceptions become outputs.
+        """Return the result of ``make``, which calls the mechanism.
 
-        If ``make`` raises a ``RaisedError``, ``raising`` becomes True and ``make`` is
-        called once more. This is only valid before any bet. Later, a repeated call
-        would be chosen by its outputs: only calls that raise would be made again, so
-        outputs would not have the law of single runs.
+        If ``make`` raises a ``RaisedError``, exceptions become outputs (``raising``),
+        and ``make`` is called once more. This is only valid before any bet. Later, only
+        calls that raise would be repeated, so outputs would not have the law of single
+        runs.
+
+        Raises:
+            RaisedError: If ``make`` raises it although exceptions are outputs already.
         """
         try:
             return make()
@@ -175,7 +181,7 @@ class Calls:
 
     @property
     def form(self) -> Representation:
-        """The form of the rows. ``look`` or a first call has to decide it before."""
+        """The form of the rows; an ``AssertionError`` before it is decided."""
         assert self._representation is not None
         return self._representation
 
@@ -210,7 +216,10 @@ class Calls:
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return ``ones`` rows on an input and ``zeros`` on its neighbour."""
+        """Return rows of outputs on both inputs of a pair.
+
+        There are ``ones`` rows on the input, and ``zeros`` rows on its neighbour.
+        """
         first = self(data, ones, rng)
         return first, self(neighbour, zeros, rng)
 
@@ -234,7 +243,10 @@ class Calls:
             raise MechanismError(f"{self.name}: {error}") from None
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """Return ``size`` outputs in the mechanism's own form, after a check."""
+        """Return ``size`` outputs as an array or a list, before they become rows.
+
+        The exceptions are those of a call of this object.
+        """
         with self.inputs.lent(self.name, data) as (lent,):
             if not self._singly:
                 return self._run(lent, size, rng)
@@ -264,7 +276,7 @@ class Calls:
                 os._exit(0)
 
     def _outcome(self, data: Any, rng: np.random.Generator) -> Outputs:
-        """Return the outputs of a call of one output, which may be an exception."""
+        """Return the one output of a call in a list or array; it may be ``Raised``."""
         try:
             raw: Any = self.mechanism(data, 1, rng=rng)
         except AuditError:
@@ -300,7 +312,7 @@ class Calls:
 
     @property
     def decided(self) -> Decided:
-        """The form of rows, ``raising`` and ``raised``, for other ``Calls``."""
+        """The form of rows, ``raising`` and ``raised``, to set in other ``Calls``."""
         return self._representation, self.raising, self.raised
 
     @decided.setter
@@ -315,7 +327,7 @@ class Calls:
         return fresh
 
     def singly(self) -> Self:
-        """Return calls of the same mechanism with one output each.
+        """Return a copy of this object that calls the mechanism once for each output.
 
         Outputs then cannot share the draws of one call.
         """
@@ -326,6 +338,9 @@ class Calls:
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
     """Return the result of a call as an array or list with one item for each output.
+
+    A mapping of columns becomes a list of dicts, and a tuple of arrays a list of
+    tuples, one for each output.
 
     Args:
         raw: The result of the mechanism.

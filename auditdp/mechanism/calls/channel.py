@@ -8,7 +8,8 @@ announces more bytes than are allowed, it is not read (``files`` has the bounds)
 ``ANSWERS`` has the types of the answers of the methods in ``remote_mechanism``; an
 answer of another type is an error. Callers of other methods check the type (``shaped``).
 
-``Channel`` is the end of the judging process, and ``answer`` the loop at the other end.
+``Channel`` is the end of the pipe in the judging process. ``answer`` is the loop at the
+other end.
 ``ForkedProcess`` is a process that this process forks. It answers through a pipe, ends
 with this process, and its standard streams lead nowhere.
 """
@@ -58,7 +59,7 @@ _SHARED_ERRORS: dict[str, type[BaseException]] = {
     for name, kind in vars(of_the_harness).items()
     if isinstance(kind, type) and (issubclass(kind, AuditError) or kind is Timeout)
 }
-"""Classes of errors that are raised again here if the other process raised them.
+"""Errors that the judging process raises again with their own class, by its name.
 
 ``Skip`` is not among them, because a mechanism must not skip its own audit.
 """
@@ -71,7 +72,7 @@ class LostError(AuditError):
 class ForeignError(Exception):
     """An exception that an audit's code raised in the other process.
 
-    It is raised here as an instance of a subclass with the original name.
+    The judging process raises it as a subclass with the name of the original type.
     """
 
     place: str = ""

@@ -50,35 +50,38 @@ class CheckLimits:
     """Limits of the tests of independence."""
 
     unseeded_share = 8
-    """Divisor of the budget that gives the number of tested calls.
+    """Divisor of the budget: the quotient is the number of tested outputs.
 
-    It is for a finding about a mechanism that draws from elsewhere.
+    It applies to a finding about a mechanism that draws from elsewhere. At most 2,048
+    outputs are tested.
     """
     min_budget = 40
     """Smallest budget of calls for which a game without a finding is tested."""
     processes = 40
-    """Number of first outputs of untouched processes, on all inputs together.
+    """Number of first outputs of separate processes, on all inputs together.
 
-    If a second output always repeats the first one, a bit with P(1) = .27, then the
-    e-value of 40 processes is above 10^7 in most cases.
+    For example, ``_of_processes`` forks 20 processes for two inputs, and each process
+    calls the mechanism on both. If a second output always repeats the first one, a bit
+    with P(1) = .27, then the e-value is above 10^7 in most cases.
     """
     seconds = 10.0
-    """Time limit for an answer of an untouched process, in seconds.
+    """Constant part of the time limit for an answer of an untouched process.
 
-    It is in addition to 20 times the time of the same calls here.
+    It is in seconds. The other part is 20 times the duration of the same calls in the
+    usual process.
     """
     extra_processes = 5
     """Factor of the number of processes for a mechanism that draws from elsewhere.
 
-    For a seeded mechanism one differing call proves that answers are stored. For this
-    one it takes 20, which chance explains once in 10^6 times. If all calls of n
-    processes are equal with probability 10^-4, fewer than 20 calls of 5 n processes
-    differ with a smaller probability.
+    For a seeded mechanism, one call that differs proves that answers are stored. For
+    this one 20 such calls are needed, which have a probability of 10^-6 by chance.
+    Suppose the first test misses stored answers with probability 10^-4 in n processes.
+    Then the second one misses them in 5n processes with a smaller probability.
     """
 
 
 SAME = 1e-9
-"""Largest relative difference between outputs of equal calls that is rounding."""
+"""Largest relative difference of outputs that still counts as rounding."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def check_calls(
 
 
 def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
-    """Return the largest number of runs of ``look``.
+    """Return the largest number of runs of ``look`` with this budget.
 
     The test of stored answers is not included; see ``runs_in_processes``.
     """
@@ -128,9 +131,9 @@ def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
 def runs_in_processes(processes: int, *, seeded: bool) -> int:
     """Return the number of runs of the test of stored answers.
 
-    Half of them are made in this process, and half in separate processes. Their number
-    is ``processes``, or ``extra_processes`` times that if the mechanism draws from
-    elsewhere.
+    Half of them are made in the usual process of the mechanism, and half in separate
+    processes, one in each. There are ``processes`` separate processes, or
+    ``extra_processes`` times this number if the mechanism draws from elsewhere.
     """
     return 2 * (processes if seeded else CheckLimits.extra_processes * processes)
 
@@ -160,8 +163,8 @@ def look(
         streams: Random streams by purpose and batch.
         budget: Number of calls of the evidence; the tests use a part of this number.
         finding: Whether the evidence is a finding. The tests are then more thorough.
-        alone: Number of processes, with one call each, for the test of stored answers
-            (``runs_in_processes``).
+        alone: The argument ``processes`` of ``runs_in_processes``, for the test of
+            stored answers.
 
     Raises:
         ExhaustedError: If too few runs, or too little time, are left for the tests.
@@ -204,12 +207,13 @@ def _keeps_its_answers(
 ) -> str:
     """Test whether a mechanism stores its answers, if each input had one output so far.
 
-    The same calls are made here, and each in a separate process in which the mechanism
-    was never called. With the same generator, the outputs of a seeded mechanism must be
-    equal. For a mechanism that draws from elsewhere, let all calls here have the same
-    output, and m of the separate calls another one. If calls are independent, each of
-    these m calls could as well have been made here. As the numbers of calls here and
-    there are equal, the probability that all m were made there is at most 2^-m.
+    The same calls are made twice: in the usual process of the mechanism, and each in a
+    separate process in which the mechanism was never called. With the same generator,
+    the outputs of a seeded mechanism must be equal. For a mechanism that draws from
+    elsewhere, suppose that all usual calls have the same output, and m of the separate
+    calls another one. If calls are independent, each of these m calls could as well
+    have been a usual one. Both kinds of calls have the same number, so the probability
+    that all m are separate ones is at most 2^-m.
 
     Returns:
         Text of the dependence, or '' if none was found.
@@ -240,7 +244,7 @@ def _patience(took: float) -> float:
     """Return the time limit of an untouched process, in seconds.
 
     Args:
-        took: Seconds that the same calls took here.
+        took: Seconds that the same calls took in the usual process.
     """
     return CheckLimits.seconds + 20.0 * took
 
@@ -253,7 +257,9 @@ def _made_again(
     pairs: Array,
     took: float,
 ) -> tuple[str, bool]:
-    """Repeat calls in another order, in an untouched process if possible.
+    """Test whether calls have the same outputs when they are made again.
+
+    They are made in another order, and in an untouched process if possible.
 
     Args:
         calls: The calls of the mechanism.
@@ -261,7 +267,7 @@ def _made_again(
         runs: The calls, of two outputs each.
         order: The indices of the calls in their new order.
         pairs: The outputs of the first calls, shape (calls, 2, ...).
-        took: Seconds that they took.
+        took: Seconds that the first calls took.
 
     Returns:
         Text of the dependence if outputs differ, else ''; and whether the calls were
@@ -311,7 +317,7 @@ def _of_processes(
         calls: The calls of the mechanism.
         process: The untouched process, which forks the other ones.
         inputs: The inputs.
-        each: Seconds that a call took here.
+        each: Seconds that a call took in the usual process.
         max_runs: Largest number of runs; the test is left out if it needs more.
 
     Returns:
@@ -336,7 +342,10 @@ def _of_processes(
 
 
 def alike(sides: Sequence[Floats]) -> float:
-    """Return the log e-value that outputs of one process are more similar than others.
+    """Return a log e-value against independence of the outputs of one process.
+
+    It is large if the two outputs of a process are more similar than outputs of two
+    processes.
 
     Null hypothesis: given the state that all processes share, such as a generator that
     draws the same in all, the second outputs of all processes are independent of the
@@ -370,15 +379,15 @@ def alike(sides: Sequence[Floats]) -> float:
 
 
 def check_seeded(calls: Calls, data: Any, seed: int, *, probes: int = PROBES) -> None:
-    """Check that two calls with generators of equal states are equal.
+    """Check that two calls of ``probes`` outputs are equal if their generators are.
 
-    Otherwise no finding could be reproduced, and equal seeds would pass or fail at
-    random. The numbers of draws must be equal, too. A mechanism that draws only on its
-    first call on an input stores its answers, so all later calls repeat the first one.
+    If they were not equal, no finding could be reproduced, and equal seeds would pass
+    or fail at random. The numbers of draws must be equal, too: a mechanism that draws
+    only on its first call on an input stores its answers. Nothing is checked for a
+    mechanism that is declared with ``unseeded``.
 
     Raises:
-        MechanismError: If outputs or draws differ, and the mechanism is not declared
-            with ``unseeded``.
+        MechanismError: If outputs or numbers of draws differ.
     """
     if not calls.seeded:
         return
@@ -546,7 +555,7 @@ def _excess(first: Floats, second: Floats) -> Floats:
 
 
 def _distances(a: Floats, b: Floats) -> Floats:
-    """Return the distances of ``_unlike`` of rows of ranks, shape (n, distances)."""
+    """Return the distances that ``_unlike`` defines, shape (n, distances)."""
     apart = np.abs(a - b)
     by_number = apart[:, :8]
     return np.column_stack([by_number, apart.sum(axis=1), (apart > 0).any(axis=1)])

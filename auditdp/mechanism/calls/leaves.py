@@ -359,10 +359,12 @@ def _is_exception(output: Any) -> bool:
 
 
 def hidden_number(output: Any) -> float | None:
-    """Return the stored number of a float whose class converts it to another number.
+    """Return the stored number of a ``float`` if its ``__float__`` returns another one.
+
+    Arithmetic uses the stored number.
 
     Returns:
-        The number that arithmetic uses, or None if ``float(output)`` is the same.
+        The number, or None for equal numbers and for an output that is no ``float``.
     """
     if type(output) is float or isinstance(output, np.floating):
         return None

@@ -69,7 +69,7 @@ class Playback(Calls):
     """Calls that return recorded rows instead of running the mechanism.
 
     Args:
-        calls: The calls whose other properties are taken over.
+        calls: The calls from which all properties except the form of rows are copied.
         recorded: The result of ``Recorder.recorded``.
 
     Raises:
@@ -97,7 +97,10 @@ class Playback(Calls):
         """Do nothing, because the record contains the form of the rows."""
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return the next ``size`` recorded rows, or all rows that are left."""
+        """Return the next ``size`` recorded rows, or all rows that are left.
+
+        The input and the generator have no effect.
+        """
         self._next += size
         return np.asarray(self._recorded[self._next - size : self._next])
 

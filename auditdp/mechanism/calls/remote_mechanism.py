@@ -45,7 +45,10 @@ class Seed(NamedTuple):
 
 @dataclass(frozen=True)
 class After:
-    """Effects of a request for calls, beside outputs, for the judging process."""
+    """Effects of requested calls, which the judging process copies to its own objects.
+
+    The outputs of the calls are sent beside them.
+    """
 
     state: (
         tuple[
@@ -63,7 +66,7 @@ class After:
     spawned: Count
     """Number of generators that were ever spawned from the generator."""
     raising: bool
-    """True if exceptions are outputs from now on."""
+    """True if exceptions are outputs in all later calls."""
     raised: dict[Text, Count]
     """Number of calls of this request that raised, by the type of the exception."""
     kept: list[Text]
@@ -95,7 +98,7 @@ class After:
         }
 
     def left(self, rng: np.random.Generator) -> None:
-        """Bring the generator of the request into its state after the calls.
+        """Bring ``rng``, the generator of the request, into its state after the calls.
 
         Raises:
             LostError: If the state is missing or not possible.
@@ -141,7 +144,7 @@ class FormHeld:
 class MechanismHeld:
     """The properties of a mechanism that are sent before the first call.
 
-    All except ``per_call`` are False if no requested kind of evidence uses them.
+    The last three are False if no requested kind of evidence uses them.
     """
 
     per_call: bool
@@ -186,7 +189,11 @@ class HeldInput:
         return self.pair, self.side
 
     def ask(self, what: str) -> Any:
-        """Request a method of the pair, and return the answer."""
+        """Call a method of the other process about the input's pair.
+
+        Returns:
+            The plain data of the answer.
+        """
         return self._channel.ask(what, self.pair)[0]
 
     def __deepcopy__(self, memo: Any) -> HeldInput:
@@ -234,7 +241,10 @@ class MechanismElsewhere:
         self.possible: Any = None
 
     def begin(self, *request: Any) -> None:
-        """Request that the other process prepares evidence, before any is gathered."""
+        """Request that the other process prepares evidence, before any is gathered.
+
+        The arguments are those of the other end, ``gather``, after the number.
+        """
         self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None
         self.possible = self._possible if self.held.tells_possible else None
@@ -242,7 +252,7 @@ class MechanismElsewhere:
     def __call__(
         self, data: HeldInput, size: int, *, rng: np.random.Generator
     ) -> Array:
-        """Return rows of ``size`` outputs."""
+        """Return ``size`` outputs as rows, whose form this call alone decides."""
         calls = self.calls()
         calls.look([data], rng)
         return calls(data, size, rng)
@@ -276,7 +286,7 @@ class MechanismElsewhere:
         return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Floats]:
-        """Return the log-odds of a law and their weights, if given, after a check."""
+        """Return the log-odds of a law and their weights after a check; [] if none."""
         stated = [np.asarray(array, np.float64) for array in arrays]
         if stated and not _is_law(*stated):
             raise MechanismError(
@@ -372,13 +382,16 @@ class CallsElsewhere(Calls):
         return same
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return ``size`` outputs as rows, whose form must be decided before."""
+        """Return ``size`` outputs as rows; ``look`` must have been called before."""
         return self._rows_of([(data, size)], rng)[0]
 
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return ``ones`` rows on an input and ``zeros`` on its neighbour, at once."""
+        """Return rows of outputs on both inputs of a pair, by one request.
+
+        There are ``ones`` rows on the input, and ``zeros`` rows on its neighbour.
+        """
         first, second = self._rows_of([(data, ones), (neighbour, zeros)], rng)
         return first, second
 
@@ -417,7 +430,8 @@ class CallsElsewhere(Calls):
         """Return the arrays of an answer after a check.
 
         Raises:
-            LostError: If the answer is not one array of rows for each of ``sizes``.
+            LostError: If the arrays do not have these numbers of rows, or other rows
+                than those of the decided form.
         """
         # The representation of outputs was fixed before.
         assert self.like is not None

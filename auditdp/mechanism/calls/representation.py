@@ -4,16 +4,17 @@ Forecasters work on arrays, in which every output is a row of the same shape and
 If all first outputs are numbers, or arrays of numbers, of one shape, a row is the
 output itself. Otherwise (lists of different lengths, text, answers mixed with flags) a
 row has the *leaves* of the output in order (``leaves.py``). Such a *flat* row begins
-with the number of leaves, is padded with NaN, and ends with a number that distinguishes
-outputs that do not fit. If first outputs are of several kinds, the kind is one of the
-numbers. If the order of keys varies, the place of every key is one, too.
+with the number of leaves, and its leaves are padded with NaN. It ends with a number
+that distinguishes outputs that do not fit; for outputs that fit, this number is NaN. If
+first outputs are of several kinds, the kind is one of the numbers. If the order of keys
+varies, the place of every key is one, too.
 
 A later output of another kind or shape has a row as well, unless rows are integers or
 bools; then it is an error. Among rows of doubles it begins with a NaN whose bits are a
 *name* of the output: a hash that distinguishes it from numbers and from other outputs.
 
-The outcomes of a law are compared with rows by ``keys``: by the value of an output as
-far as its row contains it, whatever its kind.
+A law finds the outcome of a row by ``keys``. Only the value of an output is compared,
+as far as its row contains it, and not its kind.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class Representation:
     """Shape of a row."""
     dtype: np.dtype[Any]
     flat: bool
-    """True if a row is: number of leaves, leaves, places of keys, name.
+    """True if a row has the number of leaves, the leaves, the places of keys, a name.
 
-    The name is of an output that does not fit. If False, a row is the output itself.
+    The name is NaN for an output that fits. If False, a row is the output itself.
     """
     typed: bool = False
     """True if the first leaf of a row is a digest of the output's kind."""
@@ -128,7 +129,7 @@ class Representation:
 
     @property
     def _width(self) -> int:
-        """Number of leaves that a flat row has room for, with the kind."""
+        """Number of leaves that a flat row has room for; the kind counts as a leaf."""
         return math.prod(self.shape) - self.ordered - 2
 
     def recorded(self) -> dict[str, Any]:
@@ -137,7 +138,10 @@ class Representation:
         return {name: getattr(self, name) for name in names}
 
     def names(self, sample: Any) -> list[str]:
-        """Return a label of each number of a row, by its path in a sample output."""
+        """Return a label of each number of a row.
+
+        The label is an index, or in flat rows the path of a leaf in a sample output.
+        """
         if not self.flat:
             return [str(list(index)) for index in np.ndindex(self.shape)]
         width = self._width
@@ -206,7 +210,7 @@ class Representation:
         return not self.kind or _kinds(outputs) <= {self.kind}
 
     def _fill_plain(self, row: Array, output: Any) -> None:
-        """Fill the row of one output that is no flat row.
+        """Fill a row that is not flat with one output.
 
         If the output does not fit, its row begins with its name.
         """
@@ -226,7 +230,7 @@ class Representation:
             row[:1] = np.array([name], np.uint64).view(np.float64)
 
     def _fill_flat(self, row: Array, output: Any) -> None:
-        """Fill the flat row of one output.
+        """Fill a flat row with one output.
 
         Its last number is a name of the output if the output has too many leaves or
         another kind than the first outputs.
@@ -243,7 +247,7 @@ class Representation:
             row[-1] = _name_of(output, found)
 
     def keys(self, rows: Array) -> list[Any]:
-        """Return a key of each output, by which laws find it.
+        """Return a key of each output, by which a law finds its outcome.
 
         The key is the value of the output, the bytes of ``row_keys``. If the row does
         not contain the whole value, the key is one of ``short_keys``.
@@ -267,8 +271,11 @@ class Representation:
     def numbers(self, rows: Array) -> Array:
         """Return the numbers of outputs, for the optional methods of the mechanism.
 
-        A number is NaN if the output has another structure than the first outputs, or
-        fewer numbers.
+        A number that an output lacks, or that its row does not contain, is NaN.
+
+        Returns:
+            An array of the shape of ``rows``. From flat rows, the first leaves: shape
+            (outputs, ``longest``), or (outputs,) if no first output has more than one.
         """
         if self.flat:
             numbers = rows[:, 1 + self.typed :][:, : self.longest]
@@ -423,7 +430,7 @@ def _doubles(array: Array, outputs: Any) -> bool:
 
 
 def _flattened(outputs: Any) -> Iterable[Any]:
-    """Yield the items of lists of up to two levels that are not of type ``float``."""
+    """Yield the items of nested lists, two levels deep, except those of type float."""
     whole = outputs if isinstance(outputs, list | tuple) else (outputs,)
     for each in whole:
         for part in each if isinstance(each, list | tuple) else (each,):

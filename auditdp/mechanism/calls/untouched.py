@@ -94,7 +94,10 @@ class Untouched:
 
 
 class UntouchedElsewhere(Untouched):
-    """Stand-in for an untouched process, which the process of the mechanism forks."""
+    """Stand-in, in the judging process, for an untouched process.
+
+    The process of the mechanism forks the untouched process.
+    """
 
     mechanism: MechanismElsewhere
 

@@ -216,7 +216,7 @@ class Envelope:
         most: The largest probability of each output over the domain.
         inputs: For each output, an input where it has the largest probability, and one
             where it has the smallest. They are whole inputs of the mechanism.
-        uses: Number of coordinates that each lose this much.
+        uses: Number of coordinates that each have these probabilities.
 
     Raises:
         MechanismError: If the envelope is empty, the lengths differ, ``uses`` is not
