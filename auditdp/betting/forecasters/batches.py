@@ -1,4 +1,4 @@
-"""A batch of outputs, by coin and in random order, and the memory of earlier ones."""
+"""The outputs of one batch of calls, and the stored outputs of earlier batches."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Memory:
     """The first outputs of one pair under either coin, and the number of its calls.
 
     Calls are independent and identically distributed, so the first ones are as good as
-    any others. Players learn only counts from later calls.
+    any others. Later outputs are not stored, and players only count them.
     """
 
     def __init__(self) -> None:

@@ -34,13 +34,14 @@ from auditdp.numerics.arrays import Floats
 CERTAIN = 0.02
 """Prior count of the certain estimate, small so that few calls make it nearly certain.
 
-Halved or doubled, games take at most 0.6 % more or fewer calls (the ablation).
+With half or twice this value, games take at most 0.6 % more or fewer calls
+(`benchmarks/ablation.py`).
 """
 NESTED = 4.0
-"""Number of calls that the tail around a cell counts for.
+"""Weight of the tail around a cell, as a number of calls.
 
-Halved, games take 2.7 % more calls on the benchmark's rows, and doubled 3.9 % (the
-ablation).
+With half of this value, the games of the benchmark take 2.7 % more calls, and with
+twice this value 3.9 % (`benchmarks/ablation.py`).
 """
 
 
@@ -194,7 +195,7 @@ def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw probabilities of coin 1 from their posterior, and return cell shares too."""
+    """Return drawn probabilities of coin 1 (by their posterior), and cell shares."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 

@@ -107,7 +107,7 @@ def by_change(
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if the
         change differs too much between runs to be estimated, if more than 256 numbers
-        vary, or if no number varies.
+        vary, if no number varies, or if the outputs differ in length.
     """
     if ones.shape != zeros.shape:
         return None

@@ -30,14 +30,16 @@ from auditdp.numerics.arrays import Floats
 SHARE = 0.03
 """Prior weight; all views together have weight 1. Few mechanisms repeat outputs.
 
-Doubled, games take 5.4 % more calls on other shapes (the ablation).
+With twice this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
+take 5.4 % more calls.
 """
 PRIOR = 0.25
 """Prior number of repetitions with the earlier coin, and of those with the other coin.
 
 It is small, since without noise all repetitions have the earlier coin.
 
-Halved or doubled, games take at most 1.0 % more calls (the ablation).
+With half or twice this value, games take at most 1.0 % more calls
+(`benchmarks/ablation.py`).
 """
 
 
@@ -73,7 +75,7 @@ class _Values:
         return np.array([ones, zeros, len(coins) - ones - zeros], np.float64)
 
     def add(self, values: Sequence[int], coin: int) -> None:
-        """Store the values of one coin: 1 for coin 1, and 2 for coin 0."""
+        """Store values with their coin, given as 1 for coin 1 and 2 for coin 0."""
         self.total += len(values)
         if len(self.coins) < LIMITS.repeating_values:
             for value in values:
@@ -104,7 +106,8 @@ class Repeating(Player):
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
         """Choose the coordinates to count.
 
-        Half of the share is for repetitions of the whole output.
+        The whole output is always counted. It has half of ``SHARE``, or all of it if
+        outputs are single numbers.
         """
         width = as_rows(like).shape[1]
         numbers = list(labels_of(width, labels)[: LIMITS.repeating_columns])

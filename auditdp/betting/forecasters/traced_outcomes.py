@@ -32,7 +32,7 @@ from auditdp.tracing import Outcomes
 from auditdp.tracing.chance import tables_of
 
 ANYWHERE = -1
-"""The place of a number that counts at every place of the output."""
+"""Stands for the place of a number that counts wherever it is in the output."""
 
 
 def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
@@ -147,7 +147,8 @@ def _events(
 
     Returns:
         For each event, its result in each run and the probabilities of the results on
-        both inputs; [] if probabilities differ between runs.
+        both inputs; [] if probabilities differ between runs, or if the events have
+        different numbers of outcomes on the two inputs.
     """
     sides = runs.of(place)
     results = results_of(sides[0]).astype(int)

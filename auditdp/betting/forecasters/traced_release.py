@@ -45,7 +45,8 @@ def by_releases(
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if a
         release with a loss is not determined by the output, if its law differs between
-        runs, or if a difference of the outputs is not explained by the releases.
+        runs, if a difference of the outputs is not explained by the releases, or if
+        nothing differs between the inputs.
     """
     if not runs.is_alike:
         return None

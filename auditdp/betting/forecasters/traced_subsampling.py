@@ -14,12 +14,12 @@ laws of both outcomes are mixed by this probability. Then the other records are 
 on both inputs, and the ratio is that of one record. If a record is replaced and rows
 are shuffled, each run is replayed on the other input for the same reason.
 
-Some numbers of the output without noise depend on that coin, such as the size of a
-batch, and carry information about the drawn records. In a run, such a number equals
-that of the replay with heads if the coin in one part shows heads, and else that of the
-replay with tails. The law of these numbers in that part is nearly normal, and each
-signal is moved along its regression on them. Coins have one law in all parts, so parts
-of the same kind share their signals.
+Some numbers of the output have no noise but depend on that coin, such as the size of a
+batch. They carry information about the drawn records. Such a number belongs to one
+part: in every run it equals the number in the replay with the outcome that the coin has
+in this part. The law of these numbers is nearly normal, and each signal is moved along
+its regression on them. Coins have one law in all parts, so parts of the same kind share
+their signals.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return signals of some parts, by repeated weights, owners and kinds."""
+        """Return the signals with their weights, owners and kinds repeated.
+
+        They are for ``times`` parts of one kind. Runs and rows are not repeated.
+        """
         return self._replace(
             weights=np.tile(self.weights, times),
             owners=np.tile(self.owners, times),
@@ -406,8 +409,8 @@ def _by_coin(
 ) -> tuple[Signals, Signals]:
     """Return the signals on the data and on the neighbour, by the record's coin.
 
-    Each run is replayed with both outcomes of the coin, whose probabilities are the
-    weights.
+    Each run is replayed with both outcomes of the coin. The weights of the replays are
+    the probabilities of the outcomes.
     """
 
     def forced(data: Any, heads: bool) -> list[TracedRun]:
