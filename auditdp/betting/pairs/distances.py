@@ -193,8 +193,8 @@ def output_distance(
         runs: Number of runs on each input, including earlier ones.
 
     Returns:
-        The distance. It is 0 if outputs are not rows of finite numbers, or if a pair in
-        ``compared`` has the same first outputs.
+        The distance. It is 0 if the code raises, if outputs are not rows of finite
+        numbers, or if a pair in ``compared`` has the same first outputs.
     """
     try:
         for number in range(len(outputs), runs):
@@ -231,7 +231,8 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
     """Return for each pair the distance of outputs with the same noise on both inputs.
 
     It is the size of the differences that bypass the noise, in standard deviations of
-    the pair's outputs. If the pair has few runs, the deviations of all pairs count.
+    the pair's outputs; the spread over all pairs counts as one more run. It is
+    ``NormalLimits.distance`` if an output is not finite or has an unusual length.
 
     Args:
         pairs: The traces of each pair.
@@ -274,10 +275,13 @@ def _numbers(output: Any) -> Floats:
 
 
 def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
-    """Return the distance of outputs along a direction that others determine.
+    """Return the distance of tested outputs along the mean change of learned ones.
+
+    It is in standard deviations. If both arguments are the same outputs, a difference
+    of their spreads counts as well.
 
     Args:
-        learned: Outputs of both inputs whose change is the direction.
+        learned: Outputs of both inputs whose mean change is the direction.
         tested: Outputs of both inputs whose distance is computed.
     """
     ones, zeros = learned

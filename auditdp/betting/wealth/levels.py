@@ -62,7 +62,8 @@ class Grid:
     """The levels that are bet against, and the anchors at which leaders are chosen.
 
     A level takes the leader of the nearest anchor that is not above it: if the truth is
-    just above the level, that leader gains at the anchor already.
+    just above the level, that leader gains at the anchor already. Levels below the
+    first anchor take its leader.
 
     Args:
         values: The levels, increasing.

@@ -116,7 +116,10 @@ class Wealth:
         self._highest = np.zeros(len(self.levels))
 
     def anchor(self, position: int) -> int:
-        """Return the place in ``anchors`` of the anchor for the leader of a level."""
+        """Return the place in ``anchors`` of the anchor whose leader bets at a level.
+
+        The argument is the index of the level.
+        """
         return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:

@@ -45,11 +45,11 @@ class Solver:
         step_fraction: Largest part of the way to the nearest bound that a step goes.
         full_step: Length from which on a step counts as full; 1 is the longest.
         tolerance: Largest duality gap of a solution. With 1e-6, 15 of 150 learned laws
-            beyond a claim gave bets that cost more than they won; with 1e-8, 1.
+            beyond a claim gave bets whose price exceeds their gain; with 1e-8, one did.
         rarest: Thresholds that are tried one after the other: cells with a smaller
             P + Q are left out, so that they do not raise the price. With the first
-            alone, a known law of twice the loss of a printed (ε, 1e-5) won nothing in
-            three cases of four.
+            threshold alone, bets against (ε, 1e-5) gained nothing in three cases of
+            four, although the law was known and had twice the loss.
         dear: Largest price, as a fraction of the gain, with which no further threshold
             is tried.
     """
