@@ -23,7 +23,7 @@ Streams = Callable[[str, int], np.random.Generator]
 
 
 def prefixed(streams: Streams, prefix: str) -> Streams:
-    """Return the streams whose purposes begin with a prefix, independent of others."""
+    """Return streams whose purposes get a prefix, so that they are independent."""
     return lambda purpose, number: streams(f"{prefix} {purpose}", number)
 
 
