@@ -45,8 +45,8 @@ CATCHING_UP = 0.5
 """Fraction of the average number of calls of a pair. A pair with fewer calls gets
 batches as if it had this fraction."""
 LANDING = 0.25
-"""Fraction of the log wealth that is missing for the verdict. A batch may gain this at
-the rate so far, which keeps the number of calls after the verdict small."""
+"""Largest gain of a batch that is expected at the rate so far, as a fraction of the log
+wealth that is missing for the verdict. It keeps the calls after the verdict few."""
 FINEST_GROWTH = 0.02
 """Smallest growth of a batch near the verdict; smaller batches save few calls and are slow
 while the wealth stays just below the threshold."""

@@ -410,10 +410,6 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
 
-    Newton's method is faster for a few dense columns. It does not import
-    scipy.optimize, which takes longer than a small game. A forecast does not need a
-    converged regression.
-
     Args:
         x: Rows, dense or sparse.
         labels: Label of each row.
@@ -437,6 +433,8 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
         options = {"maxiter": LIMITS.regression_steps}
         found = minimize(loss, parameters, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x[:-1])
+    # Newton's method is faster for a few dense columns, and does not import
+    # scipy.optimize, which takes longer than a small game.
     design = np.column_stack([x, np.ones(rows)])
     ridge = np.diag([*np.ones(columns), 0.0])
     for _ in range(LIMITS.regression_steps):

@@ -126,8 +126,8 @@ class Names(Partition):
 def _edges(values: Floats) -> Floats:
     """Return the edges of cells for sorted values.
 
-    If there are few distinct values, each is an edge. Otherwise quantiles are, and
-    edges around values that repeat.
+    If there are few distinct values, each is an edge. Otherwise the edges are quantiles
+    of the values, and edges on both sides of values that repeat.
     """
     if not len(values):
         return values

@@ -66,7 +66,7 @@ class _Values:
     frozen: bool = False
 
     def cells(self, values: Sequence[int]) -> NDArray[np.float64]:
-        """Count the values of coin 1 only, the values of coin 0 only, and all others.
+        """Return the numbers of values of coin 1 only, of coin 0 only, and of others.
 
         The others have occurred under both coins, or not at all.
         """

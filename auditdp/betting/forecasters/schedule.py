@@ -88,8 +88,8 @@ class Schedule:
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
         """Return the numbers of counted calls of coin 0 and of coin 1.
 
-        A view counts one call in ``thinning`` of the ``zeros`` + ``ones`` calls of a
-        batch; these are drawn.
+        A view counts one in ``thinning`` calls of a batch that has ``zeros`` calls of
+        coin 0 and ``ones`` calls of coin 1. They are chosen at random.
         """
         counted = -(-(zeros + ones) // thinning)
         if thinning > 1:

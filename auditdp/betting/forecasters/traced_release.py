@@ -96,8 +96,8 @@ def _noisy_numbers(
     Args:
         runs: Traced runs of a pair.
         place: The index of the release.
-        has_open: Whether a number with equal laws is returned as well if the output is
-            another function of it on the neighbour.
+        has_open: Whether to return numbers with equal laws as well, if the output is
+            another function of them on the neighbour.
 
     Returns:
         The numbers, or None if the law of a number is unknown or differs between runs,

@@ -7,8 +7,8 @@ outputs are enough.
 
 `distance` is for a search by calls of the game. It estimates standard deviations from
 many inputs, since those of a few outputs are mostly chance. `farthest_pair` is for a
-search with a run budget. It compares outputs, since a final model may forget the loss
-of its steps, which a trace computes.
+search with a run budget. It compares outputs: a trace computes the loss of all steps,
+but a final model may forget it.
 """
 
 from __future__ import annotations
@@ -74,12 +74,13 @@ def distance(
 ) -> tuple[float, int]:
     """Return the distance of a few outputs, and the column with the largest gap.
 
-    The distance is the gap between the means of all columns, or of their sum, in
-    standard deviations. The standard deviation of a few outputs is mostly chance. If
-    noise is added, it is the same chance on all inputs. So the standard deviation is
-    taken to be the usual one times a factor: the deviation of these outputs, divided by
-    that of outputs of listed inputs with the same randomness. The factor is shrunken
-    towards 1, as variances are in
+    The sum of all columns counts as one more column, with index d. The distance is the
+    gap between the means in standard deviations: that of the sum, or the Euclidean norm
+    of those of all columns if it is larger. The standard deviation of a few outputs is
+    mostly chance. If noise is added, it is the same chance on all inputs. So the
+    standard deviation is taken to be the usual one times a factor: the deviation of
+    these outputs, divided by that of outputs of listed inputs with the same randomness.
+    The factor is shrunken towards 1, as variances are in
 
         Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing
         Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol.

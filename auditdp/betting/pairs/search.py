@@ -239,7 +239,7 @@ class _Search:
         return _by_turns(found)
 
     def _generate(self, score: Callable[[Pair], float], most: int) -> None:
-        """Score pairs that are drawn independently.
+        """Score at most ``most`` pairs that are drawn independently.
 
         Raises:
             AdjacencyError: If every drawn pair was refused; it is the first error.
@@ -294,7 +294,8 @@ class _Search:
     def better_than_listed(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
         """Return the pairs to play beside the listed ones, each with its promise.
 
-        This is the expected gain of a call, relative to that of the best listed pair.
+        The promise is the expected gain of a call, relative to that of the best listed
+        pair.
         """
         names = set()
         for table in self.game.tables:

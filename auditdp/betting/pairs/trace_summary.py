@@ -42,8 +42,8 @@ class ProposalPolicy:
     """Smallest loss of a proposed pair that satisfies the claim, as a multiple of the
     largest loss of listed pairs."""
     sufficient_loss = 3.0
-    """Traced loss, as a multiple of the claim, from which on expensive runs are for the
-    game."""
+    """Traced loss, as a multiple of the claim, at which a search ends if runs are
+    expensive: all further runs are for the game."""
     largest_loss = 100.0
     """Largest loss that ranks a pair, as a multiple of the claim. A larger loss counts
     as this one, since outputs with either loss are separated with certainty."""
@@ -224,7 +224,7 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """Return True if the loss is three times the claim or more.
+        """Return True if the trace understands a loss of three times the claim or more.
 
         If the scale of noise differs between the inputs, the noisy values also have to
         be three standard scales apart.

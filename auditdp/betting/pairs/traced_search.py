@@ -344,7 +344,9 @@ class TraceSearch:
         return self._keep(pair, self._traced(pair, self.look.pairs % LIMITS.recorded))
 
     def _compare_in_full(self, pair: Pair, outcomes: int) -> None:
-        """Compare a pair in full: try other outcomes of chance, from its worst run.
+        """Compare a pair in full: change the outcomes of chance in its best run.
+
+        The best run has the largest ``PairRank``.
 
         Args:
             pair: The pair.

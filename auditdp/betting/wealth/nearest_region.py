@@ -4,8 +4,9 @@ A forecast gives cells c, sorted by their log-odds, the probabilities P(c) and Q
 under the two coins. Of all laws (P₀, Q₀) that the claim allows, the reverse information
 projection is the one that maximises Σ P ln P₀ + Q ln Q₀. With a_k and b_k the
 probabilities of the cells from the k-th on, a law whose likelihood ratio increases
-along the cells satisfies the claim exactly if b_k <= T(a_k) for all k
-(`auditdp/claims/dominating.py`), since its most telling events are such tails. So the
+along the cells satisfies the claim exactly if b_k <= T(a_k) for all k, since the events
+with the largest loss are such tails. T is the largest probability that the claim
+allows, a minimum of lines u b = v a + w (`auditdp/claims/dominating.py`). So the
 problem is
 
     maximise  Σ_c P(c) ln(a_c - a_{c+1}) + Q(c) ln(b_c - b_{c+1})
@@ -70,8 +71,9 @@ SOLVER = Solver()
 def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
     """Return the amount by which a law exceeds a claim, positive if it does.
 
-    This is the largest u b - v a - w over the lines of the claim and over the events
-    "log-odds beyond a threshold", with probabilities a and b under the two coins.
+    A law satisfies the claim if u b <= v a + w for all lines of the claim and all
+    events "log-odds beyond a threshold", with probabilities a and b under coin 0 and
+    coin 1. The result is the largest u b - v a - w.
 
     Args:
         zeros: Probabilities of the cells under coin 0, sorted by their log-odds.
@@ -215,6 +217,9 @@ def _length(change: Floats, live: Any) -> Floats:
 
 
 def _law(tails: Floats, total: float) -> Floats:
-    """Return the laws of the cells, shape (problems, cells, 2), from the tails."""
+    """Return the laws of the cells, shape (problems, cells, 2), from the tails.
+
+    ``total`` is the tail from the first cell on: 1 for laws, 0 for changes of laws.
+    """
     first, last = np.full((len(tails), 1, 2), total), np.zeros((len(tails), 1, 2))
     return np.asarray(-np.diff(np.concatenate([first, tails, last], axis=1), axis=1))

@@ -339,7 +339,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of three bets: a fraction on coin 1, on coin 0, or no bet."""
+    """Return the region of three bets: a fraction of the wealth on a coin, or none."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 

@@ -47,8 +47,8 @@ closed form: with r₀ the number of [1-q, q] that is nearest to r,
 
     e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
 
-So within the cap nothing is bet, for any law of the log-odds. All levels are bet on in
-one pass over the forecasts.
+So within the *cap*, |l| <= ε, nothing is bet, for any law of the log-odds. All levels
+are bet on in one pass over the forecasts.
 """
 
 from __future__ import annotations
