@@ -291,7 +291,7 @@ def observed(
     guess: str,
     question: Question,
 ) -> Bound:
-    """Return the bound on epsilon from guesses about members that no coin chose.
+    """Return the bound on epsilon from guesses if no coin decided the membership.
 
     Args:
         labels: Labels from the highest score to the lowest, shape (n,).
