@@ -191,7 +191,8 @@ def independent_runs(
     """Return the bound from independent runs on two inputs.
 
     Args:
-        outputs: Scores of shape (n,), or outputs of shape (n, features).
+        outputs: Scores of shape (n,), larger for outputs that are more like those of
+            the first input, or outputs of shape (n, features).
         labels: 1 for the first input, 0 for the second, shape (n,).
         question: The family of claims, the error probability and the claim.
         method: 'bets', 'dkw', 'split-exact' or 'split-clopper-pearson'.

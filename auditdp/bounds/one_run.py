@@ -182,7 +182,10 @@ def one_run(
 def _highest_epsilon(
     p_value: Callable[[float], float], alpha: float, parts: int = 32
 ) -> float:
-    """Return the largest epsilon with a p-value of at most alpha."""
+    """Return the largest epsilon with a p-value of at most alpha.
+
+    ``parts`` is explained by ``highest_rejected``.
+    """
     return highest_rejected(
         lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]),
         parts,

@@ -56,7 +56,7 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> D
     """Return a finite number to ``digits`` significant digits.
 
     Below 1e9, all digits before the point are kept. From 1e9 on, ``digits`` is at least
-    four.
+    four. ``rounding`` is a mode of the module ``decimal``.
 
     >>> significant(12345.678, 4), significant(0.00012345, 2, ROUND_FLOOR)
     (Decimal('12346'), Decimal('0.00012'))

@@ -110,7 +110,7 @@ class CellCounts:
 
 
 def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
-    """Return the log-odds of counts, with a prior count of either coin."""
+    """Return the log-odds of coin 1, with ``prior`` added to the count of each coin."""
     return np.asarray(np.log((ones + prior) / (zeros + prior)))
 
 
@@ -159,6 +159,11 @@ class Free:
         self, counts: CellCounts, partition: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Draw the probability of coin 1 in each cell of a partition.
+
+        Args:
+            counts: The counts of all partitions.
+            partition: The index of the partition.
+            rng: Generator of the draw.
 
         Returns:
             The probabilities, and the share of each cell in all calls.
@@ -261,6 +266,12 @@ class Shaped:
         sizes: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Fit the weights in each partition.
+
+        Args:
+            shapes: The shapes of all cells, shape (shapes, cells).
+            counts: The counts of coin 0 and of coin 1, shape (2, cells).
+            starts: The index of the first cell of each partition.
+            sizes: Number of cells of each partition.
 
         Returns:
             The weights, shape (partitions, shapes), and the inverse of the covariance

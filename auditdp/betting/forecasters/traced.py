@@ -283,7 +283,11 @@ class ReplayedRatio:
     def _read(
         self, pair: Pair, form: Representation, ways: Sequence[Way]
     ) -> FittedRatio | None:
-        """Return the stored law of a pair, or the law by the first way that applies."""
+        """Return the stored law of a pair, or the law by the first way that applies.
+
+        It is None if no way applies. With a run budget, it is also None for other pairs
+        once a pair is chosen.
+        """
         law = self._of(pair).law
         if law is not None:
             return law

@@ -262,9 +262,9 @@ class TracedRuns:
 
     @property
     def is_alike(self) -> bool:
-        """True if all runs are traced in full and have the same releases.
+        """True if all runs are traced in full, and have the same releases.
 
-        Control flow must not depend on the input either.
+        It is False if the control flow of a run depends on the input.
         """
         kinds = []
         for trace in self.traces:
@@ -280,7 +280,7 @@ class TracedRuns:
         return range(len(self.traces[0].moved))
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
-        """Return a release in each run, on the data and on the neighbour."""
+        """Return the release at ``place`` in each run, on the data and the neighbour."""
         ones, zeros = [], []
         for trace, is_forward in zip(self.traces, self.forward, strict=True):
             moved = trace.moved[place]

@@ -182,12 +182,13 @@ def by_values(
         tails: Outputs of further runs on the data, and on the neighbour, in which a
             rare event was forced; [] for no such runs.
         form: The representation of outputs as rows.
-        often: Smallest number of outputs of one input with such a number.
+        often: Smallest number of outputs with a number, none of them of the other
+            input, from which on only one input is taken to give the number.
 
     Returns:
         The function from rows to log-odds, which is 0 for other outputs, and the share
-        of runs on each input for which it is infinite. None if no number occurs on one
-        input only.
+        of runs on each input for which it is infinite. None if there is no such
+        number.
     """
     counts = []
     for k, side in enumerate(sides):

@@ -315,6 +315,8 @@ def ratio_by_parts(
 def _shrinkage(signed_odds: Floats) -> float:
     """Return the largest factor of log-odds that predicts inputs nearly best.
 
+    It is 0 if no factor predicts them clearly better than chance.
+
     Args:
         signed_odds: The log-odds of each left-out run in favour of its own input.
     """
@@ -411,6 +413,13 @@ def _by_coin(
 
     Each run is replayed with both outcomes of the coin. The weights of the replays are
     the probabilities of the outcomes.
+
+    Args:
+        trace: Trace of the mechanism.
+        inputs: The data and the neighbour.
+        coin: The coin of the record.
+        runs: The runs that are recorded on the input with the record.
+        rows_of: A function from outputs to rows.
     """
 
     def forced(data: Any, heads: bool) -> list[TracedRun]:
@@ -439,7 +448,14 @@ def _by_coin(
 def _decided_columns(
     coin: Coin, signals: Signals, runs: Sequence[TracedRun], rows: Floats
 ) -> list[tuple[int, int]]:
-    """Return the columns without noise that the coin decides, each with its part."""
+    """Return the columns without noise that the coin decides, each with its part.
+
+    Args:
+        coin: The coin of the record.
+        signals: The signals on the input with the record.
+        runs: The runs that are recorded on this input.
+        rows: The outputs of these runs.
+    """
     taken, left = signals.rows[: len(rows)], signals.rows[len(rows) :]
     samples = [
         [(r, part) for r, part in _numbered(run) if is_sample(r)] for run in runs

@@ -231,7 +231,7 @@ def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:
 
 
 def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
-    """Return the differences of columns to their left neighbours, for running sums.
+    """Return some columns minus their left neighbours, for running sums.
 
     The first column has no left neighbour and stays as it is.
     """

@@ -329,7 +329,7 @@ class _Search:
     def _outputs(self, pair: Pair, calls: int, stream: int = 0) -> list[Array]:
         """Return outputs of both inputs as rows, by half of the calls each.
 
-        Both inputs get the same randomness.
+        Both inputs get the same randomness, which depends on ``calls`` and ``stream``.
         """
         seed = [self.seed, calls, stream]
         self.spent += 2 * (calls // 2)

@@ -42,8 +42,8 @@ class ProposalPolicy:
     """Smallest loss of a proposed pair that satisfies the claim, as a multiple of the
     largest loss of listed pairs."""
     sufficient_loss = 3.0
-    """Traced loss, as a multiple of the claim, at which a search ends if runs are
-    expensive: all further runs are for the game."""
+    """Traced loss, as a multiple of the claim, after which a search soon ends if runs
+    are expensive (``SearchLimits.after_sufficient``)."""
     largest_loss = 100.0
     """Largest loss that ranks a pair, as a multiple of the claim. A larger loss counts
     as this one, since outputs with either loss are separated with certainty."""

@@ -113,6 +113,12 @@ def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) ->
     """Return the region without rare cells that has the largest gain minus price.
 
     The thresholds of rare cells are tried in order, until the price is small.
+
+    Args:
+        factors: P/P₀ and Q/Q₀ of each cell, shape (cells, 2).
+        zeros: P, shape (cells,).
+        ones: Q, shape (cells,).
+        bounds: The lines of the claim, shape (lines, 3).
     """
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
     # An ε beyond the range of doubles would have the share 0.
@@ -205,11 +211,11 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
 
 
 def _length(change: Floats, live: Any) -> Floats:
-    """Return the length of a step, at most 1, that reaches no bound.
+    """Return the length of a step, at most 1, that keeps all positive numbers above 0.
 
     Args:
-        change: The smallest relative change of a positive number, such as a slack, in a
-            step of length 1, shape (problems,).
+        change: The smallest relative change of these numbers in a step of length 1, -1
+            for a number that would become 0, shape (problems,).
         live: Whether each problem is still being solved; if not, the length is 0.
     """
     fraction = SOLVER.step_fraction

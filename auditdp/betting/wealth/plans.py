@@ -221,6 +221,12 @@ class Planner:
 
         A post is given by the index of its level. The anchor is given by its place in
         ``Grid.anchors``, and is the anchor ``first`` if no law exceeds a later one.
+
+        Args:
+            leading: The leader at every anchor, -1 for none.
+            expected: The expected laws of the forecasters.
+            first: The place of the lowest open anchor.
+            crossed: Number of levels that need no more bets.
         """
         laws: dict[int, Cells] = {}
         last = first
@@ -274,6 +280,12 @@ class Planner:
 
         Each level takes the region of the neighbouring post with the larger expected
         gain minus price; there is no bet at a level where neither is positive.
+
+        Args:
+            regions: The region of each post, by the index of its level.
+            laws: The expected law of the leader of each post.
+            leading: The leader at every anchor, -1 for none.
+            crossed: Number of levels that need no more bets.
         """
         posts = sorted(regions)
         if not posts:

@@ -267,6 +267,14 @@ def _factors(
     Forecasts are counted by the number of caps that they exceed. The sum of these
     counts from one number on is the count of forecasts that exceed a cap.
 
+    Args:
+        who: Index of the forecaster of each forecast.
+        count: Number of forecasters.
+        log_odds: Log-odds of each forecast.
+        ones: Number of calls with coin 1 for each forecast.
+        zeros: Number of calls with coin 0 for each forecast.
+        levels: The ε of each cap, increasing.
+
     Returns:
         Three arrays of shape (count, levels).
     """
