@@ -326,7 +326,10 @@ class Game:
         return best
 
     def gained(self, table: PairTable) -> float:
-        """Return the recent gain of a pair's best forecaster against the claim."""
+        """Return the recent gain of a pair's best forecaster against the claim.
+
+        It is -inf before the first batch of the pair.
+        """
         return table.gained(self._claim_anchor)
 
     @property

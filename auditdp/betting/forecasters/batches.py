@@ -78,7 +78,7 @@ class Memory:
 
     @property
     def full(self) -> bool:
-        """True if no more outputs are stored (``GameLimits``)."""
+        """True if a limit of ``GameLimits`` is reached, so that no more are stored."""
         if not self._ones:
             return False
         chunks = self._ones + self._zeros

@@ -117,14 +117,14 @@ class Screen(Learner):
         self.name = f"telling coordinate {rank + 1}"
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Rank coordinates by the standardised difference of means under both coins."""
+        """Choose the coordinate with this rank."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: signed(_finite(rows[:, chosen]))
 
 
 class Above(Learner):
-    """The number of columns above their medians, for noise on all columns.
+    """The number of columns with a value above their median, for noise on all columns.
 
     Args:
         columns: "coordinates", or "differences" of neighbouring coordinates.

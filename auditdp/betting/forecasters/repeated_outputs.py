@@ -49,8 +49,9 @@ class _Values:
 
     Attributes:
         coins: For each value, 1 if it occurred under coin 1, plus 2 if under coin 0.
-        agree: Number of calls that repeated a value of one coin under this coin.
-        disagree: Number of calls that repeated it under the other coin.
+        agree: Number of calls with a value that had occurred under one coin only, and
+            with this coin.
+        disagree: Number of calls with such a value and the other coin.
         total: Number of calls.
         counts: Number of calls that repeated a value of coin 1 only, of calls that
             repeated a value of coin 0 only, and of all other calls.
@@ -88,7 +89,7 @@ class _Values:
 
 
 class Repeating(Player):
-    """Forecasters by repetitions of earlier values, of coordinates and whole outputs.
+    """Forecasters that bet on repeated values, of each coordinate and of whole outputs.
 
     The object is a template as well: ``player`` returns a new one for each pair.
     """

@@ -547,7 +547,7 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
 
 
 def _length_columns(form: Representation) -> Sequence[int]:
-    """Return the columns that determine the length of an output of varying length."""
+    """Return the columns that determine the length of an output; () for one length."""
     # Such a row begins with its length, and ends with a mark if the output is too long.
     return (0, -1) if form.flat else ()
 

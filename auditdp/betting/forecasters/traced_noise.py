@@ -280,7 +280,7 @@ class TracedRuns:
         return range(len(self.traces[0].moved))
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
-        """Return the release at ``place`` in each run, on the data and the neighbour."""
+        """Return release ``place`` of each run, on the data and on the neighbour."""
         ones, zeros = [], []
         for trace, is_forward in zip(self.traces, self.forward, strict=True):
             moved = trace.moved[place]

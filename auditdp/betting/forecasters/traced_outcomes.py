@@ -182,8 +182,8 @@ def by_values(
         tails: Outputs of further runs on the data, and on the neighbour, in which a
             rare event was forced; [] for no such runs.
         form: The representation of outputs as rows.
-        often: Smallest number of outputs with a number, none of them of the other
-            input, from which on only one input is taken to give the number.
+        often: A number counts if at least ``often`` outputs of one input have it, and
+            none of the other input.
 
     Returns:
         The function from rows to log-odds, which is 0 for other outputs, and the share

@@ -176,10 +176,11 @@ class SampledPart:
 def _given_exact_numbers(
     values: Floats, exact: Floats, locations: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the log density of numbers without noise, and the moves of signals.
+    """Return the log density of numbers without noise, and how far signals move.
 
     The size of a batch is a sum of coins, so it is nearly normal. A signal is a linear
-    function of it, plus a residual.
+    function of it, plus a residual. If the size differs from that of the signal's run,
+    the signal moves along this function.
 
     Args:
         values: The numbers without noise of outputs, shape (outputs, numbers).
