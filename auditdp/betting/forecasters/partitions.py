@@ -127,7 +127,7 @@ def _edges(values: Floats) -> Floats:
     """Return the edges of cells for sorted values.
 
     If there are few distinct values, each is an edge. Otherwise the edges are quantiles
-    of the values, and edges on both sides of values that repeat.
+    of the values, and numbers on both sides of each frequent value.
     """
     if not len(values):
         return values
