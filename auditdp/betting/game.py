@@ -42,11 +42,11 @@ FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
 """Number of calls of a later batch, as a fraction of the calls of its pair so far."""
 CATCHING_UP = 0.5
-"""Fraction of the average number of calls of a pair. The batches of a pair with fewer
-calls are as large as with this number of calls."""
+"""Fraction of the average number of calls of a pair. A pair with fewer calls gets
+batches as if it had this fraction."""
 LANDING = 0.25
-"""Fraction of the log wealth that is missing for the verdict. A batch may gain this at
-the rate so far, which keeps the number of calls after the verdict small."""
+"""Largest gain of a batch that is expected at the rate so far, as a fraction of the log
+wealth that is missing for the verdict. It keeps the calls after the verdict few."""
 FINEST_GROWTH = 0.02
 """Smallest growth of a batch near the verdict; smaller batches save few calls and are slow
 while the wealth stays just below the threshold."""
@@ -60,8 +60,8 @@ LARGEST_BATCH = 1 << 16
 LEADER = 1.0
 """Prior weight of all leaders together, on the scale of the forecasters' shares."""
 MOST_RANKED = 4
-"""Number of anchors, from the one below the lowest open level's, at which views are
-ranked."""
+"""Largest number of anchors at which views are ranked, besides the claim's anchor. They
+start one anchor below that of the lowest level that the bound has not reached."""
 
 
 class Game:
@@ -91,7 +91,8 @@ class Game:
         refuted_at: Number of calls at the refutation, or None.
         looked_at: Number of pairs that a search compared.
         is_late: True if the time limit passed during the game, which ends it.
-        choose: Returns the index of the pair to play next; see ``next_pair``.
+        choose: Function that returns the index of the pair to play next, by default
+            ``next_pair``.
     """
 
     choose = staticmethod(next_pair)
@@ -264,7 +265,7 @@ class Game:
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
-        """Return the largest size of the next batch that hardly exceeds the verdict."""
+        """Return a limit on the next batch that keeps the calls after a verdict few."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if (
             self.refuted_at is not None
@@ -325,7 +326,10 @@ class Game:
         return best
 
     def gained(self, table: PairTable) -> float:
-        """Return the recent gain of a pair's best forecaster against the claim."""
+        """Return the recent gain of a pair's best forecaster against the claim.
+
+        It is -inf before the first batch of the pair.
+        """
         return table.gained(self._claim_anchor)
 
     @property
@@ -340,11 +344,11 @@ class Game:
 
     @property
     def abstained(self) -> int:
-        """Number of outputs unlike the traced ones: the replayed ratio abstained."""
+        """Number of outputs unlike the traced ones, on which the ratio abstained."""
         return sum(self.of_forecasters("abstained"))
 
     def of_forecasters(self, name: str) -> list[Any]:
-        """Return an attribute of all forecasters that have it, over all pairs."""
+        """Return attribute ``name`` of each forecaster that has it, on all pairs."""
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]

@@ -25,7 +25,8 @@ class GameLimits:
         repeating_trial: Number of outputs after which repetitions are no longer counted
             for a coordinate with few distinct values.
         repeating_values: Largest number of values of a coordinate whose coins are
-            stored. After this number of outputs, its repetitions are counted for good.
+            stored. After this number of outputs, its repetitions are counted until the
+            end of the game.
         names: Largest number of names with a cell of their own. If there are not more
             distinct outputs, views are computed once for each of them.
         quantiles: Largest number of equally probable parts that the values of a view
@@ -33,8 +34,9 @@ class GameLimits:
         repeated_values: Largest number of repeated values that get cells of their own
             among values that are mostly distinct.
         sampled_rows: Rows in the sample that estimates the share of distinct rows.
-        few_rows: Rows up to which a batch is viewed in one piece, and up to which each
-            half of the rows is counted by the view learned from the other half.
+        few_rows: Largest number of rows of a batch that is viewed in one piece. Also
+            the largest number of stored rows of which each half is counted by the view
+            that is learned from the other half.
         early_cut_growth: Growth factor of the calls after which views are cut into
             cells again, up to ``few_rows`` calls.
         late_cut_growth: The same factor after ``few_rows`` calls.
@@ -45,8 +47,8 @@ class GameLimits:
         regression_steps: Largest number of iterations of a regression.
         regression_tolerance: Largest entry of the gradient of a fitted regression,
             divided by the number of rows and by the weight C of the data.
-        recent_batches: Number of batches before the last one that the law of a single
-            forecaster is estimated from, besides the last one.
+        recent_batches: The law of a single forecaster is estimated from the last batch
+            and from this number of batches before it.
         recent_calls: Largest number of calls from each of these batches.
         ranked_calls: Calls of a pair after which its players first rank their views.
         anchor_spacing: Number of levels from one anchor to the next; leaders are chosen

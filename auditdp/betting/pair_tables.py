@@ -53,7 +53,9 @@ class PairTable:
         return self.memory.calls
 
     def add(self, log_factors: Floats, size: int) -> None:
-        """Add the log factors of a batch that is in memory already.
+        """Add the log factors of a batch of ``size`` calls to ``recent``.
+
+        The outputs of the batch have to be in ``memory`` already.
 
         A call that was the n-th of N calls so far has the weight (n/N)², so that early
         losses, while forecasters learned, fade.
@@ -87,10 +89,11 @@ class PairTable:
         return {player.names[0]: player.failed for player in failed}
 
     def match(self, other: PairTable) -> None:
-        """Give a failed player the same forecasters as on another pair.
+        """Replace each player whose number of forecasters differs from another pair's.
 
-        All pairs need the same number of forecasters. A player may have failed on this
-        pair or on the other one.
+        All pairs need the same number of forecasters. It differs if the player has
+        failed on one of the two pairs. Then it abstains on this pair, with the
+        forecasters of the other pair.
         """
         for place, mine in enumerate(self.players):
             theirs = other.players[place]
@@ -167,8 +170,9 @@ class PairTable:
         Args:
             anchor: Place of the anchor at which the leading forecaster is chosen.
             epsilon: The epsilon that is bet against.
-            believed: Whether the gain is that of the player with a law of the mechanism
-                or that of the other players, if there is such a player.
+            believed: True for the gain of the player that has a law of the mechanism,
+                False for the largest gain of the other players. It has no effect if no
+                player has a law.
             worn: Fraction of the promise that has faded, 0 to 1.
             rng: Generator of the draw.
         """
@@ -254,16 +258,17 @@ def next_pair(
     No pair gets less than an eighth of an equal share of the calls. In games of
     millions of calls, this fraction falls.
 
-    Three batches of four go to the pair that has recently gained most, because nothing
-    learned about one pair helps on another. This is the gain against the claim, until
-    the claim is refuted or a refutation within the remaining calls is not plausible.
-    From then on it is the gain against the lowest level that the bound has not reached.
+    Three batches of four go to the pair that has recently gained most, since
+    forecasters learn on each pair separately. At first this is the gain against the
+    claim. Once the claim is refuted, or a refutation within the remaining calls is not
+    plausible, it is the gain against the lowest level that the bound has not reached.
     Many pairs gain against a low level, so a game that followed these gains earlier
     might never play the pair that refutes the claim.
 
     For every fourth batch, and while no pair gains, a plausible gain of each pair is
-    drawn: against the claim first, and later against that level, as above. While no
-    pair gains, every second batch is drawn against that level from the start.
+    drawn, and the largest one decides. The gains are against the claim or that level,
+    as above. While no pair gains, every second draw is against that level from the
+    start.
 
     Args:
         tables: The pairs with their players.

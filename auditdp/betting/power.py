@@ -1,10 +1,11 @@
-"""The power of a clean game: the smallest violation that its calls refute.
+"""The power of a game without a finding: the smallest violation that it would refute.
 
-No finite sample bounds every alternative, so the alternative is named: the pair that
-the same kind of claim allows at a larger level, which is the easiest violation to
-detect. It is randomised response on one bit for pure claims, and the Gaussian mechanism
-for Gaussian DP. For any claim it is the dominating pair (`claims/dominating.py`), whose
-growth under the best bet (`regions.py`) is the limit for every sequential test.
+The power depends on the law of the mechanism, so one law is chosen for each level: the
+worst pair of output laws that the same kind of claim allows at this level. No other
+violation of this level is easier to detect. The pair is randomised response on one bit
+for pure claims, and the Gaussian mechanism for Gaussian DP. For any claim it is the
+dominating pair (`claims/dominating.py`). The growth of the best bet against this pair
+(`regions.py`) is the limit for every sequential test.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def detectable_level(
 ) -> tuple[float, str]:
     """Return the smallest level refuted with probability .9, and its description.
 
-    For pure claims, suppose that one exact forecaster has a share of the wealth. The
-    final wealth is at least the result of its bets with this share. So the power is at
-    least a binomial tail (``_response_power``). Without a white-box forecaster, the
+    For pure claims, one exact forecaster bets with ``share`` of the first wealth. The
+    final wealth is at least the wealth of this forecaster. So the power is at least a
+    binomial tail (``_response_power``). Without a white-box forecaster, the
     cost of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov
     1981), is added to the wealth that is needed; the level is then an estimate. For all
     other claims it is always an estimate, by a normal approximation and with a region

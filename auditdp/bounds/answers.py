@@ -191,7 +191,8 @@ def independent_runs(
     """Return the bound from independent runs on two inputs.
 
     Args:
-        outputs: Scores of shape (n,), or outputs of shape (n, features).
+        outputs: Scores of shape (n,), larger for outputs that are more like those of
+            the first input, or outputs of shape (n, features).
         labels: 1 for the first input, 0 for the second, shape (n,).
         question: The family of claims, the error probability and the claim.
         method: 'bets', 'dkw', 'split-exact' or 'split-clopper-pearson'.
@@ -291,7 +292,7 @@ def observed(
     guess: str,
     question: Question,
 ) -> Bound:
-    """Return the bound on epsilon from guesses about members that no coin chose.
+    """Return the bound on epsilon from guesses if no coin decided the membership.
 
     Args:
         labels: Labels from the highest score to the lowest, shape (n,).

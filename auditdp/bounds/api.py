@@ -235,7 +235,8 @@ def from_scores(
             If this statement is false, so may be the bound. It is checked only in part:
             labels of coins are refused if they are too uneven (``data.check_fair``).
         guess: For the scan and the one-run methods. 'both' guesses that the highest
-            scores are in and the lowest are out; 'in' and 'out' make one of the two.
+            scores are in and the lowest are out; 'in' and 'out' make only one of these
+            guesses.
         guesses: For the one-run methods: numbers of guesses, fixed before the scores
             were computed; several share alpha equally. None takes all canaries, a
             quarter and a sixteenth.
@@ -284,7 +285,7 @@ def from_observed(
     guess: str = "both",
     seed: int = 0,
 ) -> Bound:
-    """Return a lower bound on epsilon from members that no coin chose.
+    """Return a lower bound on epsilon from scores if no coin decided the membership.
 
     The bound holds ASSUMING the propensities (``one_run`` has the null hypothesis).
 

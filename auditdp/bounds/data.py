@@ -277,8 +277,9 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
 def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None:
     """Check that every row is one output, and not a value with its count.
 
-    A column is taken for counts if it has a usual name of counts (``COUNT``) and whole
-    numbers >= 0, and no two rows have the same values in the other columns.
+    A column of ``names`` is taken for counts if it has a usual name of counts
+    (``COUNT``) and whole numbers >= 0, and no two rows have the same values in the
+    other columns of ``names``.
 
     Args:
         columns: All columns of the file.

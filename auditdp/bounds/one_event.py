@@ -70,8 +70,8 @@ It is added to every p-value.
 SEARCH_RTOL = 1e-7
 """Bound on the relative error of T, which golden-section search computes."""
 ROUNDING = 1e-12
-"""Bound on the error of binomial laws: absolute for sums of tails, relative for their
-arguments."""
+"""Bound on the absolute error of a sum of binomial tails, and on the relative error of
+the probabilities that these tails are computed from."""
 
 
 class Counts(NamedTuple):

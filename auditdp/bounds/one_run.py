@@ -1,11 +1,11 @@
-"""Tests of the number of right guesses of membership: V of r.
+"""Tests of the number V of right guesses among r guesses of membership.
 
-The guesses may come from independent runs or from one training run with all canaries at
-once: independent runs are one mechanism on all coins, in which each coin is as
-protected as in its own run.
+The guesses may come from one training run with all canaries, or from independent runs
+with one canary each. Independent runs count as one mechanism whose input is all coins,
+since each coin is as protected as in its own run.
 
-Last, ``from_given_propensities`` tests guesses about members that no coin chose. Right
-guesses are compared with the number that is likely without any training.
+``from_given_propensities`` is for rows whose membership no coin decided. Right guesses
+are compared with the number that is likely without any training.
 
 Its null hypothesis: with the rows' features given, each is a member with its propensity
 π, independent of the others, and a row more or less changes the law of the release by
@@ -20,9 +20,9 @@ variable: the number of right guesses is stochastically at most the sum of indep
 Bernoulli(c), whose law is computed exactly, and never falls with epsilon. With π = ½ it
 is ``binomial``. Pure epsilon only.
 
-No number in the record can prove that propensities are true; two can refute them: the
-sum of the labels, and the sum weighted with the log odds of π. If the p-value of both
-together is below ``MIN_FIT_P``, nothing is bounded.
+Recorded data cannot prove that propensities are true, but two numbers can refute them:
+the sum of the labels, and their sum weighted with the log odds of π. If the p-value of
+both together is below ``MIN_FIT_P``, there is no bound.
 
 Source: the setting, in which memberships are random only given the features of each
 row, is that of Cebere, Even, Bleistein & Bellet (2026), "Privacy Auditing with Zero (0)
@@ -182,7 +182,10 @@ def one_run(
 def _highest_epsilon(
     p_value: Callable[[float], float], alpha: float, parts: int = 32
 ) -> float:
-    """Return the largest epsilon with a p-value of at most alpha."""
+    """Return the largest epsilon with a p-value of at most alpha.
+
+    ``parts`` is explained by ``highest_rejected``.
+    """
     return highest_rejected(
         lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]),
         parts,
@@ -281,7 +284,7 @@ def from_given_propensities(
     alpha: float,
     claim: float | None,
 ) -> Answer:
-    """Return the bound from right guesses about members that no coin chose.
+    """Return the bound from right guesses about rows whose membership no coin decided.
 
     Args:
         guessed_in: Whether each guessed row was guessed 'in', shape (guesses,).

@@ -1,1 +1,1 @@
-"""Numerical tools of several rooms: limits, error bounds, decimals, random streams."""
+"""Numerical tools: confidence limits, error bounds, decimals, random streams."""

@@ -131,7 +131,7 @@ class LeftOut:
     most: arb
     """Largest possible value of this probability; exactly 0 for Fractions."""
     floats: bool = False
-    """True if any is a float. Then outputs may be missing, since floats underflow."""
+    """True if a listed probability is a float: a missing one may have underflowed."""
     lacks: bool = False
     """True if outputs are missing: floats sum to less than 1, by more than rounding."""
 

@@ -56,7 +56,7 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> D
     """Return a finite number to ``digits`` significant digits.
 
     Below 1e9, all digits before the point are kept. From 1e9 on, ``digits`` is at least
-    four.
+    four. ``rounding`` is a mode of the module ``decimal``.
 
     >>> significant(12345.678, 4), significant(0.00012345, 2, ROUND_FLOOR)
     (Decimal('12346'), Decimal('0.00012'))
@@ -119,7 +119,9 @@ def outwards(
     near: float = NEAR,
     against: float | None = None,
 ) -> str:
-    """Return a bound as text for a sentence, rounded outwards; see ``outward``.
+    """Return a bound as text for a sentence, rounded outwards.
+
+    See ``outward``. An infinite bound is "∞" or "−∞".
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(1.0, up=True)
     ('1.034', '1.035', '1')
@@ -144,7 +146,7 @@ def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
 
 
 def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
-    """Return two bounds, of which the lower exceeds the upper, as texts that show it.
+    """Return a lower bound and a smaller upper bound as texts that differ.
 
     >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
     (('2.5', '1'), ('1.00049', '1.00041'))

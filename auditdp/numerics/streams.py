@@ -23,7 +23,7 @@ Streams = Callable[[str, int], np.random.Generator]
 
 
 def prefixed(streams: Streams, prefix: str) -> Streams:
-    """Return the streams whose purposes begin with a prefix, independent of others."""
+    """Return streams with a prefix before each purpose, independent of ``streams``."""
     return lambda purpose, number: streams(f"{prefix} {purpose}", number)
 
 
@@ -55,9 +55,8 @@ def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which OpenMP and BLAS run on one thread.
 
     Only libraries that are imported before this call are limited. With one thread, no
-    sum depends on the number of threads. In a container that has fewer cores than the
-    machine, threads that wait for each other make fitting a few small trees take a
-    minute.
+    sum depends on the number of threads. With many threads in a container of few cores,
+    the threads wait for each other, and a fit of a few small trees takes a minute.
     """
     native = 0
     for module in list(sys.modules.values()):

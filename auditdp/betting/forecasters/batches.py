@@ -1,4 +1,4 @@
-"""A batch of outputs, by coin and in random order, and the memory of earlier ones."""
+"""The outputs of one batch of calls, and the stored outputs of earlier batches."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Memory:
     """The first outputs of one pair under either coin, and the number of its calls.
 
     Calls are independent and identically distributed, so the first ones are as good as
-    any others. Players learn only counts from later calls.
+    any others. Later outputs are not stored, and players only count them.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Memory:
 
     @property
     def full(self) -> bool:
-        """True if no more outputs are stored (``GameLimits``)."""
+        """True if a limit of ``GameLimits`` is reached, so that no more are stored."""
         if not self._ones:
             return False
         chunks = self._ones + self._zeros

@@ -34,13 +34,14 @@ from auditdp.numerics.arrays import Floats
 CERTAIN = 0.02
 """Prior count of the certain estimate, small so that few calls make it nearly certain.
 
-Halved or doubled, games take at most 0.6 % more or fewer calls (the ablation).
+With half or twice this value, games take at most 0.6 % more or fewer calls
+(`benchmarks/ablation.py`).
 """
 NESTED = 4.0
-"""Number of calls that the tail around a cell counts for.
+"""Weight of the tail around a cell, as a number of calls.
 
-Halved, games take 2.7 % more calls on the benchmark's rows, and doubled 3.9 % (the
-ablation).
+With half of this value, the games of the benchmark take 2.7 % more calls, and with
+twice this value 3.9 % (`benchmarks/ablation.py`).
 """
 
 
@@ -109,7 +110,7 @@ class CellCounts:
 
 
 def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
-    """Return the log-odds of counts, with a prior count of either coin."""
+    """Return the log-odds of coin 1, with ``prior`` added to the count of each coin."""
     return np.asarray(np.log((ones + prior) / (zeros + prior)))
 
 
@@ -159,6 +160,11 @@ class Free:
     ) -> tuple[Floats, Floats]:
         """Draw the probability of coin 1 in each cell of a partition.
 
+        Args:
+            counts: The counts of all partitions.
+            partition: The index of the partition.
+            rng: Generator of the draw.
+
         Returns:
             The probabilities, and the share of each cell in all calls.
         """
@@ -194,7 +200,7 @@ def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw probabilities of coin 1 from their posterior, and return cell shares too."""
+    """Return drawn probabilities of coin 1 (by their posterior), and cell shares."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 
@@ -260,6 +266,12 @@ class Shaped:
         sizes: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Fit the weights in each partition.
+
+        Args:
+            shapes: The shapes of all cells, shape (shapes, cells).
+            counts: The counts of coin 0 and of coin 1, shape (2, cells).
+            starts: The index of the first cell of each partition.
+            sizes: Number of cells of each partition.
 
         Returns:
             The weights, shape (partitions, shapes), and the inverse of the covariance

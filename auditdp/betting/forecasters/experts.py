@@ -45,7 +45,8 @@ from auditdp.numerics.arrays import Floats
 FIRST_CUT = 8
 """Number of calls after which views are cut into cells for the first time.
 
-Doubled, games take 6.9 % more calls on the benchmark's rows (the ablation).
+With twice this value, the games of the benchmark take 6.9 % more calls
+(`benchmarks/ablation.py`).
 """
 
 
@@ -57,8 +58,8 @@ class ViewExperts:
         share: Prior weight of all experts together in the mixture.
         prepare: Function from outputs to rows of numbers, one for each output. Views
             are views of these rows.
-        schedule: Function that makes the schedule, given for each view whether it is
-            heavy.
+        schedule: Function that returns the schedule. Its argument is a list with
+            ``View.heavy`` of each view.
     """
 
     name = "views"
@@ -169,7 +170,10 @@ class ViewPlayer(Player):
         return prepared
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Forecast from the counts of earlier batches; count this batch for later."""
+        """Return forecasts by the counts of earlier batches, and count this batch.
+
+        ``learn`` adds these counts to those of earlier batches.
+        """
         forecasts = [Forecasts.abstaining(len(ESTIMATORS))] * len(self.views)
         if self._counts is not None:
             sides = self._sides(batch)
@@ -187,7 +191,7 @@ class ViewPlayer(Player):
         return forecasts
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Add the counts of the batch; cut views into cells again if calls have grown.
+        """Add the counts of the batch; after enough calls, cut views into cells again.
 
         See ``Player``.
         """
@@ -232,7 +236,8 @@ class ViewPlayer(Player):
         """Let views that gain little count fewer calls.
 
         Args:
-            log_wealth: Recent gain of every expert, shape (experts, anchors).
+            log_wealth: Recent gain of every expert in nats, shape (experts, anchors);
+                see ``Player``.
             calls: Number of calls of the pair.
         """
         by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
@@ -241,11 +246,11 @@ class ViewPlayer(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw odds from their posterior given the counts, and return their gain.
+        """Return the gain of odds that are drawn from their posterior.
 
-        If an expert leads, the odds of its cells are drawn. Otherwise odds are drawn
-        for every view, and the largest gain counts. These are odds of quarters up to
-        10,000 counted calls, and later odds by the normal quantile. See ``Player``.
+        If an expert leads, odds are drawn for its cells. Otherwise they are drawn for
+        each view, and the result is the largest gain. It is infinite before the first
+        counts. See ``Player``.
         """
         if self._counts is None:
             return math.inf

@@ -3,8 +3,8 @@
 A user's forecaster has scikit-learn's methods, ``fit(outputs, labels)`` and
 ``predict_proba(outputs)``. It may also have ``log_odds(outputs)``, which does not round
 a probability near 1. It learns from earlier calls of one pair only. The game is valid
-for any forecasts. A good forecaster is calibrated, and abstains (log-odds within the
-cap) if it is unsure.
+for any forecasts. A good forecaster is calibrated, and abstains if it is unsure:
+against an ε-claim, log-odds between -ε and ε place no bet.
 
 In the game every forecaster is a *player*. A player may be many forecasters at once: a
 ``ViewPlayer`` has one expert for every view of an output and every estimator.
@@ -49,8 +49,9 @@ class Forecaster(Protocol):
 def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
     """Return a new player of a forecaster for one pair of inputs of a mechanism.
 
-    If the forecaster has a method ``player`` or ``bind``, this makes the player;
-    otherwise the forecaster is copied.
+    If the forecaster has a method ``player``, this method makes the player. Otherwise
+    the player has one forecaster: the result of the method ``bind``, if there is one,
+    or a copy.
     """
     if hasattr(forecaster, "player"):
         return forecaster.player(mechanism, pair)  # type: ignore[no-any-return]
@@ -209,7 +210,7 @@ class Classifier:
 
     @property
     def name(self) -> str:
-        """The estimator's class, in lower case words."""
+        """Class of the estimator, or of a pipeline's last step, in lower-case words."""
         last = self.estimator
         if hasattr(last, "steps"):
             last = last.steps[-1][1]
@@ -264,7 +265,13 @@ class Single(Player):
         return bool(getattr(self.forecaster, "calibrated", False))
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Return the forecaster's log-odds of every call; 0 if they are undefined."""
+        """Return the forecaster's log-odds, with 0 for NaN.
+
+        In a large batch, log-odds are rounded, and equal ones are counted.
+
+        Raises:
+            AuditError: If there is not one number for each output.
+        """
         odds = np.asarray(self.forecaster.log_odds(batch.mixed), dtype=np.float64)
         if odds.shape != (len(batch),):
             raise AuditError(
@@ -281,11 +288,11 @@ class Single(Player):
         return [_counted(odds, labels, expected)]
 
     def _expected(self) -> Law:
-        """Return the expected law of log-odds: that of recent batches and a prior.
+        """Return the expected law of log-odds, by recent batches and a prior.
 
-        The prior is the stated law, which counts for a thousand calls. Without a stated
-        law it is the mirror image of the recent log-odds, which counts for fifty calls
-        at most.
+        The prior is the stated law, with the weight of a thousand calls. Without a
+        stated law it is the mirror image of the recent log-odds, with the weight of at
+        most fifty calls.
         """
         odds = np.concatenate([np.zeros(0), *(odds for odds, _ in self._recent)])
         stated = self._stated
@@ -313,6 +320,8 @@ class Single(Player):
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
         """Draw a plausible gain by the law, if there is one, or by past bets.
+
+        It is infinite before the first batch, unless the law is from traces.
 
         See ``Player``.
         """
@@ -348,7 +357,7 @@ def _name_and_share(forecaster: Any) -> tuple[list[str], list[float]]:
 def _gains(odds: Floats, epsilon: float) -> Floats:
     """Return the expected gain of each call against an epsilon, in nats.
 
-    The log-odds are taken to be right.
+    The log-odds are assumed to be calibrated.
     """
     log_q, log_1q = log_cap(epsilon)
     likelier, rarer = -np.logaddexp(0.0, [-np.abs(odds), np.abs(odds)])
@@ -381,7 +390,7 @@ def _features(outputs: Array) -> Floats:
 
 
 class Unbound(Player):
-    """A forecaster that is not bound to a pair yet."""
+    """Placeholder of a forecaster that is not bound to a pair yet; ``on`` binds it."""
 
     def __init__(self, forecaster: Any) -> None:
         self.forecaster = forecaster

@@ -84,7 +84,7 @@ def _not_learned(rows: Array) -> Floats:
 
 
 def learned_views(width: int) -> list[Learner]:
-    """Return the learned views of outputs of ``width`` numbers."""
+    """Return the learned views of outputs of ``width`` numbers; [] for a width of 1."""
     if width < 2:
         return []
     views: list[Learner] = [Interaction(), Smallest()]
@@ -117,14 +117,14 @@ class Screen(Learner):
         self.name = f"telling coordinate {rank + 1}"
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Rank coordinates by the standardised difference of means under both coins."""
+        """Choose the coordinate with this rank."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: signed(_finite(rows[:, chosen]))
 
 
 class Above(Learner):
-    """The number of columns above their medians, for noise on all columns.
+    """The number of columns with a value above their median, for noise on all columns.
 
     Args:
         columns: "coordinates", or "differences" of neighbouring coordinates.
@@ -152,18 +152,18 @@ class Above(Learner):
 class Votes(Learner):
     """Votes of coordinates, or of differences of neighbouring ones, for a coin.
 
-    A column votes by the side of its median on which it lies. All votes have the same
-    weight. A column votes if the frequencies of the sides differ between the coins by
-    three standard errors or more, and the column with the largest difference always
-    votes. The view is quick to learn and right for equal noise on all coordinates. It
-    has few values, so each gets a cell.
+    A column votes for one coin if its value is above its median, and for the other coin
+    if not. All votes have the same weight. A column votes if the frequencies of the
+    sides differ between the coins by three standard errors or more, and the column with
+    the largest difference always votes. The view is quick to learn and right for equal
+    noise on all coordinates. It has few values, so each gets a cell.
     """
 
     name = "votes"
     start = 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the columns: coordinates or differences, by their joint vote."""
+        """Choose coordinates or differences, whichever separate the coins best."""
         best: tuple[Any, ...] = ()
         largest = -1.0
         orders = 2 if rows.shape[1] <= LIMITS.coordinates else 1
@@ -229,7 +229,8 @@ class Interaction(Learner):
 class Smallest(Learner):
     """The smallest standardised coordinate, for rare events that move all coordinates.
 
-    Each coordinate has the sign of its difference of means under both coins.
+    Each coordinate is multiplied by the sign of its difference of means under both
+    coins.
     """
 
     name = "smallest of the scaled"
@@ -369,10 +370,10 @@ class Trees(Learner):
 
 
 def _middles(columns: Floats) -> Floats:
-    """Return a number for every column with values above it: usually the median.
+    """Return the median of every column, or a smaller value if none is above it.
 
-    If the median is the largest value, as in a column of bits that are mostly 1, it is
-    the next smaller value.
+    The median may be the largest value, as in a column of bits that are mostly 1. Then
+    the next smaller value is returned.
     """
     middles = np.median(columns, axis=0)
     below = np.where(columns < middles, columns, -np.inf).max(axis=0, initial=-np.inf)
@@ -398,7 +399,7 @@ def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
 
 
 def _some(values: Array) -> Array:
-    """Return equally spaced values, enough to estimate quantiles of all values."""
+    """Return equally spaced values, at most ``LIMITS.quantile_rows`` of them."""
     return values[:: -(-len(values) // LIMITS.quantile_rows)]
 
 
@@ -408,10 +409,6 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
-
-    Newton's method is faster for a few dense columns. It does not import
-    scipy.optimize, which takes longer than a small game. A forecast does not need a
-    converged regression.
 
     Args:
         x: Rows, dense or sparse.
@@ -436,6 +433,8 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
         options = {"maxiter": LIMITS.regression_steps}
         found = minimize(loss, parameters, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x[:-1])
+    # Newton's method is faster for a few dense columns, and does not import
+    # scipy.optimize, which takes longer than a small game.
     design = np.column_stack([x, np.ones(rows)])
     ridge = np.diag([*np.ones(columns), 0.0])
     for _ in range(LIMITS.regression_steps):

@@ -107,7 +107,7 @@ def by_change(
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if the
         change differs too much between runs to be estimated, if more than 256 numbers
-        vary, or if no number varies.
+        vary, if no number varies, or if the outputs differ in length.
     """
     if ones.shape != zeros.shape:
         return None
@@ -153,10 +153,10 @@ def _fitted_direction(
     """Return the distance of the scores, raw and shrunken, with their direction.
 
     With ν degrees of freedom and d correlated numbers, the expected squared distance is
-    too large by ν/(ν − d − 1), and the direction attains (ν − d + 1)/(ν + 1) of the
-    true squared distance (Wishart laws): together about 1/(1 − d/ν)². One standard
-    error, 1/√(2ν), is subtracted as well: bets for too large a distance lose, and bets
-    for a smaller one gain nearly as much.
+    too large by the factor ν/(ν − d − 1), and the direction attains the fraction
+    (ν − d + 1)/(ν + 1) of the true squared distance (Wishart laws). Together, this is a
+    factor of about 1/(1 − d/ν)². One standard error, 1/√(2ν), is subtracted as well:
+    bets for too large a distance lose, and bets for a smaller one gain nearly as much.
 
     Args:
         change: The change between the inputs, shape (numbers,).

@@ -18,12 +18,14 @@ from auditdp.numerics.arrays import Floats
 MAX_ATOMS = 64
 """Number of distinct values up to which each has a cell.
 
-Halved, games take 2.1 % more calls on the benchmark's rows (the ablation).
+With half of this value, the games of the benchmark take 2.1 % more calls
+(`benchmarks/ablation.py`).
 """
 FEWEST_IN_TAIL = 8
 """Smallest number of values in the outermost cell.
 
-Halved or doubled, games take 2 % more calls on other shapes (the ablation).
+With half or twice this value, games on the mechanisms of
+`benchmarks/ablation_mechanisms.py` take 2 % more calls.
 """
 MOSTLY_DISTINCT = 0.75
 """Smallest share of distinct values in a sample of values that are mostly distinct.
@@ -114,7 +116,7 @@ class Names(Partition):
         return cells
 
     def count(self, values: Floats) -> NDArray[np.intp]:
-        """Return the number of values with each name, and last that of all others."""
+        """Return the number of values with each name, then that of all other values."""
         values = np.sort(values)
         up_to = values.searchsorted(self.edges, side="right")
         named = up_to - values.searchsorted(self.edges)
@@ -124,8 +126,8 @@ class Names(Partition):
 def _edges(values: Floats) -> Floats:
     """Return the edges of cells for sorted values.
 
-    If there are few distinct values, each is an edge. Otherwise quantiles are, and
-    edges around values that repeat.
+    If there are few distinct values, each is an edge. Otherwise the edges are quantiles
+    of the values, and numbers on both sides of each frequent value.
     """
     if not len(values):
         return values

@@ -27,7 +27,7 @@ class Player:
     shares: Sequence[float] = ()
 
     def afresh(self) -> Self:
-        """Return the player for another game; it has learned the same."""
+        """Return the player for another game; it keeps what it has learned."""
         return self
 
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
@@ -56,6 +56,8 @@ class Player:
     ) -> float:
         """Draw a plausible gain of a call of this pair against an epsilon, in nats.
 
+        It may be infinite if nothing is known yet, so that the pair is played.
+
         Args:
             epsilon: The epsilon.
             rng: Generator of the draw.
@@ -68,7 +70,8 @@ class Player:
         """Spend less work on forecasters with a small recent gain.
 
         Args:
-            log_wealth: Recent gains in nats, shape (forecasters, anchors).
+            log_wealth: Recent gains in nats against the levels of some anchors
+                (`wealth/levels.py`), shape (forecasters, anchors).
             calls: Number of calls of the pair.
         """
 

@@ -30,14 +30,16 @@ from auditdp.numerics.arrays import Floats
 SHARE = 0.03
 """Prior weight; all views together have weight 1. Few mechanisms repeat outputs.
 
-Doubled, games take 5.4 % more calls on other shapes (the ablation).
+With twice this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
+take 5.4 % more calls.
 """
 PRIOR = 0.25
 """Prior number of repetitions with the earlier coin, and of those with the other coin.
 
 It is small, since without noise all repetitions have the earlier coin.
 
-Halved or doubled, games take at most 1.0 % more calls (the ablation).
+With half or twice this value, games take at most 1.0 % more calls
+(`benchmarks/ablation.py`).
 """
 
 
@@ -47,8 +49,9 @@ class _Values:
 
     Attributes:
         coins: For each value, 1 if it occurred under coin 1, plus 2 if under coin 0.
-        agree: Number of calls that repeated a value of one coin under this coin.
-        disagree: Number of calls that repeated it under the other coin.
+        agree: Number of calls with a value that had occurred under one coin only, and
+            with this coin.
+        disagree: Number of calls with such a value and the other coin.
         total: Number of calls.
         counts: Number of calls that repeated a value of coin 1 only, of calls that
             repeated a value of coin 0 only, and of all other calls.
@@ -64,7 +67,7 @@ class _Values:
     frozen: bool = False
 
     def cells(self, values: Sequence[int]) -> NDArray[np.float64]:
-        """Count the values of coin 1 only, the values of coin 0 only, and all others.
+        """Return the numbers of values of coin 1 only, of coin 0 only, and of others.
 
         The others have occurred under both coins, or not at all.
         """
@@ -73,7 +76,7 @@ class _Values:
         return np.array([ones, zeros, len(coins) - ones - zeros], np.float64)
 
     def add(self, values: Sequence[int], coin: int) -> None:
-        """Store the values of one coin: 1 for coin 1, and 2 for coin 0."""
+        """Store values with their coin, given as 1 for coin 1 and 2 for coin 0."""
         self.total += len(values)
         if len(self.coins) < LIMITS.repeating_values:
             for value in values:
@@ -86,7 +89,7 @@ class _Values:
 
 
 class Repeating(Player):
-    """Forecasters by repetitions of earlier values, of coordinates and whole outputs.
+    """Forecasters that bet on repeated values, of each coordinate and of whole outputs.
 
     The object is a template as well: ``player`` returns a new one for each pair.
     """
@@ -104,7 +107,8 @@ class Repeating(Player):
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
         """Choose the coordinates to count.
 
-        Half of the share is for repetitions of the whole output.
+        The whole output is always counted. It has half of ``SHARE``, or all of it if
+        outputs are single numbers.
         """
         width = as_rows(like).shape[1]
         numbers = list(labels_of(width, labels)[: LIMITS.repeating_columns])

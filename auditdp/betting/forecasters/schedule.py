@@ -2,8 +2,7 @@
 
 It saves time in long games, which would take several times as long if every view
 counted every call. It affects the power of a game only. If there are few distinct
-outputs, a view is computed once for each of them; the counts are the same as by every
-call.
+outputs, a view is computed once for each of them, and every call is counted.
 """
 
 from __future__ import annotations
@@ -60,9 +59,10 @@ class Schedule:
         """Let only the best views count whole batches, and the others a part of them.
 
         A heavy view counts whole batches only if no other view gains more. After
-        ``many_calls`` calls, it has to gain clearly more than any other. Once some view
-        has clearly gained, views that are clearly behind are frozen, and so are heavy
-        views that do not count whole batches.
+        ``many_calls`` calls, it has to gain ``behind`` nats more than any view that is
+        not heavy. Once some view has gained ``behind`` nats, views that are ``behind``
+        nats behind the best one are frozen, and so are heavy views that do not count
+        whole batches.
 
         Args:
             log_wealth: Recent gain of the best expert of every view on this pair, in
@@ -86,7 +86,11 @@ class Schedule:
         self.frozen = (is_clear & (too_heavy | (gap > self.behind))).tolist()
 
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
-        """Draw the numbers of calls of coin 0 and coin 1 that a thinned view counts."""
+        """Return the numbers of counted calls of coin 0 and of coin 1.
+
+        A view counts one in ``thinning`` calls of a batch that has ``zeros`` calls of
+        coin 0 and ``ones`` calls of coin 1. They are chosen at random.
+        """
         counted = -(-(zeros + ones) // thinning)
         if thinning > 1:
             zeros = int(self._rng.hypergeometric(zeros, ones, counted))
@@ -125,12 +129,12 @@ class Schedule:
     ) -> Floats:
         """Return the counts of a batch in the cells of views, shape (2, all cells).
 
-        Views that are computed by distinct outputs count every call.
+        If the distinct outputs are stored, every call is counted.
 
         Args:
-            active: The indices of the views.
-            views: The views.
-            partitions: The partition of each view.
+            active: Indices of ``views`` among all views of the schedule.
+            views: The views that are cut into cells.
+            partitions: The partition of each of them.
             sides: Rows of the batch.
         """
         if self._distinct is not None:

@@ -52,7 +52,7 @@ from auditdp.tracing.chance import is_sample
 from auditdp.tracing.outcomes import MOST_RUNS
 
 FittedRatio = tuple[Ratio, Law | None]
-"""A function from rows to log-odds, and the law of these log-odds or None."""
+"""A function from rows to log-odds, and the law of these log-odds; None if unknown."""
 Result = TypeVar("Result")
 Way = Callable[["ReplayedRatio", Pair, Representation], FittedRatio | None]
 """A way to derive the log-odds of a pair from runs of the code; None if it fails."""
@@ -60,7 +60,7 @@ Way = Callable[["ReplayedRatio", Pair, Representation], FittedRatio | None]
 TYPICAL_FINAL_LOG_WEALTH = 3.0
 """Log wealth at which a game typically ends, in nats."""
 SHORT_GAME = 40
-"""Largest number of calls of a short game: no better pair or law is searched for it."""
+"""Largest number of calls of a short game, which needs no better pair or law."""
 PAIRED_RUN_SCHEDULE = (8, 16, 32, 96, 400)
 """Runs per input for fits of two normal laws, one after the other.
 
@@ -95,7 +95,7 @@ class _PairRuns:
         traces: Comparisons of both inputs, by the number of their draws.
         outputs: Outputs of further runs on the data, and on the neighbour with the same
             draws.
-        law: The law, if it is stored for reuse.
+        law: The log-odds and their law, once the pair is chosen; None before.
     """
 
     traces: list[PairTrace] = field(default_factory=list)
@@ -166,7 +166,7 @@ class ReplayedRatio:
         Returns:
             The pair with the largest expected growth. With a run budget, the first pair
             with an expected short game, if there is one. None if no law can be derived
-            for the first two pairs.
+            for any of the first two pairs.
         """
         self._best = None
         ways = self.ways
@@ -283,7 +283,11 @@ class ReplayedRatio:
     def _read(
         self, pair: Pair, form: Representation, ways: Sequence[Way]
     ) -> FittedRatio | None:
-        """Return the stored law of a pair, or the law by the first way that applies."""
+        """Return the stored law of a pair, or the law by the first way that applies.
+
+        It is None if no way applies. With a run budget, it is also None for other pairs
+        once a pair is chosen.
+        """
         law = self._of(pair).law
         if law is not None:
             return law
@@ -338,8 +342,9 @@ class ReplayedRatio:
     def _is_hidden(self, pair: Pair) -> bool:
         """Return True if the output cannot determine all noisy values.
 
-        It has fewer numbers than there are lossy noisy values, or outputs differ
-        although the noisy values are equal, and not by events or choices.
+        Either it has fewer numbers than there are noisy values with a loss. Or outputs
+        differ although all noisy values are equal, for another reason than an event or
+        a choice.
         """
         trace = self.compare(pair, 0)
         if trace.differ is not None and not trace.by_chance:
@@ -517,7 +522,7 @@ class ReplayedRatio:
         return ones[:runs], zeros[:runs]
 
     def _traced(self, pair: Pair, form: Representation, runs: int) -> TracedRuns:
-        """Return ``runs`` comparisons that are recorded on each input of a pair."""
+        """Return traced runs of a pair: ``runs`` recorded on each of its inputs."""
         ahead = [self.compare(pair, k) for k in range(runs)]
         back = [self.compare(pair.swapped(), k) for k in range(runs)]
         ones = [t.first.output for t in ahead] + [t.second.output for t in back]
@@ -542,7 +547,7 @@ def _attempted(read: Callable[[], Result | None]) -> Result | None:
 
 
 def _length_columns(form: Representation) -> Sequence[int]:
-    """Return the columns that determine the length of an output of varying length."""
+    """Return the columns that determine the length of an output; () for one length."""
     # Such a row begins with its length, and ends with a mark if the output is too long.
     return (0, -1) if form.flat else ()
 
@@ -575,7 +580,8 @@ def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequenc
     Args:
         understood: Whether the trace understands all code on some pair. If not, only
             the last way, a fit to outputs, is left.
-        runs: Largest number of runs of the trace.
+        runs: Largest number of runs of the trace. With fewer than 300, no shift is
+            fitted.
         budget: The run budget, or None if runs are cheap.
     """
     ways = WAYS if budget is None else EXPENSIVE_RUN_WAYS

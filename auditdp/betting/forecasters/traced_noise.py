@@ -66,8 +66,8 @@ class Laws:
             new: The other function.
 
         Returns:
-            The laws, or None unless both functions are equal, or both are functions of
-            the same single column.
+            The laws. None if the functions differ, unless both are functions of the
+            same single column and the noise is continuous.
         """
         (columns, weights, offset), (new_columns, new_weights, new_offset) = old, new
         same_columns = np.array_equal(columns, new_columns)
@@ -221,6 +221,9 @@ def _fitting_columns(
         target: The values around their mean, shape (runs,).
         moves: The columns around their means, shape (runs, columns).
         tolerance: Largest error of a fit.
+
+    Returns:
+        One or two indices, or None if no columns fit.
     """
     firsts = [np.zeros(0, np.intp)]
     # Two runs determine the weights of two columns, and four more confirm them.
@@ -247,8 +250,8 @@ class TracedRuns:
 
     Attributes:
         traces: One comparison for each run.
-        forward: For each run, whether it was recorded on the data and replayed on the
-            neighbour, or the other way round.
+        forward: For each run, True if it was recorded on the data and replayed on the
+            neighbour, False for the reverse.
         rows: The outputs on the data, and those on the neighbour with the same results
             of all releases, each of shape (runs, numbers).
     """
@@ -259,9 +262,9 @@ class TracedRuns:
 
     @property
     def is_alike(self) -> bool:
-        """True if all runs are traced in full and have the same releases.
+        """True if all runs are traced in full, and have the same releases.
 
-        Control flow must not depend on the input either.
+        It is False if the control flow of a run depends on the input.
         """
         kinds = []
         for trace in self.traces:
@@ -277,7 +280,7 @@ class TracedRuns:
         return range(len(self.traces[0].moved))
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
-        """Return a release in each run, on the data and on the neighbour."""
+        """Return release ``place`` of each run, on the data and on the neighbour."""
         ones, zeros = [], []
         for trace, is_forward in zip(self.traces, self.forward, strict=True):
             moved = trace.moved[place]

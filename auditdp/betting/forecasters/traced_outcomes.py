@@ -32,7 +32,7 @@ from auditdp.tracing import Outcomes
 from auditdp.tracing.chance import tables_of
 
 ANYWHERE = -1
-"""The place of a number that counts at every place of the output."""
+"""Stands for the place of a number that counts wherever it is in the output."""
 
 
 def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
@@ -147,7 +147,8 @@ def _events(
 
     Returns:
         For each event, its result in each run and the probabilities of the results on
-        both inputs; [] if probabilities differ between runs.
+        both inputs; [] if probabilities differ between runs, or if the events have
+        different numbers of outcomes on the two inputs.
     """
     sides = runs.of(place)
     results = results_of(sides[0]).astype(int)
@@ -181,12 +182,13 @@ def by_values(
         tails: Outputs of further runs on the data, and on the neighbour, in which a
             rare event was forced; [] for no such runs.
         form: The representation of outputs as rows.
-        often: Smallest number of outputs of one input with such a number.
+        often: A number counts if at least ``often`` outputs of one input have it, and
+            none of the other input.
 
     Returns:
         The function from rows to log-odds, which is 0 for other outputs, and the share
-        of runs on each input for which it is infinite. None if no number occurs on one
-        input only.
+        of runs on each input for which it is infinite. None if there is no such
+        number.
     """
     counts = []
     for k, side in enumerate(sides):

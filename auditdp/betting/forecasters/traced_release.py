@@ -45,7 +45,8 @@ def by_releases(
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if a
         release with a loss is not determined by the output, if its law differs between
-        runs, or if a difference of the outputs is not explained by the releases.
+        runs, if a difference of the outputs is not explained by the releases, or if
+        nothing differs between the inputs.
     """
     if not runs.is_alike:
         return None
@@ -95,8 +96,8 @@ def _noisy_numbers(
     Args:
         runs: Traced runs of a pair.
         place: The index of the release.
-        has_open: Whether a number with equal laws is returned as well if the output is
-            another function of it on the neighbour.
+        has_open: Whether to return numbers with equal laws as well, if the output is
+            another function of them on the neighbour.
 
     Returns:
         The numbers, or None if the law of a number is unknown or differs between runs,

@@ -14,12 +14,12 @@ laws of both outcomes are mixed by this probability. Then the other records are 
 on both inputs, and the ratio is that of one record. If a record is replaced and rows
 are shuffled, each run is replayed on the other input for the same reason.
 
-Some numbers of the output without noise depend on that coin, such as the size of a
-batch, and carry information about the drawn records. In a run, such a number equals
-that of the replay with heads if the coin in one part shows heads, and else that of the
-replay with tails. The law of these numbers in that part is nearly normal, and each
-signal is moved along its regression on them. Coins have one law in all parts, so parts
-of the same kind share their signals.
+Some numbers of the output have no noise but depend on that coin, such as the size of a
+batch. They carry information about the drawn records. Such a number belongs to one
+part: in every run it equals the number in the replay with the outcome that the coin has
+in this part. The law of these numbers is nearly normal, and each signal is moved along
+its regression on them. Coins have one law in all parts, so parts of the same kind share
+their signals.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return signals of some parts, by repeated weights, owners and kinds."""
+        """Return the signals with their weights, owners and kinds repeated.
+
+        They are for ``times`` parts of one kind. Runs and rows are not repeated.
+        """
         return self._replace(
             weights=np.tile(self.weights, times),
             owners=np.tile(self.owners, times),
@@ -173,10 +176,11 @@ class SampledPart:
 def _given_exact_numbers(
     values: Floats, exact: Floats, locations: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the log density of numbers without noise, and the moves of signals.
+    """Return the log density of numbers without noise, and how far signals move.
 
     The size of a batch is a sum of coins, so it is nearly normal. A signal is a linear
-    function of it, plus a residual.
+    function of it, plus a residual. If the size differs from that of the signal's run,
+    the signal moves along this function.
 
     Args:
         values: The numbers without noise of outputs, shape (outputs, numbers).
@@ -312,6 +316,8 @@ def ratio_by_parts(
 def _shrinkage(signed_odds: Floats) -> float:
     """Return the largest factor of log-odds that predicts inputs nearly best.
 
+    It is 0 if no factor predicts them clearly better than chance.
+
     Args:
         signed_odds: The log-odds of each left-out run in favour of its own input.
     """
@@ -406,8 +412,15 @@ def _by_coin(
 ) -> tuple[Signals, Signals]:
     """Return the signals on the data and on the neighbour, by the record's coin.
 
-    Each run is replayed with both outcomes of the coin, whose probabilities are the
-    weights.
+    Each run is replayed with both outcomes of the coin. The weights of the replays are
+    the probabilities of the outcomes.
+
+    Args:
+        trace: Trace of the mechanism.
+        inputs: The data and the neighbour.
+        coin: The coin of the record.
+        runs: The runs that are recorded on the input with the record.
+        rows_of: A function from outputs to rows.
     """
 
     def forced(data: Any, heads: bool) -> list[TracedRun]:
@@ -436,7 +449,14 @@ def _by_coin(
 def _decided_columns(
     coin: Coin, signals: Signals, runs: Sequence[TracedRun], rows: Floats
 ) -> list[tuple[int, int]]:
-    """Return the columns without noise that the coin decides, each with its part."""
+    """Return the columns without noise that the coin decides, each with its part.
+
+    Args:
+        coin: The coin of the record.
+        signals: The signals on the input with the record.
+        runs: The runs that are recorded on this input.
+        rows: The outputs of these runs.
+    """
     taken, left = signals.rows[: len(rows)], signals.rows[len(rows) :]
     samples = [
         [(r, part) for r, part in _numbered(run) if is_sample(r)] for run in runs

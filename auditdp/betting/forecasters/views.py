@@ -34,14 +34,16 @@ from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 
 TOGETHER = 3.0
-"""Prior weight of all coordinates together, and the same of all their differences.
+"""Largest prior weight of all coordinates together, and of all their differences.
 
-Halved, games take 2.0 % more calls on other shapes, and doubled 3.1 % (the ablation).
+With half of this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
+take 2.0 % more calls, and with twice this value 3.1 %.
 """
 BY_INPUTS = 4.0
 """Prior weight of a view that uses the inputs; it is best under additive noise.
 
-Halved or doubled, games take at most 0.7 % more calls (the ablation).
+With half or twice this value, games take at most 0.7 % more calls
+(`benchmarks/ablation.py`).
 """
 
 
@@ -89,7 +91,7 @@ def as_rows(outputs: Array) -> Array:
 
 
 def by_inputs(pair: Pair, width: int) -> bool:
-    """Return True if both inputs of a pair are ``width`` numbers, more than one."""
+    """Return True if ``width`` > 1 and both inputs of a pair are ``width`` numbers."""
     return width > 1 and _numbers(pair, width) is not None
 
 
@@ -101,13 +103,13 @@ def views_of(
     Args:
         outputs: Examples of outputs as rows, shape (n, d).
         pair: The pair of inputs.
+        with_inputs: Whether to add views that compare outputs with the inputs. They are
+            constant if the inputs of this pair are not d numbers each: all pairs of a
+            game need the same views.
         labels: The names of the d numbers, if they are known.
-        with_inputs: Whether to compare outputs with the inputs. All pairs of a game
-            have the same views. So if the inputs of this pair have another width than
-            outputs, these views are constant.
     """
-    # With half of the weight of other views, single numbers take fewer calls (the
-    # ablation).
+    # With half of the weight of other views, games on single numbers take fewer calls
+    # (`benchmarks/ablation.py`).
     whole = View("fingerprint", fingerprint, 0.5, names=True)
     width = outputs.shape[1]
     if width == 0:
@@ -154,7 +156,7 @@ def views_of(
 
 
 def labels_of(width: int, labels: Sequence[str]) -> Sequence[str]:
-    """Return the name of each of ``width`` numbers: its label, or else its place."""
+    """Return ``labels`` if there are ``width`` of them, else names such as "[0]"."""
     return labels if len(labels) == width else [f"[{j}]" for j in range(width)]
 
 
@@ -229,7 +231,7 @@ def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:
 
 
 def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
-    """Return the differences of columns to their left neighbours, for running sums.
+    """Return some columns minus their left neighbours, for running sums.
 
     The first column has no left neighbour and stays as it is.
     """

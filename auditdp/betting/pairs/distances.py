@@ -7,8 +7,8 @@ outputs are enough.
 
 `distance` is for a search by calls of the game. It estimates standard deviations from
 many inputs, since those of a few outputs are mostly chance. `farthest_pair` is for a
-search with a run budget. It compares outputs, since a final model may forget the loss
-of its steps, which a trace computes.
+search with a run budget. It compares outputs: a trace computes the loss of all steps,
+but a final model may forget it.
 """
 
 from __future__ import annotations
@@ -74,12 +74,13 @@ def distance(
 ) -> tuple[float, int]:
     """Return the distance of a few outputs, and the column with the largest gap.
 
-    The distance is the gap between the means of all columns, or of their sum, in
-    standard deviations. The standard deviation of a few outputs is mostly chance. If
-    noise is added, it is the same chance on all inputs. So the standard deviation is
-    taken to be the usual one times a factor: the deviation of these outputs, divided by
-    that of outputs of listed inputs with the same randomness. The factor is shrunken
-    towards 1, as variances are in
+    The sum of all columns counts as one more column, with index d. The distance is the
+    gap between the means in standard deviations: that of the sum, or the Euclidean norm
+    of those of all columns if it is larger. The standard deviation of a few outputs is
+    mostly chance. If noise is added, it is the same chance on all inputs. So the
+    standard deviation is taken to be the usual one times a factor: the deviation of
+    these outputs, divided by that of outputs of listed inputs with the same randomness.
+    The factor is shrunken towards 1, as variances are in
 
         Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing
         Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol.
@@ -193,8 +194,8 @@ def output_distance(
         runs: Number of runs on each input, including earlier ones.
 
     Returns:
-        The distance. It is 0 if outputs are not rows of finite numbers, or if a pair in
-        ``compared`` has the same first outputs.
+        The distance. It is 0 if the code raises, if outputs are not rows of finite
+        numbers, or if a pair in ``compared`` has the same first outputs.
     """
     try:
         for number in range(len(outputs), runs):
@@ -231,7 +232,8 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
     """Return for each pair the distance of outputs with the same noise on both inputs.
 
     It is the size of the differences that bypass the noise, in standard deviations of
-    the pair's outputs. If the pair has few runs, the deviations of all pairs count.
+    the pair's outputs; the spread over all pairs counts as one more run. It is
+    ``NormalLimits.distance`` if an output is not finite or has an unusual length.
 
     Args:
         pairs: The traces of each pair.
@@ -274,10 +276,13 @@ def _numbers(output: Any) -> Floats:
 
 
 def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
-    """Return the distance of outputs along a direction that others determine.
+    """Return the distance of tested outputs along the mean change of learned ones.
+
+    It is in standard deviations. If both arguments are the same outputs, a difference
+    of their spreads counts as well.
 
     Args:
-        learned: Outputs of both inputs whose change is the direction.
+        learned: Outputs of both inputs whose mean change is the direction.
         tested: Outputs of both inputs whose distance is computed.
     """
     ones, zeros = learned

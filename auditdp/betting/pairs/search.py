@@ -147,7 +147,7 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
     Args:
         game: The game.
         adjacency: The source of the pairs.
-        calls: Number of calls of the search.
+        calls: Number of calls of the search; with fewer than 128 there is none.
     """
     if calls < FEWEST_CALLS:
         return
@@ -181,7 +181,12 @@ class _Scored:
 
 
 class _Search:
-    """The comparison of pairs by a few calls each; ``spent`` counts these calls."""
+    """The comparison of pairs by a few calls each.
+
+    Attributes:
+        spent: Number of calls so far.
+        listed: The listed pairs that give the usual deviations of a round.
+    """
 
     def __init__(self, game: Game, adjacency: Adjacency, calls: int) -> None:
         self.game, self.adjacency = game, adjacency
@@ -234,7 +239,7 @@ class _Search:
         return _by_turns(found)
 
     def _generate(self, score: Callable[[Pair], float], most: int) -> None:
-        """Score pairs that are drawn independently.
+        """Score at most ``most`` pairs that are drawn independently.
 
         Raises:
             AdjacencyError: If every drawn pair was refused; it is the first error.
@@ -265,7 +270,7 @@ class _Search:
 
         Returns:
             The pairs that differ, in the order of ``_by_turns``; ``before`` if there
-            are too few calls.
+            are too few calls for one pair.
         """
         most = min(calls // least - REFERENCE_PAIRS, len(before))
         if most < 1:
@@ -289,7 +294,8 @@ class _Search:
     def better_than_listed(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
         """Return the pairs to play beside the listed ones, each with its promise.
 
-        This is the expected gain of a call, relative to that of the best listed pair.
+        The promise is the expected gain of a call, relative to that of the best listed
+        pair.
         """
         names = set()
         for table in self.game.tables:
@@ -323,7 +329,7 @@ class _Search:
     def _outputs(self, pair: Pair, calls: int, stream: int = 0) -> list[Array]:
         """Return outputs of both inputs as rows, by half of the calls each.
 
-        Both inputs get the same randomness.
+        Both inputs get the same randomness, which depends on ``calls`` and ``stream``.
         """
         seed = [self.seed, calls, stream]
         self.spent += 2 * (calls // 2)
@@ -335,11 +341,12 @@ class _Search:
 
 
 def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
-    """Return the pairs that differ, by turns from two lists, without repetition.
+    """Return the pairs with a distance > 0, by turns from two lists, each pair once.
 
     The first list has the best pair of each column, then the second best pairs, and so
-    on. The second list is ordered by distance. Pairs that differ in the same column are
-    often of one kind, and the deviation of a column may be underestimated.
+    on. The second list has all pairs, the largest distance first. Pairs that differ in
+    the same column are often of one kind, and the deviation of a column may be
+    underestimated.
     """
     differing = [scored for scored in found if scored.distance > 0]
     farthest = sorted(differing, key=lambda scored: -scored.distance)
@@ -354,7 +361,11 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
-    """Return the strategy of an adjacency, if possible with pairs near corner cases."""
+    """Return the Hypothesis strategy of an adjacency, which must have one.
+
+    It is mixed with the ``wide`` strategy if the adjacency lists corner cases and has
+    such a strategy.
+    """
     offered = offers(adjacency)
     # Callers search only if there is a strategy.
     assert offered.generated is not None

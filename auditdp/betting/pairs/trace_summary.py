@@ -34,22 +34,22 @@ class ProposalPolicy:
     """Numbers that decide which pairs a trace proposes."""
 
     full_comparisons = 6
-    """Number of pairs that are compared in full at the end of a search, and of outcomes
-    of chance that are tried on a chosen pair."""
+    """Largest number of pairs that are compared in full at the end of a search, and of
+    outcomes of chance that are tried on a chosen pair."""
     proposed = 2
     """Largest number of proposed pairs whose traced loss exceeds the claim."""
     min_gain = 1.05
     """Smallest loss of a proposed pair that satisfies the claim, as a multiple of the
     largest loss of listed pairs."""
     sufficient_loss = 3.0
-    """Traced loss, as a multiple of the claim, from which on expensive runs are for the
-    game."""
+    """Traced loss, as a multiple of the claim, after which a search soon ends if runs
+    are expensive (``SearchLimits.after_sufficient``)."""
     largest_loss = 100.0
-    """Largest loss that ranks a pair, as a multiple of the claim: larger losses are as
-    certain."""
+    """Largest loss that ranks a pair, as a multiple of the claim. A larger loss counts
+    as this one, since outputs with either loss are separated with certainty."""
     bypass = 2
-    """The kind of a pair on which a number bypasses the noise, not by a random
-    choice."""
+    """``TracedPair.kind`` if a number of the output bypasses the noise, and not by a
+    random choice."""
 
 
 PROMISED = MOST_PROMISED
@@ -65,8 +65,8 @@ class TraceLook:
         seed: The seed of the runs.
         max_runs: Largest number of runs of the trace.
         pairs: Number of pairs that were compared.
-        covers: Whether the losses of the releases bound the loss of the output. It is
-            True if no compared run contradicts this.
+        covers: True if no compared run contradicts that the losses of the releases
+            bound the loss of the output.
         is_compared: Whether pairs were compared by outputs, or by laws for sampled
             records.
         share: The largest loss of a compared pair, as a multiple of the claim.
@@ -76,7 +76,8 @@ class TraceLook:
         proposed: Pairs to be played beside the listed ones, the best first, each with
             its promise: the expected gain of a call, relative to a listed pair.
         candidates: Pairs for the comparison by fitted laws, the listed pairs first.
-        listed: Number of listed pairs among the candidates; 0 with a run budget.
+        listed: Number of listed pairs among the candidates. With a run budget they are
+            not counted, and it is 0.
         compared: Comparisons of pairs by their keys, for reuse with a run budget.
     """
 
@@ -129,7 +130,7 @@ class TraceLook:
 
     @property
     def is_suspect(self) -> bool:
-        """True if a loss is above the claim, or a run contradicts its accountant."""
+        """True if a loss exceeds the claim, or a run deviates from its accountant."""
         return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
@@ -223,7 +224,7 @@ class TracedPair:
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
-        """Return True if the loss is three times the claim or more.
+        """Return True if the trace understands a loss of three times the claim or more.
 
         If the scale of noise differs between the inputs, the noisy values also have to
         be three standard scales apart.
@@ -267,8 +268,7 @@ class PairRank(NamedTuple):
         Args:
             traces: The traces.
             budget: The run budget, or None if runs are cheap.
-            apart: The distance of the outputs that bypasses the noise, in standard
-                deviations; used with a run budget.
+            apart: The result of ``bypassing_distances``; used with a run budget.
         """
         pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
         losses = []

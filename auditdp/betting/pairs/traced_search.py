@@ -251,9 +251,9 @@ class TraceSearch:
             self.look.candidates = [*known, *(each.pair for each in others)]
 
     def _compare_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
-        """Propose the pair with the most distant outputs: a corner case, or none.
+        """Propose the corner case with the most distant outputs.
 
-        None is proposed if the first listed pair has the most distant outputs.
+        No pair is proposed if the first listed pair has the most distant outputs.
         """
         corners = offers(adjacency).corner_cases or []
         # A distance needs at least six runs on each input.
@@ -273,11 +273,12 @@ class TraceSearch:
                 self._compare_in_full(best, 1)
 
     def _order_by_outputs(self) -> None:
-        """Propose the pair with the most distant outputs.
+        """Propose the pair with the most distant outputs instead of all other pairs.
 
-        It is one with a loss above the claim. If no pair differs notably, all compared
-        pairs take part. Outputs are compared, since a final model may forget the change
-        of a step.
+        It is chosen among the pairs with a loss above the claim. If there is none, and
+        no pair differs notably, it is chosen among all compared pairs. If it is listed,
+        no pair is proposed. Outputs are compared, since a final model may forget the
+        change of a step.
         """
         compared, promise = self._broken(), PROMISED
         if not compared and not any(e.trace.is_notable for e in self.look.looked):
@@ -343,7 +344,9 @@ class TraceSearch:
         return self._keep(pair, self._traced(pair, self.look.pairs % LIMITS.recorded))
 
     def _compare_in_full(self, pair: Pair, outcomes: int) -> None:
-        """Compare a pair in full: try other outcomes of chance, from its worst run.
+        """Compare a pair in full: change the outcomes of chance in its best run.
+
+        The best run has the largest ``PairRank``.
 
         Args:
             pair: The pair.

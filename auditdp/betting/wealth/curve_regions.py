@@ -34,7 +34,7 @@ LEARNED_SHARE = 0.7
 
 
 class Curves:
-    """Bets against a claim with a curve at every level.
+    """Bets, at every level, against a claim with a delta or a privacy curve.
 
     Args:
         claim: The claim.

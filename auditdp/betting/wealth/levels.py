@@ -22,7 +22,7 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 GRID_RATIO = 1.01
-"""Ratio of neighbouring levels. A bound loses this factor at most to the grid."""
+"""Ratio of neighbouring levels. The grid lowers a bound by at most this factor."""
 LOWEST_LEVEL = 1e-3
 """Smallest level of a grid, except 0."""
 HIGHEST_LEVEL = 64.0
@@ -33,8 +33,8 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """Return the increasing levels that a lower bound can take, the claim's among them.
 
     The levels are the claim's level times powers of ``ratio``, from about 0.001 to 64.
-    For a claim of level 0 they are 0, and 0.001 times powers of ``ratio``. A claim from
-    an accountant's curve brings the levels of its family.
+    For a claim of level 0 they are 0, and 0.001 times powers of ``ratio``. For a claim
+    from an accountant's curve they are the levels of its family.
     """
     if claim.levels is not None:
         return np.array(claim.levels)
@@ -62,7 +62,8 @@ class Grid:
     """The levels that are bet against, and the anchors at which leaders are chosen.
 
     A level takes the leader of the nearest anchor that is not above it: if the truth is
-    just above the level, that leader gains at the anchor already.
+    just above the level, that leader gains at the anchor already. Levels below the
+    first anchor take its leader.
 
     Args:
         values: The levels, increasing.
@@ -113,7 +114,8 @@ class BatchResult:
         at_anchors: Log factors that each forecaster would have at every anchor, by each
             way of betting, shape (forecasters, anchors, ways).
         right: Number of calls on which each forecaster's log-odds were beyond the
-            claim's cap and favoured the true coin, shape (forecasters,).
+            claim's cap (its ε, or the first ε of its curve) and favoured the true coin,
+            shape (forecasters,).
         wrong: Number of calls on which they were beyond the cap and favoured the other
             coin, shape (forecasters,).
     """

@@ -42,8 +42,9 @@ from auditdp.numerics.arrays import Floats
 CLAIM_SHARE = 0.2
 """Fraction of the wealth against lower levels that is bet against the claim itself.
 
-With a quarter, and .8 for the first leader, the bounds of tight claims are up to 1 %
-smaller; with a smaller share, rare events take up to 15 % more calls.
+With a share of .25, and of .8 for the first leader in ``STARTS``, the bounds of tight
+claims are up to 1 % smaller. With a smaller share, rare events take up to 15 % more
+calls.
 """
 STARTS = {0: 0.92, 10_000: 0.02, 100_000: 0.02, 1_000_000: 0.02, 10_000_000: 0.02}
 """Share of each leader in the stake of all leaders, by the calls before its start."""
@@ -57,8 +58,8 @@ class Wealth:
 
     Args:
         claim: The claim that is played against.
-        shares: Positive prior weights of the forecasters, shape (K,). With ``leader``,
-            they are normalised to sum to 1.
+        shares: Positive prior weights of the forecasters, shape (K,). Together with
+            ``leader``, they are normalised to sum to 1.
         leader: Prior weight of all leaders together in the bets against the claim; 0
             for no leaders.
         levels: Increasing levels for the lower bound, the claim's level among them;
@@ -71,7 +72,8 @@ class Wealth:
         position: Index of the claim's level.
         anchors: Indices of the levels at which leaders are chosen.
         right: Number of calls on which each forecaster's log-odds were beyond the
-            claim's cap and favoured the true coin, shape (K,).
+            claim's cap (its ε, or the first ε of its curve) and favoured the true coin,
+            shape (K,).
         wrong: Number of calls on which they were beyond the cap and favoured the other
             coin, shape (K,).
         log_by_way: Log wealth against the claim of each forecaster by each way of
@@ -116,7 +118,10 @@ class Wealth:
         self._highest = np.zeros(len(self.levels))
 
     def anchor(self, position: int) -> int:
-        """Return the place in ``anchors`` of the anchor for the leader of a level."""
+        """Return the place in ``anchors`` of the anchor whose leader bets at a level.
+
+        The argument is the index of the level.
+        """
         return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
@@ -140,7 +145,7 @@ class Wealth:
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """Numbers of right and of wrong calls of the best forecaster beyond the cap."""
+        """``right`` and ``wrong`` of the forecaster ``best``."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property

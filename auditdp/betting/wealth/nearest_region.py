@@ -4,8 +4,9 @@ A forecast gives cells c, sorted by their log-odds, the probabilities P(c) and Q
 under the two coins. Of all laws (P₀, Q₀) that the claim allows, the reverse information
 projection is the one that maximises Σ P ln P₀ + Q ln Q₀. With a_k and b_k the
 probabilities of the cells from the k-th on, a law whose likelihood ratio increases
-along the cells satisfies the claim exactly if b_k <= T(a_k) for all k
-(`auditdp/claims/dominating.py`), since its most telling events are such tails. So the
+along the cells satisfies the claim exactly if b_k <= T(a_k) for all k, since the events
+with the largest loss are such tails. T is the largest probability that the claim
+allows, a minimum of lines u b = v a + w (`auditdp/claims/dominating.py`). So the
 problem is
 
     maximise  Σ_c P(c) ln(a_c - a_{c+1}) + Q(c) ln(b_c - b_{c+1})
@@ -45,11 +46,11 @@ class Solver:
         step_fraction: Largest part of the way to the nearest bound that a step goes.
         full_step: Length from which on a step counts as full; 1 is the longest.
         tolerance: Largest duality gap of a solution. With 1e-6, 15 of 150 learned laws
-            beyond a claim gave bets that cost more than they won; with 1e-8, 1.
+            beyond a claim gave bets whose price exceeds their gain; with 1e-8, one did.
         rarest: Thresholds that are tried one after the other: cells with a smaller
             P + Q are left out, so that they do not raise the price. With the first
-            alone, a known law of twice the loss of a printed (ε, 1e-5) won nothing in
-            three cases of four.
+            threshold alone, bets against (ε, 1e-5) gained nothing in three cases of
+            four, although the law was known and had twice the loss.
         dear: Largest price, as a fraction of the gain, with which no further threshold
             is tried.
     """
@@ -70,8 +71,9 @@ SOLVER = Solver()
 def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
     """Return the amount by which a law exceeds a claim, positive if it does.
 
-    This is the largest u b - v a - w over the lines of the claim and over the events
-    "log-odds beyond a threshold", with probabilities a and b under the two coins.
+    A law satisfies the claim if u b <= v a + w for all lines of the claim and all
+    events "log-odds beyond a threshold", with probabilities a and b under coin 0 and
+    coin 1. The result is the largest u b - v a - w.
 
     Args:
         zeros: Probabilities of the cells under coin 0, sorted by their log-odds.
@@ -111,6 +113,12 @@ def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) ->
     """Return the region without rare cells that has the largest gain minus price.
 
     The thresholds of rare cells are tried in order, until the price is small.
+
+    Args:
+        factors: P/P₀ and Q/Q₀ of each cell, shape (cells, 2).
+        zeros: P, shape (cells,).
+        ones: Q, shape (cells,).
+        bounds: The lines of the claim, shape (lines, 3).
     """
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
     # An ε beyond the range of doubles would have the share 0.
@@ -203,11 +211,11 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
 
 
 def _length(change: Floats, live: Any) -> Floats:
-    """Return the length of a step, at most 1, that reaches no bound.
+    """Return the length of a step, at most 1, that keeps all positive numbers above 0.
 
     Args:
-        change: The smallest relative change of a positive number, such as a slack, in a
-            step of length 1, shape (problems,).
+        change: The smallest relative change of these numbers in a step of length 1, -1
+            for a number that would become 0, shape (problems,).
         live: Whether each problem is still being solved; if not, the length is 0.
     """
     fraction = SOLVER.step_fraction
@@ -215,6 +223,9 @@ def _length(change: Floats, live: Any) -> Floats:
 
 
 def _law(tails: Floats, total: float) -> Floats:
-    """Return the laws of the cells, shape (problems, cells, 2), from the tails."""
+    """Return the laws of the cells, shape (problems, cells, 2), from the tails.
+
+    ``total`` is the tail from the first cell on: 1 for laws, 0 for changes of laws.
+    """
     first, last = np.full((len(tails), 1, 2), total), np.zeros((len(tails), 1, 2))
     return np.asarray(-np.diff(np.concatenate([first, tails, last], axis=1), axis=1))

@@ -31,18 +31,20 @@ from auditdp.numerics.arrays import Floats
 STRETCH = 1.3
 """Factor of the log-odds in the stretched region.
 
-Doubled, games take 5.2 % fewer calls on the benchmark's rows and 2.0 % more on other
-shapes (the ablation).
+With twice this value, the games of the benchmark take 5.2 % fewer calls, and games on
+the mechanisms of `benchmarks/ablation_mechanisms.py` 2.0 % more.
 """
 UNTRIED = 0.25
-"""Fraction of the stake that a substitute leader bets: it is not first in rank.
+"""Fraction of the stake that a substitute leader bets, which is not first in rank.
 
-Half of it costs 2.5 % more calls on other shapes (the ablation).
+With half of this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
+take 2.5 % more calls.
 """
 RENEWED = 1.25
 """Growth factor of the calls of a pair after which a plan is renewed.
 
-Doubled, games take 5.7 % more calls on other shapes (the ablation).
+With twice this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
+take 5.7 % more calls.
 """
 NOTHING = Region(np.ones((1, 2)))
 """The region without a bet."""
@@ -215,9 +217,16 @@ class Planner:
     def _posts_of(
         self, leading: NDArray[np.intp], expected: _Expected, first: int, crossed: int
     ) -> tuple[dict[int, Cells], int]:
-        """Return the leader's law at each post, and the last anchor that one exceeds.
+        """Return the leader's law at each post, and the last anchor that a law exceeds.
 
-        Posts are indices of levels; the anchor is its place in ``Grid.anchors``.
+        A post is given by the index of its level. The anchor is given by its place in
+        ``Grid.anchors``, and is the anchor ``first`` if no law exceeds a later one.
+
+        Args:
+            leading: The leader at every anchor, -1 for none.
+            expected: The expected laws of the forecasters.
+            first: The place of the lowest open anchor.
+            crossed: Number of levels that need no more bets.
         """
         laws: dict[int, Cells] = {}
         last = first
@@ -271,6 +280,12 @@ class Planner:
 
         Each level takes the region of the neighbouring post with the larger expected
         gain minus price; there is no bet at a level where neither is positive.
+
+        Args:
+            regions: The region of each post, by the index of its level.
+            laws: The expected law of the leader of each post.
+            leading: The leader at every anchor, -1 for none.
+            crossed: Number of levels that need no more bets.
         """
         posts = sorted(regions)
         if not posts:
@@ -336,7 +351,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of three bets: a fraction on coin 1, on coin 0, or no bet."""
+    """Return the region of three bets: a fraction of the wealth on a coin, or none."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 

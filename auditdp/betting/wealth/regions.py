@@ -47,8 +47,8 @@ closed form: with r₀ the number of [1-q, q] that is nearest to r,
 
     e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
 
-So within the cap nothing is bet, for any law of the log-odds. All levels are bet on in
-one pass over the forecasts.
+So within the *cap*, |l| <= ε, nothing is bet, for any law of the log-odds. All levels
+are bet on in one pass over the forecasts.
 """
 
 from __future__ import annotations
@@ -266,6 +266,14 @@ def _factors(
 
     Forecasts are counted by the number of caps that they exceed. The sum of these
     counts from one number on is the count of forecasts that exceed a cap.
+
+    Args:
+        who: Index of the forecaster of each forecast.
+        count: Number of forecasters.
+        log_odds: Log-odds of each forecast.
+        ones: Number of calls with coin 1 for each forecast.
+        zeros: Number of calls with coin 0 for each forecast.
+        levels: The ε of each cap, increasing.
 
     Returns:
         Three arrays of shape (count, levels).
