@@ -59,6 +59,8 @@ from tests.statistical.stated_laws import (
 )
 from tests.statistical.test_stated_laws import sparse_outputs
 
+parametrize = pytest.mark.parametrize
+
 pytestmark = pytest.mark.statistical
 
 
@@ -93,7 +95,7 @@ def test_laplace_noise_is_laplace_and_its_signs_are_independent_coins():
         check(uniform_p(2 * positive + other, 4), "sign and size, or an earlier sign")
 
 
-@pytest.mark.parametrize("population", [5, 1000, 10**9])
+@parametrize("population", [5, 1000, 10**9])
 def test_order_statistics_of_laplace_noise(population):
     """The j-th largest of M uniforms is Beta(M − j + 1, j).
 
@@ -124,7 +126,7 @@ def indicator(cells, count):
     return found
 
 
-@pytest.mark.parametrize(("wrapper", "p"), [(lambda rng: rng, 0.3), (TwoAtATime, 0.6)])
+@parametrize(("wrapper", "p"), [(lambda rng: rng, 0.3), (TwoAtATime, 0.6)])
 def test_bernoulli_cells_hold_each_cell_independently(wrapper, p, repeats):
     rng = wrapper(rng_of(17))
     runs = repeats(20_000, least=3_000)
@@ -140,9 +142,7 @@ def test_rare_cells_are_as_many_as_poisson(repeats):
     check(chi_square_p(np.bincount(sizes, minlength=80)[:80], law), "rare cells")
 
 
-@pytest.mark.parametrize(
-    ("sizes", "taken"), [((2, 1), (0, 7)), ((1, 3), (2, 8)), ((2, 2), ())]
-)
+@parametrize(("sizes", "taken"), [((2, 1), (0, 7)), ((1, 3), (2, 8)), ((2, 2), ())])
 def test_distinct_cells_are_uniform_sets(sizes, taken, repeats):
     """Rows at most half full are drawn by rejection, other rows from a list of free cells."""
     rng = rng_of(18)
@@ -169,7 +169,7 @@ def test_erdos_renyi_edges_are_independent_coins(repeats):
 LIBRARIES = ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@parametrize("library", LIBRARIES)
 def test_subsets_and_integers_are_uniform(library):
     generator = rng_of(11) if library == "numpy" else torch_generator(library, 11)
     backend = backend_of(generator)
@@ -234,7 +234,7 @@ def statistics_of(outputs):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     "mechanism",
     [
         *(PerUser(row, 24) for row in BY_USER),
@@ -261,7 +261,7 @@ def test_the_two_sample_test_refuses_another_budget():
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     "mechanism",
     [
         DPRR(0.1, 0.9),
@@ -288,7 +288,7 @@ def test_whole_graphs_of_a_hundred_thousand_users_cost_their_output(mechanism):
 # Numbers beside selections, and batches.
 
 
-@pytest.mark.parametrize(
+@parametrize(
     "mechanism",
     [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)],
     ids=lambda m: m.name,
@@ -307,7 +307,7 @@ def test_numbers_of_the_numeric_techniques(mechanism):
     check(found.pvalue, mechanism.name)
 
 
-@pytest.mark.parametrize("sampling", ["poisson", "shuffled"])
+@parametrize("sampling", ["poisson", "shuffled"])
 def test_batch_sums(sampling):
     """Both batches in 20 x 20 cells, whose probabilities are the density summed over points."""
     mechanism = BatchSums(0.5, 2, sampling)
@@ -363,7 +363,7 @@ def test_the_largest_noisy_entries_have_the_stated_density():
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     "step",
     [DENDROGRAMS[i].mechanism for i in (1, 2, 3, 5, 6, 7)],
     ids=lambda step: step.name,
@@ -383,7 +383,7 @@ def test_the_chain_with_incremental_counts_has_the_law_of_the_table(step, repeat
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("readings", [{"moves": "joint", **TWO_PUBLIC}, {}], ids=str)
+@parametrize("readings", [{"moves": "joint", **TWO_PUBLIC}, {}], ids=str)
 def test_exact_draws_have_the_stationary_law(readings, repeats):
     step = DendrogramStep(3.0, 5, **readings)
     layers = step.layers(step.private_edges(HOUSE))

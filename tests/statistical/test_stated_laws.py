@@ -29,6 +29,8 @@ from tests.statistical import stated_laws as table
 from tests.statistical.goodness import ALPHA, follows, goodness_p
 from tests.statistical.stated_laws import NEVER, Row
 
+parametrize = pytest.mark.parametrize
+
 pytestmark = pytest.mark.statistical
 RUNS = 200_000
 FEWEST_RUNS = 40_000
@@ -49,7 +51,7 @@ def rng_of(*key):
     return np.random.default_rng([20240, *key])
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@parametrize("row", ROWS, ids=lambda row: row.name)
 def test_sampler_and_log_prob_agree_with_the_stated_law(row, repeats):
     """And a finite law sums to one."""
     law = row.stated
@@ -67,8 +69,8 @@ def test_sampler_and_log_prob_agree_with_the_stated_law(row, repeats):
         np.testing.assert_allclose(found, law.log_prob(outputs[:4096]), atol=1e-10)
 
 
-@pytest.mark.parametrize("device", TORCH)
-@pytest.mark.parametrize(
+@parametrize("device", TORCH)
+@parametrize(
     "row",
     [*table.TENSORS, *table.MIDDLING, *table.RECORDS],
     ids=lambda row: row.name,
@@ -97,7 +99,7 @@ def sparse_outputs(mechanism, graph, size, rng):
     return np.array(found)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("mechanism", "data"),
     [
         (PerUser(RandomisedResponse(0.8), 3), table.WEDGE),
@@ -125,7 +127,7 @@ def test_sparse_forms_follow_the_stated_law(mechanism, data, repeats):
     follows(outputs, mechanism.distribution(data), f"sparse {mechanism.name}")
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("drawn", "stated"),
     [
         (SVT1(1.0, 2, 0.5), Row(SVT1(0.8, 2, 0.5), table.ANSWERS)),

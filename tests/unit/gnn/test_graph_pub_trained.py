@@ -18,6 +18,8 @@ from gnn.reverse_learning import ReverseLearning, projected
 from mechanisms.edges.graph_pub import GraphPub, score_matrix
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 
 def quick(nodes, **arguments):
     angles = np.arange(nodes)
@@ -75,7 +77,7 @@ def test_gradient_descent_lowers_its_objective_within_the_constraints():
         before = objective
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.25, 1.0])
+@parametrize("alpha", [0.0, 0.25, 1.0])
 def test_the_objective_by_hand(alpha):
     """Nodes of odds e : 1; α of predictions, which are wrong; β‖A_s‖_F of one edge."""
     eye = torch.eye(2, dtype=torch.float64)
@@ -99,7 +101,7 @@ def test_the_objective_by_hand(alpha):
 # L
 
 
-@pytest.mark.parametrize("encode", ["learned", "private"])
+@parametrize("encode", ["learned", "private"])
 def test_scores_separate_communities(encode):
     """L is symmetric, in [1/2, 1], and larger inside the communities than across."""
     matrix, features, labels = communities()
@@ -115,7 +117,7 @@ def test_scores_separate_communities(encode):
     assert (difference > 0.05).all()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("encode", "epochs"),
     [
         ("learned", 20),
@@ -165,9 +167,7 @@ def fives(chosen, edge):
 TRIANGLE = ((2, 3), (2, 4), (3, 4))
 
 
-@pytest.mark.parametrize(
-    "arguments", [{}, {"rounding": "floor"}, {"degree_epsilon": 0.5}]
-)
+@parametrize("arguments", [{}, {"rounding": "floor"}, {"degree_epsilon": 0.5}])
 def test_runs_are_independent_and_agree_with_the_selection(arguments):
     """Each run is a list that the selection publishes by the L of its own training."""
     training, graph = quick(5), fives(TRIANGLE, True)
@@ -196,7 +196,7 @@ def test_a_trained_l_reveals_an_edge_elsewhere():
     assert (with_edge != without).any(axis=1).sum() >= 3
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("make", "message"),
     [
         (lambda: TrainedScores(np.full((3, 1), np.nan), np.arange(3)), "finite"),

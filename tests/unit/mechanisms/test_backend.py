@@ -9,6 +9,8 @@ import pytest
 from auditdp.errors import MechanismError
 from mechanisms.backend import BITS, backend_of
 
+same = np.testing.assert_array_equal
+
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -45,7 +47,7 @@ def test_arrays_are_float64(backend):
     for values in ([1, 2], np.array([0.5], np.float32), np.array([True])):
         array = as_numpy(backend.array(values))
         assert array.dtype == np.float64
-        np.testing.assert_array_equal(array, values)
+        same(array, values)
 
 
 @pytest.mark.parametrize("device", LIBRARIES[1:])
@@ -70,7 +72,7 @@ def test_a_tensor_of_another_device_is_refused():
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_same_seed_gives_the_same_draws(library):
     first, second = (as_numpy(backend_from(library).uniform(4)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
+    same(first, second)
 
 
 def test_mechanisms_import_no_torch_until_a_tensor_comes():

@@ -40,6 +40,9 @@ from mechanisms.classic import (
 from mechanisms.classic.crossing_law import Crossing
 from tests.statistical.stated_laws import loss
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
 ANSWERS = np.array([1.0, -0.5, 2.0])
 vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=4)
 seeds = st.integers(0, 2**32 - 1)
@@ -51,7 +54,7 @@ ONE = [1.0]
 TWO = [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("mechanism", "first", "second", "expected", "digits"),
     [
         (SVT1(0.1, 1, 0.5), TEN, HALF, 0.0885, 5e-5),
@@ -81,21 +84,21 @@ def test_exact_epsilon_of_a_pair(mechanism, first, second, expected, digits):
     Additive noise loses Σ|difference|/scale.
     """
     found = loss(mechanism, np.array(first, float), np.array(second, float))
-    assert found.lower == pytest.approx(expected, abs=digits)
+    assert found.lower == approx(expected, abs=digits)
     if math.isfinite(expected):
-        assert found.upper == pytest.approx(expected, abs=digits)
+        assert found.upper == approx(expected, abs=digits)
     if isinstance(mechanism, TruncatedGeometric):
-        assert mechanism.spent == pytest.approx(expected)
+        assert mechanism.spent == approx(expected)
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.7, 3.0])
+@parametrize("gap", [0.0, 0.7, 3.0])
 def test_noisy_max_of_two_answers(gap):
     """P(second wins) is e^-d (1 + d/2)/2 for Laplace noise, and e^-d/2 for exponential noise."""
     d = gap / 2  # in units of the scale 2/ε at ε = 1
     laplace = NoisyMax1(1.0).distribution([gap, 0.0]).floats[1]
     exponential = NoisyMax2(1.0).distribution([gap, 0.0]).floats[1]
-    assert laplace == pytest.approx(math.exp(-d) * (1 + d / 2) / 2, rel=1e-14)
-    assert exponential == pytest.approx(math.exp(-d) / 2, rel=1e-14)
+    assert laplace == approx(math.exp(-d) * (1 + d / 2) / 2, rel=1e-14)
+    assert exponential == approx(math.exp(-d) / 2, rel=1e-14)
 
 
 def test_crossing_probability_is_the_integral_that_defines_it():
@@ -126,7 +129,7 @@ def test_crossing_probability_if_a_rate_vanishes():
     one = Fraction(1)
     two = Fraction(2)
     exact = Crossing([two], Fraction(0), one, one).probability([two], [])
-    assert float(exact.mid()) == pytest.approx(math.exp(-2), rel=1e-15)
+    assert float(exact.mid()) == approx(math.exp(-2), rel=1e-15)
 
 
 def test_sparse_vector_lists_every_output_once():
@@ -145,10 +148,10 @@ def test_released_maximum_with_exponential_noise_shows_the_largest_answer():
     mechanism = NoisyMax4(1.0)
     assert mechanism.log_prob(np.array([1.5]), np.full(3, 2.0)) == -np.inf
     below = mechanism.cdf(np.array([2.0]), np.ones(3))
-    assert below == pytest.approx((1 - math.exp(-0.5)) ** 3)
+    assert below == approx((1 - math.exp(-0.5)) ** 3)
 
 
-@pytest.mark.parametrize("mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)])
+@parametrize("mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)])
 def test_density_of_a_released_maximum_integrates_to_its_distribution_function(
     mechanism,
 ):
@@ -159,11 +162,11 @@ def test_density_of_a_released_maximum_integrates_to_its_distribution_function(
         kinks = sorted(x for x in ANSWERS if x < end)
         mass, _ = integrate.quad(density, -100, end, points=kinks, limit=500)
         expected = mechanism.cdf(np.array([end]), ANSWERS)[0]
-        assert mass == pytest.approx(expected, abs=1e-9)
+        assert mass == approx(expected, abs=1e-9)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     "mechanism",
     [SVT3(0.8, 1, 0.5), SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)],
     ids=lambda m: m.name,
@@ -185,7 +188,7 @@ def test_density_of_released_answers_integrates_to_the_law_of_the_flags(mechanis
         if len(at):
             kinks = [-0.5, 0.5, 1, 2]
             mass, _ = integrate.quad(density, -150, 150, points=kinks, limit=500)
-        assert mass == pytest.approx(probability, abs=1e-8)
+        assert mass == approx(probability, abs=1e-8)
 
 
 def test_truncated_geometric_is_the_geometric_law():
@@ -203,7 +206,7 @@ def test_bloom_filters_are_those_of_dp_sniper():
     mechanism = OneTimeRappor()
     ones = [np.flatnonzero(mechanism.bloom(np.array([x]))) for x in (0.0, 1.0)]
     assert [each.tolist() for each in ones] == [[0, 11, 18], [3, 10, 13]]
-    assert mechanism.ones == pytest.approx((0.475, 0.525), abs=2**-52)
+    assert mechanism.ones == approx((0.475, 0.525), abs=2**-52)
 
 
 def test_rappor_attains_the_theorem_for_filters_that_share_no_bit():
@@ -216,10 +219,10 @@ def test_rappor_attains_the_theorem_for_filters_that_share_no_bit():
     )
     low, high = mechanism.ones
     expected = math.log(high * (1 - low) / (low * (1 - high)))
-    assert loss(mechanism, [a], [b]).upper == pytest.approx(expected, rel=1e-12)
+    assert loss(mechanism, [a], [b]).upper == approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(1.0, 1e-5), (0.1, 0.01), (8.0, 1e-6)])
+@parametrize(("eps", "delta"), [(1.0, 1e-5), (0.1, 0.01), (8.0, 1e-6)])
 def test_analytic_gaussian_noise_is_the_least_that_holds(eps, delta):
     mu = 1 / Gaussian(eps, delta).sigma
     assert GaussianDP(mu).delta_at(eps) <= delta
@@ -227,7 +230,7 @@ def test_analytic_gaussian_noise_is_the_least_that_holds(eps, delta):
 
 
 def test_other_calibrations_of_gaussian_noise():
-    assert Gaussian(1.0, 1e-5, "classic").sigma == pytest.approx(4.8448, abs=1e-4)
+    assert Gaussian(1.0, 1e-5, "classic").sigma == approx(4.8448, abs=1e-4)
     assert Gaussian(0.5, 1e-5, "laplace").sigma == 2.0
 
 
@@ -237,7 +240,7 @@ def test_thresholded_gaussian_shows_the_whole_delta():
     shown = loss(GaussianAbove(gaussian), [1.0], [0.0], epsilon=10.0)
     found = float(shown.delta.mid())
     expected = GaussianDP(1 / gaussian.sigma).delta_at(10.0)
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert found == approx(expected, rel=1e-9)
     assert found > 0.04
 
 
@@ -251,7 +254,7 @@ def test_shuffled_law_is_the_mixture_over_all_orders():
         sums = np.array(order).reshape(2, 2).sum(axis=1)
         direct += stats.norm.pdf(OUTPUTS, sums, 0.7).prod(axis=1) / 24
     found = BatchSums(0.7, 2, "shuffled").log_prob(OUTPUTS, records)
-    assert np.exp(found) == pytest.approx(direct, rel=1e-12)
+    assert np.exp(found) == approx(direct, rel=1e-12)
 
 
 def test_poisson_law_is_the_mixture_over_all_batches():
@@ -261,11 +264,11 @@ def test_poisson_law_is_the_mixture_over_all_batches():
     for value, count in sums.items():
         batch += count / 16 * stats.norm.pdf(OUTPUTS, value, 0.7)
     found = BatchSums(0.7, 2, "poisson").log_prob(OUTPUTS, records)
-    assert np.exp(found) == pytest.approx(batch.prod(axis=1), rel=1e-12)
+    assert np.exp(found) == approx(batch.prod(axis=1), rel=1e-12)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+@parametrize("scale", [0.1, 1.0, 10.0])
 def test_possible_agrees_with_all_float32_outputs(scale):
     """All 2^25 outputs for 1, listed.
 
@@ -298,7 +301,7 @@ def test_logarithms_do_not_depend_on_their_place_in_an_array():
         assert (np.log(v[5:]) == singly[5:]).all()
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@parametrize("precision", ["float32", "float64"])
 def test_more_than_half_of_naive_laplace_outputs_betray_their_input(precision):
     """The share that is impossible for the other answer is some 60 % at ε = .1."""
     mechanism = NaiveLaplace(0.1, precision)
@@ -348,7 +351,7 @@ def test_a_common_shift_changes_no_selection(data, shift):
     ]
     for here, there in alike:
         shifted = there.distribution(data + shift).floats
-        assert shifted == pytest.approx(here.distribution(data).floats, rel=1e-12)
+        assert shifted == approx(here.distribution(data).floats, rel=1e-12)
 
 
 @given(vectors, seeds)
@@ -358,9 +361,9 @@ def test_prefix_sums_are_sums_of_noisy_counts(data, seed):
         mechanism(data, 4, rng=np.random.default_rng(seed))
         for mechanism in (PrefixSum(0.5), NoisyHistogram1(0.5))
     )
-    assert sums == pytest.approx(np.cumsum(counts, axis=1), abs=1e-9)
+    assert sums == approx(np.cumsum(counts, axis=1), abs=1e-9)
     expected = NoisyHistogram1(0.5).log_prob(counts, data)
-    assert PrefixSum(0.5).log_prob(sums, data) == pytest.approx(expected, abs=1e-9)
+    assert PrefixSum(0.5).log_prob(sums, data) == approx(expected, abs=1e-9)
 
 
 @given(vectors, seeds)

@@ -26,10 +26,13 @@ from mechanisms.hierarchy.likelihood import (
     term,
 )
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
 RNG = np.random.default_rng
 
 
-@pytest.mark.parametrize("leaves", [3, 4, 5])
+@parametrize("leaves", [3, 4, 5])
 def test_a_move_is_proposed_as_often_as_its_reverse(leaves):
     """This makes the target of the acceptance the stationary law (detailed balance).
 
@@ -52,7 +55,7 @@ def test_counts_of_a_dendrogram_that_is_worked_out_by_hand():
     """
     tree = Dendrogram.of(((0, 1), (2, 3)), [Layer([(0, 1), (0, 2), (1, 3)], range(4))])
     assert [tree.counts(0, node) for node in (4, 5, 6)] == [(1, 1), (0, 1), (2, 4)]
-    assert tree.log_likelihood() == pytest.approx(4 * math.log(1 / 2))
+    assert tree.log_likelihood() == approx(4 * math.log(1 / 2))
     assert tree.pair_sizes().tolist() == [2, 4, 4, 4, 4, 2]
 
 
@@ -61,7 +64,7 @@ def test_members_alone_count_as_ends_of_pairs():
     assert [tree.counts(0, node) for node in (4, 5, 6)] == [(0, 1), (0, 0), (1, 2)]
 
 
-@pytest.mark.parametrize("leaves", [2, 5, 8, 13])
+@parametrize("leaves", [2, 5, 8, 13])
 def test_balanced_and_uniform_dendrograms_have_every_leaf_once(leaves):
     for children in (balanced(leaves), uniform(leaves, RNG(leaves))):
         tree = Dendrogram(children)
@@ -70,15 +73,15 @@ def test_balanced_and_uniform_dendrograms_have_every_leaf_once(leaves):
     assert max(map(len, Dendrogram(balanced(8)).below()[8:-1])) == 4
 
 
-@pytest.mark.parametrize(("edges", "pairs"), [(0, 5), (5, 5), (2, 5), (1, 2)])
+@parametrize(("edges", "pairs"), [(0, 5), (5, 5), (2, 5), (1, 2)])
 def test_the_likelihood_of_a_node_is_the_binomial_one_at_its_best(edges, pairs):
     share = edges / pairs
     best = math.log(share**edges * (1 - share) ** (pairs - edges))
-    assert term(edges, pairs) == pytest.approx(best)
-    assert float(exact_term(edges, pairs).mid()) == pytest.approx(best, abs=1e-15)
+    assert term(edges, pairs) == approx(best)
+    assert float(exact_term(edges, pairs).mid()) == approx(best, abs=1e-15)
 
 
-@pytest.mark.parametrize("nodes", [3, 4])
+@parametrize("nodes", [3, 4])
 def test_equation_19_is_the_sensitivity_exactly(nodes):
     """Compared with the change of the likelihood of every dendrogram by every edge of every graph."""
     step = DendrogramStep(1.0, nodes)
@@ -86,22 +89,22 @@ def test_equation_19_is_the_sensitivity_exactly(nodes):
     for pair in Edges(nodes).exhaustive():
         first, second = (step.query(x, RNG(0)) for x in (pair.data, pair.neighbour))
         changes.append(np.abs(first - second).max())
-    assert max(changes) == pytest.approx(sensitivity(nodes), rel=1e-12)
+    assert max(changes) == approx(sensitivity(nodes), rel=1e-12)
     assert sensitivity(nodes) >= max(changes) * (1 - 1e-15)
 
 
-@pytest.mark.parametrize("nodes", [*range(3, 12), 39, 2000])
+@parametrize("nodes", [*range(3, 12), 39, 2000])
 def test_the_sensitivity_is_the_largest_step_between_counts_and_equation_15_is_less(
     nodes,
 ):
     pairs = most_pairs(nodes)
     assert pairs == (nodes // 2) * (nodes - nodes // 2)
     steps = [abs(term(e + 1, pairs) - term(e, pairs)) for e in range(min(pairs, 500))]
-    assert sensitivity(nodes) == pytest.approx(max(steps), rel=1e-9)
+    assert sensitivity(nodes) == approx(max(steps), rel=1e-9)
     log_form = math.log(pairs) - (pairs - 1) * math.log((pairs - 1) / pairs)
-    assert sensitivity(nodes) == pytest.approx(log_form, rel=1e-9)
+    assert sensitivity(nodes) == approx(log_form, rel=1e-9)
     printed = math.log(pairs) + math.log1p(1 / (pairs - 1))
-    assert sensitivity(nodes, "15") == pytest.approx(printed, rel=1e-12)
+    assert sensitivity(nodes, "15") == approx(printed, rel=1e-12)
     assert (sensitivity(nodes, "15") < sensitivity(nodes)) == (nodes > 3)
     assert sensitivity(nodes) - printed < 1
 
@@ -117,7 +120,7 @@ def test_rates_spend_epsilon_and_no_more(leaves, epsilon):
     rate = acceptance_rate(epsilon, leaves)
     spent = 2 * rate * sensitivity(leaves)
     assert epsilon * (1 - 1e-12) <= spent <= epsilon * (1 + 1e-15)
-    assert acceptance_rate(epsilon, leaves, factor=1) == pytest.approx(2 * rate)
+    assert acceptance_rate(epsilon, leaves, factor=1) == approx(2 * rate)
     assert acceptance_rate(epsilon, leaves, equation="15") >= rate
 
 
@@ -170,7 +173,7 @@ def test_a_move_keeps_counts_and_likelihood_up_to_date(nodes, seed, moves, data)
         old = set(map(tuple, tree.below()))
         tree.accept(move)
         after = tree.log_likelihood(0) + tree.log_likelihood(1) / 2
-        assert move.change == pytest.approx(after - before, abs=1e-9)
+        assert move.change == approx(after - before, abs=1e-9)
         assert len(old ^ set(map(tuple, tree.below()))) == 2
         for number, layer in enumerate(layers):
             counts = [tree.counts(number, node) for node in range(nodes, 2 * nodes - 1)]

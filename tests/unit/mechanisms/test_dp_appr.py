@@ -31,6 +31,11 @@ from mechanisms.pagerank import (
 )
 from tests.statistical.stated_laws import loss, losses, matrix
 
+approx = pytest.approx
+
+close = np.testing.assert_allclose
+same = np.testing.assert_array_equal
+
 RNG = np.random.default_rng
 CLIP = 0.001
 EPSILON = 6.48
@@ -56,10 +61,10 @@ def distance(mechanism, pair):
 
 def test_rows_are_clipped_each():
     query = noisy_rows(seeds=(0, 1)).query(EDGE).reshape(2, 2)
-    np.testing.assert_allclose(np.linalg.norm(query, axis=1), 0.01)
-    np.testing.assert_allclose(query[0], query[1][::-1])
+    close(np.linalg.norm(query, axis=1), 0.01)
+    close(query[0], query[1][::-1])
     unclipped = noisy_rows(clip=5.0).query(EDGE)
-    np.testing.assert_allclose(unclipped, np.array([1, 0.6]) / 1.6 - 1e-4, atol=1e-8)
+    close(unclipped, np.array([1, 0.6]) / 1.6 - 1e-4, atol=1e-8)
     assert not noisy_rows().query(np.zeros((2, 2))).any()
 
 
@@ -69,10 +74,10 @@ def test_sigma():
     The exact σ is less.
     """
     sigma = noisy_rows().sigma
-    assert sigma == pytest.approx(0.0067, rel=1e-3)
-    assert noisy_rows(apart=2**0.5).sigma == pytest.approx(2**0.5 * sigma)
+    assert sigma == approx(0.0067, rel=1e-3)
+    assert noisy_rows(apart=2**0.5).sigma == approx(2**0.5 * sigma)
     assert noisy_rows(calibration="analytic").sigma < sigma
-    assert noisy_rows(seeds=(0, 1, 0)).sensitivity == pytest.approx(3**0.5 * 0.01)
+    assert noisy_rows(seeds=(0, 1, 0)).sensitivity == approx(3**0.5 * 0.01)
 
 
 def two_stars(hub, leaves):
@@ -95,8 +100,8 @@ def test_how_far_a_change_of_hub_moves_a_row_in_large_stars(teleport, expected):
     first, second = (noisy.query(two_stars(hub, 2000)) for hub in (1, 2))
     hub = (1 - teleport) / (2 - teleport)
     by_formula = math.sqrt(2 - 2 * teleport**2 / (teleport**2 + hub**2))
-    assert by_formula == pytest.approx(expected, abs=2e-5)
-    assert np.linalg.norm(first - second) / 0.01 == pytest.approx(by_formula, abs=2e-3)
+    assert by_formula == approx(expected, abs=2e-5)
+    assert np.linalg.norm(first - second) / 0.01 == approx(by_formula, abs=2e-3)
 
 
 def others_over_seed(graph, **arguments):
@@ -125,7 +130,7 @@ def test_the_seed_outweighs_all_other_entries_together():
         for chosen in itertools.product((False, True), repeat=len(others)):
             graph = matrix(5, *own, *itertools.compress(others, chosen))
             worst = max(worst, others_over_seed(graph))
-    assert worst == pytest.approx(others_over_seed(star(5)))
+    assert worst == approx(others_over_seed(star(5)))
     ratios = [others_over_seed(star(nodes), rho=1e-9) for nodes in (5, 20, 300)]
     assert ratios == sorted(ratios)
     assert 0.875 < ratios[-1] < 0.375**2 / 0.4**2
@@ -140,23 +145,23 @@ def test_the_smallest_stars_that_are_too_far_apart():
     (pair,) = (pair for pair in Nodes(5).pairs() if pair.name == name)
     plain = noisy_rows(5, alpha=lazy(0.25))
     exact = loss(plain, pair.data, pair.neighbour, epsilon=EPSILON)
-    assert distance(plain, pair) == pytest.approx(1.0525, abs=1e-4)
+    assert distance(plain, pair) == approx(1.0525, abs=1e-4)
     assert float(exact.delta.mid()) > 1.2 * DELTA
     assert distance(noisy_rows(5), pair) < 1
 
 
 def test_the_sensitivity_is_attained_by_a_seed_that_loses_its_edges():
     found = max(distance(noisy_rows(3), pair) for pair in Nodes(3).exhaustive())
-    assert found == pytest.approx(1.0, abs=1e-12)
+    assert found == approx(1.0, abs=1e-12)
 
 
 def test_a_release_of_all_entries_has_the_density_of_the_noisy_rows():
     noisy = noisy_rows(3, (0, 2))
     path = matrix(3, (0, 1), (1, 2))
     outputs = DPApprGM(noisy, 3)(path, 5, rng=RNG(0))
-    np.testing.assert_array_equal(outputs[:, :6], [[0, 1, 2, 0, 1, 2]] * 5)
+    same(outputs[:, :6], [[0, 1, 2, 0, 1, 2]] * 5)
     found = DPApprGM(noisy, 3).log_prob(outputs, path)
-    np.testing.assert_allclose(found, noisy.distribution(path).log_prob(outputs[:, 6:]))
+    close(found, noisy.distribution(path).log_prob(outputs[:, 6:]))
 
 
 def test_the_largest_entry_has_its_density():
@@ -172,13 +177,13 @@ def test_the_largest_entry_has_its_density():
 
     own = stats.norm.logpdf(0.012, second, sigma)
     expected = own + stats.norm.logcdf(0.012, first, sigma)
-    assert log_density(1, 0.012) == pytest.approx(expected)
+    assert log_density(1, 0.012) == approx(expected)
     total = 0.0
     for i in (0, 1):
         total += integrate.quad(lambda y, i=i: math.exp(log_density(i, y)), -0.1, 0.1)[
             0
         ]
-    assert total == pytest.approx(1, abs=1e-8)
+    assert total == approx(1, abs=1e-8)
 
 
 def test_rows_do_not_depend_on_the_form_of_a_graph():
@@ -188,7 +193,7 @@ def test_rows_do_not_depend_on_the_form_of_a_graph():
     rows[0, 0] = 7.0
     forms = (graph, graph.tolist(), graph.astype(object), sparse.csr_array(graph))
     found = [PublicRows(3).of(form, (0, 2)) for form in forms]
-    assert all(each == pytest.approx(found[0]) for each in found)
+    assert all(each == approx(found[0]) for each in found)
     assert found[0][0, 0] < 1
 
 
@@ -201,9 +206,9 @@ def test_the_k_largest_noisy_entries_are_released(seed, k):
     indices, values = kept[:, 0].astype(int), kept[:, 1]
     assert (np.diff(indices, axis=2) >= 1).all()
     found = np.take_along_axis(every, indices, axis=2)
-    np.testing.assert_array_equal(found, values)
+    same(found, values)
     largest = np.sort(every, axis=2)[:, :, -k:]
-    np.testing.assert_array_equal(np.sort(values, axis=2), largest)
+    same(np.sort(values, axis=2), largest)
 
 
 # Budgets of selections.
@@ -218,7 +223,7 @@ def test_corollary_1_by_hand():
     growth = math.exp(0.02)
     mean = 500 * 0.01 * (growth - 1) / (growth + 1)
     by_formula = 2 * (mean + 0.01 * math.sqrt(1000 * math.log(1e6)))
-    assert row_epsilon(0.01, 500, 1e-6) == pytest.approx(by_formula, rel=1e-12)
+    assert row_epsilon(0.01, 500, 1e-6) == approx(by_formula, rel=1e-12)
     assert by_formula < 2 * 500 * 0.01
     assert row_epsilon(0.5, 3, 1e-3, each=1) == 1.5
 
@@ -226,9 +231,9 @@ def test_corollary_1_by_hand():
 def test_theorem_1_by_hand():
     """ε_g = 8 and M = 70 at δ = 1e-4 leave ε₁ = 8/(2√(70 ln(e + 8/.014))) = 4/√(70·6.35289) for a row."""
     expected = 4 / math.sqrt(70 * 6.35289)
-    assert share_of_row(8.0, 70, 1e-4) == pytest.approx(expected, rel=1e-6)
+    assert share_of_row(8.0, 70, 1e-4) == approx(expected, rel=1e-6)
     expected = 1 / (2 * math.sqrt(math.log(math.e + 1)))
-    assert share_of_row(1.0, 1, 0.5) == pytest.approx(expected)
+    assert share_of_row(1.0, 1, 0.5) == approx(expected)
 
 
 @given(st.floats(1e-3, 8.0), st.integers(1, 1000), st.floats(1e-9, 0.1))
@@ -259,15 +264,15 @@ def test_one_selection_loses_nearly_twice_epsilon():
     exact = loss(mechanism, low, CLIP - low)
     growth = math.exp(epsilon)
     expected = math.log(growth * (m * growth + 1) / (m + growth))
-    assert exact.lower == pytest.approx(expected, rel=1e-9)
+    assert exact.lower == approx(expected, rel=1e-9)
     assert epsilon < exact.upper < 2 * epsilon
 
 
 def test_rows_are_clipped_and_compared_by_indices_only():
     row = DPApprEM(1.0, 2, PublicRows(4)).query(PATH, RNG(0))
-    np.testing.assert_allclose(row, [[CLIP, CLIP, CLIP, 0]])
+    close(row, [[CLIP, CLIP, CLIP, 0]])
     law = of_outcomes(DPApprEM(1.0, 1, PublicRows(4)).distribution(PATH))
-    assert law[(3,)] == pytest.approx(1 / (1 + 3 * math.e), rel=1e-9)
+    assert law[(3,)] == approx(1 / (1 + 3 * math.e), rel=1e-9)
 
 
 def test_candidates_are_the_universe_or_the_nodes():
@@ -282,9 +287,9 @@ def test_sampled_rows_name_their_nodes():
     mechanism = DPApprEM(1.0, 1, SampledRows(4, 1))
     law = of_outcomes(mechanism.distribution(GONE))
     assert {who for who, _ in law} == {0, 1}
-    assert law[(0, 0)] == pytest.approx(math.e / (math.e + 3) / 2)
+    assert law[(0, 0)] == approx(math.e / (math.e + 3) / 2)
     anybody = DPApprEM(1.0, 1, SampledRows(4, 1, "universe")).distribution(GONE)
-    assert of_outcomes(anybody)[(3, 0)] == pytest.approx(1 / 16)
+    assert of_outcomes(anybody)[(3, 0)] == approx(1 / 16)
 
 
 def test_more_rows_than_nodes():
@@ -312,25 +317,23 @@ def test_a_released_node_is_there():
     """
     mechanism = DPApprEM(1e-6, 2, SampledRows(4, 1), candidates="present")
     exact = loss(mechanism, np.eye(4), np.diag([1, 1, 1, 0]), epsilon=1.0)
-    assert float(exact.delta.mid()) == pytest.approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)
+    assert float(exact.delta.mid()) == approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)
 
 
 def test_values_have_the_density_of_their_steps():
     """The law of the index, and Laplace noise of scale C₂/ε around the clipped entry."""
     select = DPApprEM(1.0, 1, PublicRows(4))
     mechanism = DPApprEMValues(select, 2.0)
-    assert mechanism.scale == pytest.approx(CLIP / 2)
+    assert mechanism.scale == approx(CLIP / 2)
     peak = -math.log(2 * mechanism.scale)
     chosen = of_outcomes(select.distribution(PATH))
     indices = np.log([chosen[(3,)], chosen[(0,)]])
     outputs = np.array([[3, 0.0], [0, 2 * CLIP]])
-    np.testing.assert_allclose(
-        mechanism.log_prob(outputs, PATH), indices + peak - [0, 2]
-    )
+    close(mechanism.log_prob(outputs, PATH), indices + peak - [0, 2])
     sampled = DPApprEMValues(DPApprEM(1.0, 1, SampledRows(4, 1)), 2.0)
     indices = np.log([math.e / (math.e + 3) / 2, 1 / (math.e + 3) / 2])
     outputs = np.array([[0, 0, CLIP], [1, 0, CLIP]])
-    np.testing.assert_allclose(sampled.log_prob(outputs, GONE), indices + peak - [0, 2])
+    close(sampled.log_prob(outputs, GONE), indices + peak - [0, 2])
 
 
 def test_values_of_padding_are_no_numbers():
@@ -345,7 +348,7 @@ def test_values_of_padding_are_no_numbers():
 def test_given_values_spend_their_budget():
     mechanism = SelectedValues(1.0, (1,), PublicRows(3))
     found = losses(mechanism, Nodes(3))
-    assert max(each.lower for each in found) == pytest.approx(1.0)
+    assert max(each.lower for each in found) == approx(1.0)
     assert max(each.upper for each in found) <= 1.0
 
 

@@ -17,8 +17,13 @@ from mechanisms.edges import DPRR, NoisyDegree, RandomisedResponse
 from mechanisms.edges.dprr_statistic import DPRRStatistic
 from tests.statistical.stated_laws import degree_law
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
+close = np.testing.assert_allclose
+
 budgets = st.floats(1e-3, 8.0)
-of_clip = pytest.mark.parametrize("clip", [True, False])
+of_clip = parametrize("clip", [True, False])
 
 
 def bits_with(ones, length):
@@ -47,8 +52,8 @@ def by_quad(mechanism, bits, degree, k1, k0):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(("bits", "degree"), [(4, 2), (1, 0), (1, 1), (5, 1), (12, 9)])
-@pytest.mark.parametrize(("epsilon1", "epsilon2"), [(0.1, 0.9), (1.0, 1.0), (5.0, 3.0)])
+@parametrize(("bits", "degree"), [(4, 2), (1, 0), (1, 1), (5, 1), (12, 9)])
+@parametrize(("epsilon1", "epsilon2"), [(0.1, 0.9), (1.0, 1.0), (5.0, 3.0)])
 @of_clip
 def test_log_prob_is_the_definition_integrated(clip, epsilon1, epsilon2, bits, degree):
     mechanism = DPRR(epsilon1, epsilon2, clip)
@@ -56,11 +61,11 @@ def test_log_prob_is_the_definition_integrated(clip, epsilon1, epsilon2, bits, d
     for k1, k0 in product(range(degree + 1), range(bits - degree + 1)):
         expected = by_quad(mechanism, bits, degree, k1, k0)
         found = math.exp(law.log_prob([k1], [k0])[0])
-        assert found == pytest.approx(expected, rel=1e-8), (k1, k0)
+        assert found == approx(expected, rel=1e-8), (k1, k0)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     ("bits", "degree", "epsilon1", "epsilon2", "clip", "kept", "added"),
     [
         (1, 1, 0.1, 0.9, True, 1, 0),
@@ -83,7 +88,7 @@ def test_quadrature_lies_within_the_rigorous_enclosure(
         enclosure = law.enclosure(kept, added)
         assert enclosure.rel_accuracy_bits() > 83, "relative radius above 1e-25"
         exact = float(enclosure.log().mid())
-    assert law.log_prob([kept], [added])[0] == pytest.approx(exact, abs=1e-10)
+    assert law.log_prob([kept], [added])[0] == approx(exact, abs=1e-10)
 
 
 def test_twice_the_budget_is_visibly_worse():
@@ -98,10 +103,10 @@ def test_ratio_tables_enclosures_and_scores_agree():
     with precision():
         for own, k1, k0 in np.ndindex(table.shape):
             exact = float(mechanism.ratio_enclosure(7, 3, own, k1, k0).log())
-            assert table[own, k1, k0] == pytest.approx(exact, abs=1e-10)
+            assert table[own, k1, k0] == approx(exact, abs=1e-10)
     (pair,) = [p for p in NeighbourList(8).pairs() if p.data.sum() == 4]
     output = np.array([[1, 0, 1, 1, 0, 1, 0]])  # own bit is at place 3
-    assert mechanism.score(output, pair)[0] == pytest.approx(table[1, 2, 1], abs=1e-10)
+    assert mechanism.score(output, pair)[0] == approx(table[1, 2, 1], abs=1e-10)
 
 
 def moments(law):
@@ -111,19 +116,19 @@ def moments(law):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(("bits", "degree"), [(3, 0), (9, 9), (200, 120)])
+@parametrize(("bits", "degree"), [(3, 0), (9, 9), (200, 120)])
 @of_clip
 def test_degree_moments_by_enumeration(clip, bits, degree):
     mechanism = DPRR(0.3, 1.2, clip)
     law = degree_law(mechanism, bits, degree)
     mean, variance, _ = moments(law)
-    assert law.sum() == pytest.approx(1, abs=1e-10)
-    assert mechanism.expected_degree(degree, bits) == pytest.approx(mean, rel=1e-9)
-    assert mechanism.degree_variance(degree, bits) == pytest.approx(variance, rel=1e-9)
+    assert law.sum() == approx(1, abs=1e-10)
+    assert mechanism.expected_degree(degree, bits) == approx(mean, rel=1e-9)
+    assert mechanism.degree_variance(degree, bits) == approx(variance, rel=1e-9)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     ("epsilon", "bits", "degree", "expected"),
     [(1.2, 499, 0, 10.90), (1.2, 499, 2, 6), (1.2, 499, 100, 6), (1.0, 3781, 0, 13.05)],
 )
@@ -133,7 +138,7 @@ def test_the_kurtosis_that_audits_declare_is_that_of_the_law(
     """It is largest for isolated users."""
     law = degree_law(DPRR.allocated(epsilon, bits + 1), bits, degree)
     _, variance, fourth = moments(law)
-    assert fourth / variance**2 == pytest.approx(expected, abs=3 if degree else 0.01)
+    assert fourth / variance**2 == approx(expected, abs=3 if degree else 0.01)
     assert fourth / variance**2 < KURTOSIS
 
 
@@ -149,15 +154,15 @@ def test_the_negative_denominator_of_the_printed_formula():
 def test_q_reaches_one_at_half_the_bits():
     rate = DPRR(0.1, 0.9).rate(np.array([9.99, 10.0, 10.01, 1e9]), 20)
     assert rate[0] < 1
-    np.testing.assert_allclose(rate[1:], 1, rtol=1e-15)
+    close(rate[1:], 1, rtol=1e-15)
 
 
 def test_the_published_allocation_overspends_on_small_graphs():
     published = DPRR.allocated(0.5, n_max=20)
-    assert published.epsilon1 == pytest.approx(math.sqrt(8 / 19))
-    assert published.epsilon2 == pytest.approx(0.45)
+    assert published.epsilon1 == approx(math.sqrt(8 / 19))
+    assert published.epsilon2 == approx(0.45)
     assert published.epsilon1 + published.epsilon2 > 0.5
-    assert DPRR.allocated(1.0, n_max=3783).epsilon1 == pytest.approx(0.1)
+    assert DPRR.allocated(1.0, n_max=3783).epsilon1 == approx(0.1)
 
 
 @given(st.floats(0.01, 5), st.integers(2, 10**6))
@@ -188,7 +193,7 @@ def test_a_vanishing_bit_budget_is_a_fair_coin():
     pair = Pair(bits_with(2, 4), bits_with(2, 4)[::-1].copy())
     outputs = mechanism.distribution(pair.data).outcomes
     assert mechanism.keep == 0.5
-    np.testing.assert_allclose(mechanism.score(outputs, pair), 0, atol=1e-12)
+    close(mechanism.score(outputs, pair), 0, atol=1e-12)
 
 
 @given(st.data(), st.integers(2, 30), budgets, budgets, st.booleans())
@@ -203,7 +208,7 @@ def test_no_class_of_any_pair_exceeds_the_claim(data, nodes, epsilon1, epsilon2,
     assert abs(score) <= largest + 1e-9
 
 
-@pytest.mark.parametrize("degree", [0, 2, 4])
+@parametrize("degree", [0, 2, 4])
 def test_the_statistic_has_the_law_and_the_loss_of_the_whole_output(degree):
     mechanism = DPRR(0.4, 0.9)
     statistic = DPRRStatistic(mechanism, 5, degree)
@@ -217,7 +222,7 @@ def test_the_statistic_has_the_law_and_the_loss_of_the_whole_output(degree):
         values = statistic.reduce(whole.outcomes)
         for outcome, probability in zip(reduced.outcomes, reduced.floats, strict=True):
             expected = whole.floats[(values == outcome).all(axis=1)].sum()
-            assert probability == pytest.approx(expected, rel=1e-9)
+            assert probability == approx(expected, rel=1e-9)
         logs.append((np.log(whole.floats), np.log(reduced.floats)))
     full, kept = (np.abs(p - q).max() for p, q in zip(*logs, strict=True))
-    assert kept == pytest.approx(full, rel=1e-8)
+    assert kept == approx(full, rel=1e-8)

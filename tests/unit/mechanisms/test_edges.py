@@ -43,13 +43,19 @@ from mechanisms.neighbour_lists import PackedLists, id_type
 from mechanisms.validation import rows_of
 from tests.statistical.stated_laws import losses
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
+close = np.testing.assert_allclose
+same = np.testing.assert_array_equal
+
 RNG = np.random.default_rng
 TAIL = Graph(4, np.array([[0, 0, 1, 2], [1, 2, 2, 3]]))
 TRIANGLE_AND_TAIL = TAIL.to_matrix()
 LARGER = barabasi_albert(30, 2, RNG(0))
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("mechanism", "adjacency", "expected"),
     [
         (RandomisedResponse(0.1), NeighbourList(4), 0.1),
@@ -66,7 +72,7 @@ LARGER = barabasi_albert(30, 2, RNG(0))
 def test_exact_loss_of_every_pair(mechanism, adjacency, expected):
     """An edge is in two lists; the last user sends the degree alone, with a tenth of ε."""
     found = [each.upper for each in losses(mechanism, adjacency)]
-    assert found == pytest.approx([expected] * len(found), rel=1e-12)
+    assert found == approx([expected] * len(found), rel=1e-12)
 
 
 def test_randomised_response_known_law():
@@ -74,7 +80,7 @@ def test_randomised_response_known_law():
     law = RandomisedResponse(math.log(3)).distribution(np.array([1, 0]))
     found = dict(zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True))
     expected = {(1, 0): 9 / 16, (0, 0): 3 / 16, (1, 1): 3 / 16, (0, 1): 1 / 16}
-    assert found == pytest.approx(expected)
+    assert found == approx(expected)
     assert sum(law.probabilities) == 1
 
 
@@ -88,7 +94,7 @@ def another(graph):
     return other
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("mechanism", "data", "unit"),
     [
         (RandomisedResponse(0.7), np.array([1, 0, 1, 1]), 0.7),
@@ -107,7 +113,7 @@ def test_the_score_is_the_log_ratio_of_the_law(mechanism, data, unit):
     outputs = mechanism(data, 50, rng=RNG(0))
     first, second = (mechanism.log_prob(outputs, x) for x in (data, another(data)))
     found = mechanism.score(outputs, pair) * unit
-    np.testing.assert_allclose(found, first - second, atol=1e-9)
+    close(found, first - second, atol=1e-9)
 
 
 def test_users_offer_a_law_if_every_row_mechanism_states_one():
@@ -141,7 +147,7 @@ def test_customised_protects_a_bit_of_a_private_list_but_not_an_edge():
     for data, expected in ((own, 0.5), (edge, np.inf)):
         outcomes = mechanism.distribution(data).outcomes
         score = np.abs(mechanism.score(outcomes, Pair(data, empty)))
-        np.testing.assert_allclose(score, expected)
+        close(score, expected)
 
 
 def test_non_private_baselines():
@@ -151,27 +157,25 @@ def test_non_private_baselines():
     released = part(TRIANGLE_AND_TAIL, 1, rng=RNG(0)).reshape(4, 3)
     among = TRIANGLE_AND_TAIL * np.outer([0, 1, 1, 0], [0, 1, 1, 0])
     assert among.sum() == 2
-    np.testing.assert_array_equal(released, rows_of(among))
+    same(released, rows_of(among))
     assert part.distribution(TRIANGLE_AND_TAIL).probabilities == [1]
 
 
-@pytest.mark.parametrize(
-    "mechanism", [NonPrivFull(30), NonPrivPart(30, tuple(range(0, 30, 2)))]
-)
+@parametrize("mechanism", [NonPrivFull(30), NonPrivPart(30, tuple(range(0, 30, 2)))])
 def test_baselines_of_whole_graphs_are_their_dense_form(mechanism):
     dense = mechanism(LARGER.to_matrix(), 1, rng=RNG(0)).reshape(30, 29)
     noisy = mechanism.whole_graph(LARGER, rng=RNG(0))
-    np.testing.assert_array_equal(rows_of(noisy.to_matrix()), dense)
+    same(rows_of(noisy.to_matrix()), dense)
 
 
 def test_customised_whole_graph_keeps_the_published_rows():
     mechanism = Customised(DPRR(0.5, 1.0), 30, private=tuple(range(10)))
     noisy = mechanism.whole_graph(LARGER, rng=RNG(0)).to_matrix()
-    np.testing.assert_array_equal(noisy[10:], LARGER.to_matrix()[10:])
+    same(noisy[10:], LARGER.to_matrix()[10:])
     assert (noisy[:10] != LARGER.to_matrix()[:10]).any()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     "row",
     [
         RandomisedResponse(1.0),
@@ -194,22 +198,22 @@ def test_whole_graph_is_restricted_to_its_users(row):
 def test_split_budgets_stay_within_epsilon(epsilon, share):
     for split in (LocalLaplace(epsilon, share), LapGraphNoisy(epsilon, 3, share)):
         assert Fraction(split.epsilon1) + Fraction(split.epsilon2) <= Fraction(epsilon)
-        assert split.epsilon1 == pytest.approx(epsilon * float(share))
+        assert split.epsilon1 == approx(epsilon * float(share))
     local = LocalLaplace(epsilon, share)
     scales = local.degree_scale, local.cell_scale
     assert sum(1 / Fraction(b) for b in scales) <= Fraction(epsilon)
 
 
 def test_budgets_are_split_as_published():
-    assert LocalLaplace(0.7).epsilon1 == pytest.approx(0.07)
-    assert LapGraphNoisy(0.7, 3).epsilon1 == pytest.approx(0.007)
+    assert LocalLaplace(0.7).epsilon1 == approx(0.07)
+    assert LapGraphNoisy(0.7, 3).epsilon1 == approx(0.007)
 
 
 def test_a_later_user_sends_the_cells_after_their_own_place():
     """User 2 of 5 has a list of the places 0, 1, 3 and 4."""
     law = LocalLaplaceMessage(1.0, user=2).distribution(np.array([1, 0, 1, 0]))
     assert law.location.tolist() == [2, 1, 0]
-    assert law.scale == pytest.approx([10, 1 / 0.9, 1 / 0.9])
+    assert law.scale == approx([10, 1 / 0.9, 1 / 0.9])
 
 
 def test_largest_cells_and_totals():
@@ -221,7 +225,7 @@ def test_largest_cells_and_totals():
 COMPLETE = Graph(6, np.array(np.triu_indices(6, 1)))
 
 
-@pytest.mark.parametrize("graph", [TAIL, COMPLETE], ids=["some cells", "all cells"])
+@parametrize("graph", [TAIL, COMPLETE], ids=["some cells", "all cells"])
 def test_a_huge_budget_returns_the_graph(graph):
     """Noise of scale 1e-6 moves neither the count nor the order of the cells."""
     bits = graph.to_matrix()[np.triu_indices(graph.nodes, 1)]
@@ -229,9 +233,9 @@ def test_a_huge_budget_returns_the_graph(graph):
         mechanism = kind(1e8, graph.nodes)
         assert (mechanism(graph.to_matrix(), 20, rng=RNG(0)) == bits).all()
         noisy = mechanism.whole_graph(graph, rng=RNG(0))
-        np.testing.assert_array_equal(noisy.edges, graph.edges)
+        same(noisy.edges, graph.edges)
     row = LocalLaplaceRow(1e7)
-    np.testing.assert_array_equal(row.whole_graph(graph, rng=RNG(0)).arcs, graph.arcs)
+    same(row.whole_graph(graph, rng=RNG(0)).arcs, graph.arcs)
     assert (row(bits, 20, rng=RNG(0)) == bits).all()
 
 
@@ -252,17 +256,17 @@ def test_top_noise_of_a_huge_population_keeps_its_digits():
     ]
     median = math.log(10**15 / 2) - math.log(math.log(2))
     assert len(set(values)) == 200
-    assert np.median(values) == pytest.approx(median, abs=0.5)
+    assert np.median(values) == approx(median, abs=0.5)
 
 
 def test_the_tail_of_one_and_of_two_laplace_variables():
     x = Fraction(3, 2)
     for n, expected in ((1, math.exp(-1.5) / 2), (2, (2 + 1.5) * math.exp(-1.5) / 4)):
         found = float(laplace_sum_tail(x, n).mid())
-        assert found == pytest.approx(expected, rel=1e-14)
+        assert found == approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("n", [3, 5])
+@parametrize("n", [3, 5])
 def test_the_tail_of_a_sum_agrees_with_a_convolution(n):
     """The characteristic function 1/(1+w²)ⁿ, inverted."""
 
@@ -274,7 +278,7 @@ def test_the_tail_of_a_sum_agrees_with_a_convolution(n):
 
     expected = quad(density, 1.25, 40, limit=200)[0]
     found = float(laplace_sum_tail(Fraction(5, 4), n).mid())
-    assert found == pytest.approx(expected, rel=1e-5)
+    assert found == approx(expected, rel=1e-5)
 
 
 def test_half_of_the_noise_lies_on_either_side():
@@ -287,10 +291,10 @@ def test_the_top_cell_of_two_is_the_closed_form():
     """P(1 + X > Y) for two Laplace variables of scale s is 1 - e^(-1/s) (2 + 1/s) / 4."""
     s = 0.8
     value = float(top_probability(2, 1, 1, 0, s).mid())
-    assert value == pytest.approx(1 - math.exp(-1 / s) * (2 + 1 / s) / 4, rel=1e-13)
+    assert value == approx(1 - math.exp(-1 / s) * (2 + 1 / s) / 4, rel=1e-13)
 
 
-@pytest.mark.parametrize(("m", "k", "t"), [(5, 2, 1), (5, 2, 3), (6, 0, 2), (6, 6, 4)])
+@parametrize(("m", "k", "t"), [(5, 2, 1), (5, 2, 3), (6, 0, 2), (6, 6, 4)])
 def test_all_sets_of_one_size_are_the_whole(m, k, t):
     with precision():
         total = 0
@@ -310,26 +314,26 @@ GRAPHS = [
 ]
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
+@parametrize("graph", GRAPHS)
 def test_lists_hold_the_arcs_of_the_graph(graph):
     lists = PackedLists.of(graph)
-    np.testing.assert_array_equal(lists.graph.arcs, graph.arcs)
-    np.testing.assert_array_equal(lists.sizes, graph.degrees)
+    same(lists.graph.arcs, graph.arcs)
+    same(lists.sizes, graph.degrees)
     assert lists.targets.dtype == np.int32
 
 
 def test_lists_of_a_directed_graph():
     lists = PackedLists(np.array([0, 2, 2, 3]), np.array([1, 2, 0], np.int32))
     again = PackedLists.of(lists.graph)
-    np.testing.assert_array_equal(again.starts, lists.starts)
-    np.testing.assert_array_equal(again.targets, lists.targets)
+    same(again.starts, lists.starts)
+    same(again.targets, lists.targets)
 
 
-@pytest.mark.parametrize("users", [[0, 1, 2, 3, 4], [1, 4], []])
+@parametrize("users", [[0, 1, 2, 3, 4], [1, 4], []])
 def test_cells_are_those_of_the_rows(users):
     users = np.array(users, np.int64)
     expected = sparse.row_cells(GRAPHS[0], users)
-    np.testing.assert_array_equal(PackedLists.of(GRAPHS[0]).cells(users), expected)
+    same(PackedLists.of(GRAPHS[0]).cells(users), expected)
 
 
 def test_ids_have_four_bytes_if_they_fit():
@@ -337,10 +341,10 @@ def test_ids_have_four_bytes_if_they_fit():
     assert id_type(2**31) is np.int64
 
 
-@pytest.mark.parametrize("users", [None, [3, 17, 40, 59]])
+@parametrize("users", [None, [3, 17, 40, 59]])
 def test_without_noise_the_lists_come_back_from_all_blocks(monkeypatch, users):
     monkeypatch.setattr(sparse, "BLOCK", 7)
     graph = GRAPHS[2]
     noisy = DPRR(1e6, 60.0).whole_graph(graph, rng=RNG(1), users=users)
     kept = np.isin(graph.arcs[0], range(60) if users is None else users)
-    np.testing.assert_array_equal(noisy.arcs, graph.arcs[:, kept])
+    same(noisy.arcs, graph.arcs[:, kept])

@@ -29,6 +29,11 @@ from mechanisms.edges.graph_pub_response import (
 from mechanisms.rounding import GRID
 from tests.statistical.stated_laws import EDGE, PATH, loss, losses
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
+close = np.testing.assert_allclose
+
 RNG = np.random.default_rng
 RANKING = np.array([[0, 1, 2, 3], [1, 0, 5, 4], [2, 5, 0, 6], [3, 4, 6, 0]], float)
 
@@ -41,7 +46,7 @@ def largest_loss(mechanism, adjacency):
     return max(losses(mechanism, adjacency), key=lambda each: each.lower)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("odds", "scores", "expected"),
     [
         (8, flat(4), [1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1]),
@@ -61,7 +66,7 @@ def test_known_lists(odds, scores, expected):
     assert law.outcomes.tolist() == [expected]
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("nodes", "rounding", "choice", "degree_epsilon"),
     [
         (2, "round", "largest", None),
@@ -109,30 +114,30 @@ def test_the_most_favourable_reading_by_hand():
     )
     flip = 1 / (1 + math.e)
     ends = [(1 - math.exp(-steps * 0.25) / 2) * flip for steps in (1, 3)]
-    assert hidden == pytest.approx([ends[0] ** 2], rel=1e-12)
-    assert shown == pytest.approx([1 - (1 - ends[1]) ** 2], rel=1e-12)
-    assert loss(mechanism, EDGE, 0 * EDGE).lower == pytest.approx(3.15326, abs=1e-5)
+    assert hidden == approx([ends[0] ** 2], rel=1e-12)
+    assert shown == approx([1 - (1 - ends[1]) ** 2], rel=1e-12)
+    assert loss(mechanism, EDGE, 0 * EDGE).lower == approx(3.15326, abs=1e-5)
 
 
 def test_noisy_degree_law():
     law = {k: float(p.mid()) for k, p in noisy_degree_law(2, 0.7, 6)}
-    assert sum(law.values()) == pytest.approx(1)
-    assert law[2] == pytest.approx(1 - math.exp(-0.35), rel=1e-12)
-    assert law[1] == pytest.approx(math.exp(-0.35) / 2, rel=1e-12)
-    assert law[6] == pytest.approx(math.exp(-0.7 * 3.5) / 2, rel=1e-12)
+    assert sum(law.values()) == approx(1)
+    assert law[2] == approx(1 - math.exp(-0.35), rel=1e-12)
+    assert law[1] == approx(math.exp(-0.35) / 2, rel=1e-12)
+    assert law[6] == approx(math.exp(-0.7 * 3.5) / 2, rel=1e-12)
 
 
 def test_scores_from_the_graph():
     """Z = D^-½(A+I)D^-½X by hand for one edge: every entry of the operator is 1/2."""
     scores = linear_scores(np.array([[1.0], [3.0]]))(EDGE)
-    np.testing.assert_allclose(scores, 1 / (1 + np.exp(-4.0)) * np.ones((2, 2)))
-    np.testing.assert_allclose(score_matrix(np.array([[0.0], [1.0]]))[0], 0.5)
+    close(scores, 1 / (1 + np.exp(-4.0)) * np.ones((2, 2)))
+    close(score_matrix(np.array([[0.0], [1.0]]))[0], 0.5)
     mechanism = GraphPub(1.0, 2, linear_scores(np.ones((2, 1))))
     assert largest_loss(mechanism, Edges(2)).lower == math.inf
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 8.0, 20.0])
-@pytest.mark.parametrize("degree", [0.01, 2.5])
+@parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 8.0, 20.0])
+@parametrize("degree", [0.01, 2.5])
 def test_rates_keep_both_ratios_exactly(epsilon, degree):
     weights = RNG(0).random(30) + 1e-3
     others, real = publishing_rates(epsilon, degree, 9, weights)
@@ -144,25 +149,25 @@ def test_rates_keep_both_ratios_exactly(epsilon, degree):
             assert 0 < q <= p < 1
             assert ball(p / q) <= bound
             assert ball((1 - q) / (1 - p)) <= bound
-    assert np.log(real / others).max() == pytest.approx(epsilon, rel=1e-3)
+    assert np.log(real / others).max() == approx(epsilon, rel=1e-3)
 
 
 def test_repair_keeps_the_expected_counts():
     """Equal weights and the public degree m: p·m = E₁ and q·(N−m) = E₂."""
     (q,), (p,) = publishing_rates(1.0, 3.0, 20, np.ones(1))
-    assert (p * 3, q * 17) == pytest.approx(counts(1.0, 3.0, 20), rel=1e-12)
+    assert (p * 3, q * 17) == approx(counts(1.0, 3.0, 20), rel=1e-12)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
-@pytest.mark.parametrize("nodes", [3, 2, 4])
+@parametrize("epsilon", [0.3, 1.0])
+@parametrize("nodes", [3, 2, 4])
 def test_repair_spends_epsilon(nodes, epsilon):
     scores = score_matrix(RNG(0).random((nodes, 2)))
     exact = largest_loss(
         GraphPubResponse(epsilon, nodes, scores, nodes / 2), Edges(nodes)
     )
     assert exact.upper <= epsilon
-    assert exact.lower == pytest.approx(epsilon, rel=1e-9)
+    assert exact.lower == approx(epsilon, rel=1e-9)
 
 
 def test_list_repair_spends_at_most_both_budgets():

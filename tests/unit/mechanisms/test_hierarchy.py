@@ -31,6 +31,9 @@ from mechanisms.hierarchy.noisy_probabilities import (
 )
 from tests.statistical.stated_laws import NEVER, losses, matrix
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
 RNG = np.random.default_rng
 WEDGE = ((0, 1), (0, 2))
 LADDER = ((((0, 1), 2), 3), 4)
@@ -41,7 +44,7 @@ def epsilon_of(mechanism, adjacency):
     found = exact_evidence(mechanism, PureDP(1.0), adjacency)
     assert "all" in found.statement or "only" in found.statement
     if found.epsilon_lower < math.inf:
-        assert found.epsilon_lower == pytest.approx(found.epsilon_upper, rel=1e-12)
+        assert found.epsilon_lower == approx(found.epsilon_upper, rel=1e-12)
     return found.epsilon_lower
 
 
@@ -54,7 +57,7 @@ def law_by_tree(mechanism, data):
     return found
 
 
-of_three_nodes = pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+of_three_nodes = parametrize("epsilon", [0.2, 1.0, 5.0])
 
 
 @of_three_nodes
@@ -65,11 +68,11 @@ def test_the_stationary_law_of_three_nodes(epsilon):
     """
     weights = np.exp([0, -epsilon / 2, -epsilon / 2])
     law = law_by_tree(DendrogramStep(epsilon, 3), matrix(3, (0, 1)))
-    assert law == pytest.approx(weights / weights.sum(), rel=1e-12)
+    assert law == approx(weights / weights.sum(), rel=1e-12)
 
 
 @of_three_nodes
-@pytest.mark.parametrize("steps", [0, 1, 2, 11])
+@parametrize("steps", [0, 1, 2, 11])
 def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     """From the tree that joins the edge.
 
@@ -84,11 +87,11 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     step = DendrogramStep(epsilon, 3, steps=steps, start=((0, 1), 2))
     law = law_by_tree(step, matrix(3, (0, 1)))
     rest = (1 - best) / 2
-    assert law == pytest.approx([best, rest, rest], rel=1e-9, abs=1e-15)
+    assert law == approx([best, rest, rest], rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     ("readings", "epsilon", "ratio"),
     [
         ({}, 1.0, 0.470638009),
@@ -105,10 +108,10 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
 def test_the_exact_epsilon_of_four_nodes(readings, epsilon, ratio):
     """Figures of an independent enumeration in floating point, as multiples of the claimed ε."""
     found = epsilon_of(DendrogramStep(epsilon, 4, **readings), Edges(4))
-    assert found / epsilon == pytest.approx(ratio, rel=1e-5)
+    assert found / epsilon == approx(ratio, rel=1e-5)
 
 
-@pytest.mark.parametrize("nodes", [3, 4])
+@parametrize("nodes", [3, 4])
 def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
     """If every move is accepted for certain, the start cannot be kept.
 
@@ -117,7 +120,7 @@ def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
     assert epsilon_of(DendrogramStep(1.0, nodes, steps=1), Edges(nodes)) == math.inf
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+@parametrize("scale", [0.3, 1.0, 4.0])
 def test_the_unit_of_a_released_bit(scale):
     """One pair, noise of scale s.
 
@@ -127,7 +130,7 @@ def test_the_unit_of_a_released_bit(scale):
     one, zero = (
         float(drawn_probability(1, 0, count, 1, scale).mid()) for count in (1, 0)
     )
-    assert (one, zero) == pytest.approx((expected, 1 - expected), rel=1e-12)
+    assert (one, zero) == approx((expected, 1 - expected), rel=1e-12)
     total = 0
     for k in range(6):
         total += math.comb(5, k) * drawn_probability(k, 5 - k, 2, 7, scale)
@@ -139,14 +142,14 @@ def test_two_nodes_lose_less_than_the_noise():
     half = (1 - 2 * (1 - math.exp(-0.5))) / 2
     expected = math.log((0.5 + half) / (0.5 - half))
     found = epsilon_of(PrivHRG(0.5, 0.5, 2), Edges(2))
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert found == approx(expected, rel=1e-9)
 
 
 def counts_of(nested, thresholds, members=range(5)):
     return noisy_counts(Dendrogram.of(nested, [Layer([], members)]), thresholds)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("draws", "pairs"), [("one", [10]), ("fresh", [10] * 4), ("nested", [10, 6, 3, 1])]
 )
 def test_pooled_counts_by_reading(draws, pairs):
@@ -167,7 +170,7 @@ def test_the_printed_thresholds():
         assert [count.pairs for count in noisy_counts(tree, thresholds)] == pairs
 
 
-@pytest.mark.parametrize("readings", [{}, NEVER, {"draws": "fresh"}])
+@parametrize("readings", [{}, NEVER, {"draws": "fresh"}])
 def test_nodes_without_private_nodes_on_both_sides_need_no_noise(readings):
     thresholds = Thresholds(1.0, **readings)
     found = counts_of(LADDER, thresholds, members=[0, 4])
@@ -175,7 +178,7 @@ def test_nodes_without_private_nodes_on_both_sides_need_no_noise(readings):
     assert counts_of(LADDER, thresholds, members=[2]) == []
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("draws", "thresholds", "uses"),
     [
         ("one", {}, 1),
@@ -201,7 +204,7 @@ ON_WEDGE = PrivateEdgeDP(3, WEDGE)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
+@parametrize(
     ("mechanism", "adjacency", "claimed", "holds"),
     [
         (PrivHRG(0.5, 0.5, 4), Edges(4), 1.0, True),
@@ -252,7 +255,7 @@ def test_private_nodes_from_the_data_change_the_likelihood_by_more_than_the_sens
     step = DendrogramStep(1.0, 4, private_nodes="data")
     one = step.query(matrix(4, (0, 1)), RNG(0))
     change = np.abs(one - step.query(matrix(4, (0, 1), (2, 3)), RNG(0))).max()
-    assert change == pytest.approx(3.295836866, rel=1e-9)
+    assert change == approx(3.295836866, rel=1e-9)
     assert change > step.sensitivity
 
 
@@ -303,7 +306,7 @@ def test_neighbours_differ_in_one_private_edge():
     assert len(PrivateEdgeDP(4).exhaustive()) == len(Edges(4).exhaustive())
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("edges", "message"),
     [([(0, 1)], "may not have private edges"), ([(0, 2), (1, 2)], "differ in 2 edges")],
 )

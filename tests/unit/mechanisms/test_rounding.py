@@ -21,12 +21,14 @@ from mechanisms.rounding import (
     remaining,
 )
 
+parametrize = pytest.mark.parametrize
+
 EPSILONS = [5e-324, 1e-300, 2**-53, 2**-51, 1e-9, 0.01, 0.1, math.log(3)]
 EPSILONS += [1.0, 2.0, 7.3, 20.0, 36.5, 36.9]
 EPSILONS += np.random.default_rng(0).uniform(0, 37, 10).tolist()
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@parametrize("epsilon", EPSILONS)
 def test_keep_probability_is_the_largest_private_one(epsilon):
     m = int(Fraction(keep_probability(epsilon)) * GRID)
     assert Fraction(m, GRID) == Fraction(keep_probability(epsilon))
@@ -54,8 +56,8 @@ def test_nearest_rounding_would_not_be_private():
     assert any(Fraction(1) / Fraction(1 / e) > Fraction(e) for e in epsilons)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1 / 3, 7.7, 1e-8])
-@pytest.mark.parametrize("sensitivity", [1, 2.5, Fraction(1, 3)])
+@parametrize("epsilon", [0.1, 0.3, 1 / 3, 7.7, 1e-8])
+@parametrize("sensitivity", [1, 2.5, Fraction(1, 3)])
 def test_laplace_scale_is_the_smallest_private_one(sensitivity, epsilon):
     b = laplace_scale(sensitivity, epsilon)
     assert Fraction(sensitivity) / Fraction(b) <= Fraction(epsilon)
@@ -76,7 +78,7 @@ def test_portions():
     assert portion(1.0, 0.1) == 0.1
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("epsilon", "odds", "total"),
     [
         (1.0, Fraction(1, 3), GRID),
@@ -93,7 +95,7 @@ def test_places_attain_the_largest_private_odds(epsilon, odds, total):
         assert m == total - 1 or not bool(arb(m + 1) / (total - m - 1) <= bound)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+@parametrize("epsilon", [0.1, 1.0, 20.0])
 def test_places_of_the_grid_are_the_keep_probability(epsilon):
     assert places(epsilon) / GRID == keep_probability(epsilon)
 

@@ -14,6 +14,8 @@ from auditdp.accountants import TopKPure
 from auditdp.evidence.loss_of_laws import pair_loss
 from mechanisms.top_k_law import plackett_luce, set_epsilon, unordered_top_k
 
+approx = pytest.approx
+
 SCORES = np.array([0.3, -1.2, 0.0, 2.0, 0.7])
 of_laws = pytest.mark.parametrize("law", [plackett_luce, unordered_top_k])
 
@@ -23,7 +25,7 @@ def test_none_and_all_of_the_scores(law):
     everything = law(SCORES, 5).floats
     assert law(SCORES, 0).outcomes.shape == (1, 0)
     assert law([], 0).floats.tolist() == [1.0]
-    assert everything.sum() == pytest.approx(1)
+    assert everything.sum() == approx(1)
     assert len(everything) == (120 if law is plackett_luce else 1)
 
 
@@ -37,7 +39,7 @@ def test_ordered_law_is_the_product_of_selections(count):
         for i in outcome:
             expected *= left[i] / left.sum()
             left[i] = 0
-        assert probability == pytest.approx(expected, rel=1e-14)
+        assert probability == approx(expected, rel=1e-14)
 
 
 def test_the_set_forgets_the_order():
@@ -47,7 +49,7 @@ def test_the_set_forgets_the_order():
     assert [tuple(row) for row in sets.outcomes] == list(combinations(range(5), 3))
     for outcome, probability in zip(sets.outcomes, sets.floats, strict=True):
         expected = sum(by_order[order] for order in permutations(outcome))
-        assert probability == pytest.approx(expected, rel=1e-14)
+        assert probability == approx(expected, rel=1e-14)
 
 
 def test_the_set_has_the_integral_of_exponential_clocks():
@@ -60,7 +62,7 @@ def test_the_set_has_the_integral_of_exponential_clocks():
     for outcome, probability in zip(law.outcomes, law.floats, strict=True):
         rates = weights[outcome] / (weights.sum() - weights[outcome].sum())
         integral, _ = quad(lambda u, rates=rates: np.prod(1 - u**rates), 0, 1)
-        assert probability == pytest.approx(integral, rel=1e-9)
+        assert probability == approx(integral, rel=1e-9)
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 4)])
@@ -71,7 +73,7 @@ def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
     laws = [unordered_top_k(list(corner), k) for corner in corners]
     worst = max(pair_loss(p, q).upper for p in laws for q in laws)
     found = set_epsilon(n, k, eta)
-    assert found == pytest.approx(worst, rel=1e-13)
-    assert found < TopKPure(k, eta).epsilon_at(0.0) == pytest.approx(k * eta)
-    assert set_epsilon(10**9, k, eta) == pytest.approx(k * eta, rel=1e-8)
-    assert set_epsilon(k, k, eta) == pytest.approx(0.0, abs=1e-15)
+    assert found == approx(worst, rel=1e-13)
+    assert found < TopKPure(k, eta).epsilon_at(0.0) == approx(k * eta)
+    assert set_epsilon(10**9, k, eta) == approx(k * eta, rel=1e-8)
+    assert set_epsilon(k, k, eta) == approx(0.0, abs=1e-15)

@@ -25,6 +25,8 @@ from gnn.attacks import (
 from gnn.layers import propagation
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 NODES = 60
 DRAWS = rng(5)
 EDGES = np.array(networkx.gnp_random_graph(NODES, 0.1, seed=3).edges).T
@@ -57,13 +59,13 @@ def is_near_a_half(area, pairs):
     return abs(area - 0.5) < 5 / np.sqrt(pairs)
 
 
-both_methods = pytest.mark.parametrize("method", ["differences", "exact"])
+both_methods = parametrize("method", ["differences", "exact"])
 
 
 # Figures
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("cut", "precision", "recall", "predicted"),
     [
         ({}, 0.5, 0.5, 2),
@@ -203,7 +205,7 @@ def planted(leak, nodes=400):
 KNOWN = np.arange(400) < 100
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("score", "expected"),
     [
         ("label", 0.3),
@@ -264,7 +266,7 @@ def test_an_invertible_representation_reveals_the_features():
 # Refusals
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("call", "message"),
     [
         (lambda: outcome([1, np.nan], [1, 0], rng=rng()), "1 that are not finite"),

@@ -37,6 +37,8 @@ from tests.unit.gnn.ensembles.small_trainer import (
     world,
 )
 
+parametrize = pytest.mark.parametrize
+
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 QUIET = replace(SETTINGS, noise_multiplier=0.0, rate=1.0)
 
@@ -91,9 +93,9 @@ def looped(settings, world, key):
     return torch.stack(released), weights
 
 
-@pytest.mark.parametrize("gradients", ["layers", "functorch"])
-@pytest.mark.parametrize("canary", [False, True])
-@pytest.mark.parametrize("batches", BATCHES)
+@parametrize("gradients", ["layers", "functorch"])
+@parametrize("canary", [False, True])
+@parametrize("batches", BATCHES)
 def test_trainings_are_those_of_a_loop(batches, canary, gradients):
     settings = replace(SETTINGS, gradients=gradients, **BATCHES[batches])
     given = world(canary=canary)
@@ -107,8 +109,8 @@ def test_trainings_are_those_of_a_loop(batches, canary, gradients):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("gradients", ["layers", "functorch"])
-@pytest.mark.parametrize("batches", BATCHES)
+@parametrize("gradients", ["layers", "functorch"])
+@parametrize("batches", BATCHES)
 def test_neither_chunks_nor_other_worlds_change_a_training(batches, gradients):
     """Bit for bit in float64. The world with a canary has fewer examples."""
     settings = replace(SETTINGS, gradients=gradients, **BATCHES[batches])
@@ -126,7 +128,7 @@ def test_neither_chunks_nor_other_worlds_change_a_training(batches, gradients):
         assert torch.equal(alone.sums[0], whole.sums[number])
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+@parametrize("optimiser", ["sgd", "adam"])
 def test_without_noise_it_is_the_trainer_of_one_model(optimiser):
     settings = replace(QUIET, optimiser=optimiser, weight_decay=0.01)
     model, given = mlp(torch.float32), world(dtype=torch.float32)
@@ -159,7 +161,7 @@ def test_mixed_rows_by_layers_are_those_by_examples():
     assert_close(*both, **EXACT)
 
 
-@pytest.mark.parametrize("kind", [GCN, GraphSAGE])
+@parametrize("kind", [GCN, GraphSAGE])
 def test_graph_networks_are_trained_as_they_are(kind):
     """Gradients of torch-geometric's networks on the graph, where node 3 is absent."""
     x = torch.randn(4, 3, generator=generator(), dtype=torch.float64)
@@ -301,7 +303,7 @@ class Scaled(Tied):
         return self.layer(row) * self.layer.weight.sum()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("model", "message"),
     [
         (GIN(5, 2, generator=generator()), "normalises batches"),
@@ -318,7 +320,7 @@ WRONG_CANARY = replace(world(), canary=torch.zeros(2, 34))
 NAN = World((world().inputs[0] * np.nan, world().inputs[1]))
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("call", "error", "message"),
     [
         (
@@ -337,7 +339,7 @@ def test_refusals(call, error, message):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("gradients", ["layers", "functorch"])
+@parametrize("gradients", ["layers", "functorch"])
 def test_cuda_trains_as_the_cpu_does(gradients):
     """The same coins and noise: sums differ by rounding alone."""
     settings = replace(SETTINGS, gradients=gradients)

@@ -47,6 +47,8 @@ from gnn.models import GCN
 from gnn.training import PrivateSettings
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 pytestmark = pytest.mark.dear
 
 ALPHA = 1e-6
@@ -78,7 +80,7 @@ def gradients_by_hand(weights, world):
     return torch.stack(found)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("rate", "canary"),
     [
         (1.0, 0.6),
@@ -188,7 +190,7 @@ BROKEN |= {
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", CORRECT)
+@parametrize("name", CORRECT)
 def test_correct_trainers_are_not_refuted(name):
     """The claims hold exactly; each game has α = 1e-6."""
     for seed in range(2):
@@ -196,7 +198,7 @@ def test_correct_trainers_are_not_refuted(name):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", BROKEN)
+@parametrize("name", BROKEN)
 def test_broken_trainers_are_refuted(name):
     assert is_refuted(*BROKEN[name])
 
@@ -231,7 +233,7 @@ def graph_sums(nodes, reach, sigma):
     return NoisedSums(Trainer(model, node_loss, settings), world=world, reach=reach)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("nodes", "reach", "verdict"),
     [
         (1, 1.0, Verdict.NOT_REFUTED),
@@ -255,7 +257,7 @@ def test_a_node_changes_the_gradients_of_its_neighbours(nodes, reach, verdict):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("reach", [1.0, 3.0])
+@parametrize("reach", [1.0, 3.0])
 def test_accounting_for_records_is_refuted_on_two_nodes(reach):
     """1-GDP with noise σ = C, where two nodes lose 3-GDP, and with noise for the reach."""
     pair = Nodes(2, "removed", loops=True).pairs()[0]
@@ -273,7 +275,7 @@ def hidden_batches():
     mechanism(replace(CANARY.data, common=False), 3, rng=rng())
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("call", "message"),
     [
         (lambda: NoisedSums(with_settings(rate=None)), "rate=None; use FinalModel"),

@@ -14,6 +14,8 @@ from gnn.experiments.record import CellRecord
 from gnn.experiments.summary import Measured, _test, summary
 from tests.unit.gnn.experiments.toy import TOY
 
+approx = pytest.approx
+
 AUDIT = "audits/audit_edges.py::warner_rr"
 LINE = {
     "row": "Warner RR",
@@ -64,7 +66,7 @@ def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
     assert (found.profile, found.done, found.planned) == ("quick", 12, 12)
 
     ours, repaired, theirs = (row.measured["accuracy"] for row in found.rows[:3])
-    assert (ours.mean, ours.sd) == (71.0, pytest.approx(2**0.5))
+    assert (ours.mean, ours.sd) == (71.0, approx(2**0.5))
     assert (repaired.mean, theirs.mean) == (66.0, 63.0)
     assert ours.published == Published(61.5, "Table 7", 0.3)
     assert repaired.published is theirs.published is None
@@ -78,7 +80,7 @@ def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
 def test_settings_are_paired_and_tested_two_sidedly():
     """The difference is 8 at either ε, without variation, so that there is no p-value."""
     (test,) = of_toy(made()).tests
-    assert (test.difference, test.p_value) == (pytest.approx(8), None)
+    assert (test.difference, test.p_value) == (approx(8), None)
 
     records = made("paper")
     for key, record in records.items():
@@ -94,7 +96,7 @@ def test_settings_are_paired_and_tested_two_sidedly():
     theirs = [row.measured["accuracy"].mean for row in rows_of("theirs", records)]
     expected = stats.ttest_rel(ours[::2], theirs).pvalue
 
-    assert test.p_value == pytest.approx(expected)
+    assert test.p_value == approx(expected)
 
 
 def test_a_single_setting_is_tested_on_its_repetitions():
@@ -107,13 +109,13 @@ def test_a_single_setting_is_tested_on_its_repetitions():
     assert welch.how.startswith("Welch's, 3 and 3 repetitions")
 
     expected = stats.ttest_ind(values(ours), values(theirs), equal_var=False).pvalue
-    assert welch.p_value == pytest.approx(expected)
+    assert welch.p_value == approx(expected)
 
     paired = _test([ours, theirs], comparison, common=True)
     assert paired.how == "paired, 3 repetitions of one setting"
 
     expected = stats.ttest_rel(values(ours), values(theirs)).pvalue
-    assert paired.p_value == pytest.approx(expected)
+    assert paired.p_value == approx(expected)
     assert _test([ours], comparison, common=False).p_value is None
 
 

@@ -15,6 +15,8 @@ from gnn.models.sage import NarrowSAGEConv
 from gnn.sparse import dropout
 from tests.unit.gnn.draws import generator
 
+parametrize = pytest.mark.parametrize
+
 # A triangle 0 1 2 with a tail 2 - 3, and the isolated node 4.
 EDGES = torch.tensor([[0, 1, 0, 2, 1, 2, 2, 3], [1, 0, 2, 0, 2, 1, 3, 2]])
 ADJACENCY = to_dense_adj(EDGES, max_num_nodes=5)[0]
@@ -58,7 +60,7 @@ def test_sage_by_hand():
     assert_close(model(X, EDGES), expected)
 
 
-@pytest.mark.parametrize("width", [2, 9])
+@parametrize("width", [2, 9])
 def test_means_before_and_after_the_product_are_the_same(width):
     ours, theirs = NarrowSAGEConv(6, width), SAGEConv(6, width)
     theirs.load_state_dict(ours.state_dict())
@@ -122,7 +124,7 @@ def test_gin_by_hand():
     assert_close(total(X, EDGES, batch, 3)[0], sums)
 
 
-@pytest.mark.parametrize("kind", NODE_MODELS)
+@parametrize("kind", NODE_MODELS)
 def test_sparse_features_are_dense_ones(kind):
     model = made(kind)
     x = X * (X > 0.5)
@@ -137,7 +139,7 @@ def test_sparse_features_are_dense_ones(kind):
     assert_close(*gradients)
 
 
-@pytest.mark.parametrize("kind", NODE_MODELS)
+@parametrize("kind", NODE_MODELS)
 def test_a_prediction_reaches_the_declared_number_of_hops(kind):
     """Logits of node 0 of a path depend on the node ``hops`` edges away."""
     extra = {"steps": 3} if kind is APPNP else {}
@@ -151,7 +153,7 @@ def test_a_prediction_reaches_the_declared_number_of_hops(kind):
     assert gradient.any(dim=1).nonzero().max() == hops
 
 
-@pytest.mark.parametrize("kind", [*NODE_MODELS, GIN])
+@parametrize("kind", [*NODE_MODELS, GIN])
 def test_initial_weights_are_a_function_of_the_generator(kind):
     state = torch.get_rng_state()
     first, same, other = (made(kind, seed=seed).state_dict() for seed in (0, 0, 1))
@@ -168,7 +170,7 @@ def test_initial_weights_are_glorots():
     assert 0.999 * bound < float(weight.abs().max()) <= bound
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@parametrize("sparse", [False, True])
 def test_dropout_keeps_the_mean(sparse):
     """A quarter of 10,000 ones goes, within six deviations; the rest is divided by 3/4."""
     x = torch.ones(100, 100)
@@ -183,7 +185,7 @@ def test_dropout_keeps_the_mean(sparse):
     assert dropout(given, 0.25, training=False) is given
 
 
-@pytest.mark.parametrize("option", ["dropout", "input_dropout"])
+@parametrize("option", ["dropout", "input_dropout"])
 def test_dropout_is_in_training_alone(option):
     model = made(GCN, **{"dropout": 0.0, option: 0.5})
     assert_close(model(X, EDGES), model(X, EDGES), rtol=0, atol=0)

@@ -21,6 +21,8 @@ from gnn.training import predict
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator, rng, two_communities
 
+parametrize = pytest.mark.parametrize
+
 pytestmark = pytest.mark.dear
 
 torch.set_num_threads(1)
@@ -58,7 +60,7 @@ NODE_PIPELINES = {
     "SAGE": private(fit_sage, SAGEParameters(**BUDGET, batch=20, steps=4)),
     "DPAR": private(fit_dpar, DPARParameters(**SMALL | ROWS | {"batch": 8})),
 }
-every_node_pipeline = pytest.mark.parametrize("name", NODE_PIPELINES)
+every_node_pipeline = parametrize("name", NODE_PIPELINES)
 
 
 def changed(**values):
@@ -75,7 +77,7 @@ def with_entry(value):
 
 
 @every_node_pipeline
-@pytest.mark.parametrize(
+@parametrize(
     ("data", "message"),
     [
         (GOOD.subgraph(torch.arange(0)), "no nodes|the split has ids"),
@@ -93,7 +95,7 @@ def test_bad_graphs_are_refused(name, data, message):
 
 
 @every_node_pipeline
-@pytest.mark.parametrize("isolated", [10, NODES])
+@parametrize("isolated", [10, NODES])
 def test_isolated_nodes_and_an_absent_class_are_trained_on(name, isolated):
     inside = (GOOD.edge_index >= isolated).all(dim=0)
     lonely = changed(edge_index=GOOD.edge_index[:, inside])
@@ -133,7 +135,7 @@ GRAPH_SPLIT = random_split(
 )
 
 
-@pytest.mark.parametrize("mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"])
+@parametrize("mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"])
 def test_graphs_without_nodes_or_edges_are_trained_on(mechanism):
     graphs = [graph.clone() for graph in GRAPHS]
     for number in GRAPH_SPLIT.test.tolist():

@@ -33,6 +33,8 @@ from gnn.training import evaluate
 from mechanisms.pagerank import ista, row_epsilon, share_of_row
 from tests.unit.gnn.draws import generator, rng
 
+approx = pytest.approx
+
 NODES = 120
 SMALL = DPARParameters(
     epsilon=8.0,
@@ -69,17 +71,17 @@ def test_published_noise_is_that_of_the_theorems():
     row = share_of_row(8.0, 20, delta)
     spent = row_epsilon(found.entry_epsilon, 2, delta)
 
-    assert spent == pytest.approx(row, rel=1e-6)
+    assert spent == approx(row, rel=1e-6)
 
     values = budget_of(replace(SMALL, method="EM1"), NODES)
     spent = values.value_epsilon + row_epsilon(values.entry_epsilon, 2, delta)
 
-    assert spent == pytest.approx(row, rel=1e-6)
+    assert spent == approx(row, rel=1e-6)
 
     gaussian = budget_of(replace(SMALL, method="GM"), NODES)
     sigma = math.sqrt(2 * math.log(1.25 / delta)) / row
 
-    assert gaussian.row_sigma == pytest.approx(sigma)
+    assert gaussian.row_sigma == approx(sigma)
     assert PLDUpper(found.noise_multiplier, 20 / 60, 15).epsilon_at(0.01) <= 8.0
     assert PLDUpper(found.noise_multiplier * 0.999, 20 / 60, 15).epsilon_at(0.01) > 8.0
 
@@ -101,7 +103,7 @@ def test_repaired_parts_add_up_to_the_printed_budget(method):
     whole = FixedSizeSubsampled(first + second, one + other, 0.5)
     assert whole.own_delta <= 0.02
     assert whole.epsilon_at(0.02) <= 8.0
-    assert amplified(first + second, 0.5) == pytest.approx(8.0, rel=1e-3)
+    assert amplified(first + second, 0.5) == approx(8.0, rel=1e-3)
 
 
 def test_the_published_form_supports_far_more_than_its_printed_budget():
@@ -234,7 +236,7 @@ def test_rows_are_gaussian_noisy_and_clipped(graph):
     assert_allclose(np.linalg.norm(quiet, axis=1), 0.01, rtol=1e-6)
 
     loud = released(graph, sigma=3.0, **whole).weights
-    assert np.std(loud) == pytest.approx(0.03, rel=0.05)
+    assert np.std(loud) == approx(0.03, rel=0.05)
 
 
 def test_other_nodes_are_trained_with_themselves(graph):

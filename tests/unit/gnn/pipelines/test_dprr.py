@@ -18,6 +18,8 @@ from gnn.training.prediction import logits_of
 from mechanisms.graphs import DirectedGraph, Graph, erdos_renyi
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 SHORT = GINParameters(layers=3, hidden=8, dropout=0.0, epochs=2)
 NO_ARCS = np.empty((2, 0), int)
 LABEL = torch.tensor([0])
@@ -26,7 +28,7 @@ LABEL = torch.tensor([0])
 # The released lists
 
 
-@pytest.mark.parametrize("mechanism", ["DPRR", "RR", "LocalLap"])
+@parametrize("mechanism", ["DPRR", "RR", "LocalLap"])
 def test_lists_of_non_private_users_are_true_ones(mechanism):
     """30 of 100 users have true lists; hardly another user has one at ε = .1."""
     graph = erdos_renyi(100, 0.1, rng())
@@ -66,7 +68,7 @@ def test_local_lap_has_true_pairs_of_non_private_users_and_draws_the_rest():
     assert abs(added) <= 1
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("release", "spent"),
     [
         # √(8/3781) = .046 > .02, so that the published allocation spends more than .2.
@@ -86,7 +88,7 @@ def test_the_spent_budget_of_an_allocation(release, spent):
 # Data for the model
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("sums", "messages"),
     [
         ("own list", [2, 0, 0]),
@@ -139,7 +141,7 @@ def run(data, release, parameters=SHORT, seed=0):
     return fitted[1]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@parametrize("mechanism", MECHANISMS)
 def test_a_run_is_a_function_of_its_seed(small_forum, mechanism):
     release = Release(mechanism, 1.0, 0.5, nodes_max=200)
     first, same = (run(small_forum, release, seed=2) for _ in range(2))

@@ -29,6 +29,8 @@ from mechanisms.edges.graph_pub_response import publishing_rates
 from mechanisms.graphs import Graph
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 QUICK = {"reverse": ReverseLearning(steps=3), "epochs": 5}
 
 
@@ -56,7 +58,7 @@ def published(private, release, embedding=None):
 # Constructors and reverse learning
 
 
-@pytest.mark.parametrize("name", CONSTRUCTORS)
+@parametrize("name", CONSTRUCTORS)
 def test_columns_of_learned_weights_are_the_gradient(name):
     """The gradient of a loss in A, by torch on the dense matrix: U Vᵀ and dense.grad."""
     matrix = torch.rand(7, 7, generator=generator())
@@ -77,7 +79,7 @@ def test_columns_of_learned_weights_are_the_gradient(name):
     assert expected.abs().max() > 0.01
 
 
-@pytest.mark.parametrize("name", ["GAT", "GraphSAGE"])
+@parametrize("name", ["GAT", "GraphSAGE"])
 def test_constructors_are_the_networks_of_torch_geometric(name, graph):
     """Both have the same weights and edges."""
     mine = constructor(name, 6, 2, generator=generator())
@@ -125,7 +127,7 @@ def test_reverse_learning_is_that_of_the_audited_pipeline(small_gcn):
 # The embedding
 
 
-@pytest.mark.parametrize("name", CONSTRUCTORS)
+@parametrize("name", CONSTRUCTORS)
 def test_embeddings_separate_communities(name, graph, embed):
     reverse = ReverseLearning(steps=10)
     z = normalize(embed(constructor=name, reverse=reverse, epochs=40), dim=1)
@@ -135,7 +137,7 @@ def test_embeddings_separate_communities(name, graph, embed):
     assert cosines[same].mean() > cosines[~same].mean() + 0.2
 
 
-@pytest.mark.parametrize("edges", [False, True])
+@parametrize("edges", [False, True])
 def test_the_repaired_form_reads_no_edges(edges, graph, embed):
     other = graph.clone()
     other.edge_index = graph.edge_index[:, :10]
@@ -144,7 +146,7 @@ def test_the_repaired_form_reads_no_edges(edges, graph, embed):
     assert same is not edges
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("labels", "parts"),
     [
         ("training", 1),
@@ -168,7 +170,7 @@ def test_the_embedding_is_learned_from_labels_of_the_given_parts(
 # Publication
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@parametrize("epsilon", [0.5, 4.0])
 def test_each_node_publishes_its_rounded_numbers_of_edges(epsilon, graph, embed):
     """E₁ real and E₂ other nodes, whatever the embedding is."""
     private, z = to_graph(graph), embed()
@@ -188,7 +190,7 @@ def test_each_node_publishes_its_rounded_numbers_of_edges(epsilon, graph, embed)
     assert_array_equal(union, both_directions)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@parametrize("epsilon", [1.0, 8.0])
 def test_weights_of_the_repair_publish_the_expected_number_of_others(epsilon):
     """The mean probability of others is m/(Em+N−m), up to rounding."""
     z = rng().normal(size=(200, 4)) * 3
@@ -207,7 +209,7 @@ def test_weights_of_the_repair_publish_the_expected_number_of_others(epsilon):
     assert (np.diff(others[order]) >= -1e-15).all()
 
 
-@pytest.mark.parametrize("method", ["RR", "LAPGRAPH", "none"])
+@parametrize("method", ["RR", "LAPGRAPH", "none"])
 def test_other_graphs_are_the_private_one_at_a_large_budget(method, graph):
     private = to_graph(graph)
     arcs = published(private, Release(method, 3000.0))

@@ -25,6 +25,8 @@ from gnn.pipelines.hetero_rr.edges import METHODS as EDGE_METHODS
 from gnn.pipelines.hetero_rr.features import METHODS
 from tests.unit.gnn.draws import generator, rng
 
+parametrize = pytest.mark.parametrize
+
 PUBLIC = np.arange(0, 120, 3)
 
 
@@ -96,7 +98,7 @@ def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
     assert len(extractor.sensitive) == 2
 
 
-@pytest.mark.parametrize("method", METHODS)
+@parametrize("method", METHODS)
 def test_released_features_come_close_to_the_embedding_at_a_large_budget(
     method, records, extractor, release
 ):
@@ -110,7 +112,7 @@ def test_released_features_come_close_to_the_embedding_at_a_large_budget(
     assert np.corrcoef(found.ravel(), z.ravel())[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
+@parametrize("form", ["published", "repaired"])
 def test_a_release_of_feature_rr_depends_on_one_record(records, release, form):
     changed = records.copy()
     changed[1, :-1] = 1 - changed[1, :-1]
@@ -143,8 +145,8 @@ def test_a_share_of_the_edges_is_private(graph, graph_in_two):
         divided(whole, 0.0, rng=rng())
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
-@pytest.mark.parametrize("method", EDGE_METHODS)
+@parametrize("form", ["published", "repaired"])
+@parametrize("method", EDGE_METHODS)
 def test_every_released_graph_has_the_public_edges(method, form, graph_in_two):
     release = EdgeRelease(method, 2.0, form=form, steps=5)
     found = released_graph(graph_in_two, release, rng=rng(1))
@@ -157,8 +159,8 @@ def test_every_released_graph_has_the_public_edges(method, form, graph_in_two):
         assert added is (method == "clean")
 
 
-@pytest.mark.parametrize("method", ["EdgeRand", "LapGraph"])
-@pytest.mark.parametrize("protected", ["private", "all"])
+@parametrize("method", ["EdgeRand", "LapGraph"])
+@parametrize("protected", ["private", "all"])
 def test_all_edges_or_private_ones_are_perturbed(method, protected, graph_in_two):
     release = EdgeRelease(method, 0.1, protected=protected)
     found = edges_of(released_graph(graph_in_two, release, rng=rng()))
@@ -168,7 +170,7 @@ def test_all_edges_or_private_ones_are_perturbed(method, protected, graph_in_two
     assert kept == 1 if protected == "private" else kept < 0.7
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
+@parametrize("form", ["published", "repaired"])
 def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
     form, graph_in_two
 ):

@@ -35,6 +35,8 @@ from mechanisms.features import MinMaxScaled, MultiBit
 from mechanisms.labels import LabelRR
 from tests.unit.gnn.draws import generator, rng, two_communities
 
+parametrize = pytest.mark.parametrize
+
 
 def communities(isolated=0):
     """Two communities with features in [0, 1], and isolated nodes of class 0 after them."""
@@ -90,8 +92,8 @@ def dense_operator(data):
     return scale[:, None] * adjacency * scale
 
 
-@pytest.mark.parametrize("steps", [0, 1, 5])
-@pytest.mark.parametrize("sparse", [False, True])
+@parametrize("steps", [0, 1, 5])
+@parametrize("sparse", [False, True])
 def test_kprop_is_a_power_of_the_normalised_adjacency(monkeypatch, steps, sparse):
     # Four columns are one whole block, and one of a single column.
     monkeypatch.setattr(propagation_module, "COLUMNS", 3)
@@ -106,7 +108,7 @@ def test_kprop_is_a_power_of_the_normalised_adjacency(monkeypatch, steps, sparse
     assert_close(propagated(operator, data.x, steps), expected, **close)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("kind", "density"),
     [
         (GraphSAGE, 0.1),
@@ -226,7 +228,7 @@ def test_drop_by_hand():
     assert_close(found, tensor([end, middle, end]))
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("noisy", "steps", "expected"),
     [
         ([2, 0, 2, 1], 0, [2, 0, 2, 1]),
@@ -241,7 +243,7 @@ def test_denoised_labels_by_hand(noisy, steps, expected):
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("loss", "score", "expected"),
     [
         (0.9, 0.6, True),
@@ -263,7 +265,7 @@ def test_an_epoch_is_better_if_loss_falls_and_accuracy_rises_to_the_ceiling(
 # Runs
 
 
-@pytest.mark.parametrize("model", ["GraphSAGE", "GCN", "GAT"])
+@parametrize("model", ["GraphSAGE", "GCN", "GAT"])
 def test_a_run_learns_the_communities(model):
     trained, record = run(replace(EASY, model=model))
     assert record.test_accuracy > 0.8
@@ -280,7 +282,7 @@ def test_a_run_learns_the_communities(model):
     assert below or record.training.chosen == 1
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("learning", "features", "scaling"),
     [
         ("cross-entropy", "MBM", "population"),

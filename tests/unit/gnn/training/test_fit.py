@@ -18,6 +18,9 @@ from gnn.training.fit import neighbourhood
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator, two_communities
 
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
+
 NODE_MODELS = [GCN, GAT, GraphSAGE, MLP, APPNP, DecoupledPageRank]
 DATA = two_communities(40)
 SPLIT = random_split(DATA.y, (0.5, 0.25, 0.25), generator=generator())
@@ -75,12 +78,12 @@ def test_it_is_adam_on_the_cross_entropy():
     for epoch in record.epochs:
         optimiser.zero_grad()
         loss, _ = loss_on(SPLIT.training)
-        assert epoch.training_loss == pytest.approx(loss.item(), rel=1e-5)
+        assert epoch.training_loss == approx(loss.item(), rel=1e-5)
         loss.backward()
         optimiser.step()
         loss, accuracy = loss_on(SPLIT.validation)
-        assert epoch.validation_loss == pytest.approx(loss.item(), rel=1e-5)
-        assert epoch.validation_score == pytest.approx(accuracy)
+        assert epoch.validation_loss == approx(loss.item(), rel=1e-5)
+        assert epoch.validation_score == approx(accuracy)
 
     assert_close(flat(model), flat(plain))
     assert [epoch.number for epoch in record.epochs] == [1, 2, 3, 4, 5]
@@ -118,14 +121,14 @@ def test_a_batch_is_a_step():
     assert steps == [15, 15, 10] * 2
 
 
-@pytest.mark.parametrize("kind", NODE_MODELS)
+@parametrize("kind", NODE_MODELS)
 def test_every_model_learns_communities(kind):
     model, record = fitted(kind, settings=Settings(epochs=40))
     assert evaluate(model, DATA, SPLIT.test) >= 0.9
     assert record.epochs[-1].training_loss < record.epochs[0].training_loss
 
 
-@pytest.mark.parametrize("batch", [None, 20])
+@parametrize("batch", [None, 20])
 def test_a_training_is_a_function_of_its_seed(batch):
     """The global state of torch is neither used nor changed, and the data stay."""
     before, found = DATA.clone(), []
@@ -154,7 +157,7 @@ def test_seeded_restores_the_global_state_after_an_error():
 NODES = tensor([3, 50, 7])
 
 
-@pytest.mark.parametrize("kind", NODE_MODELS)
+@parametrize("kind", NODE_MODELS)
 def test_logits_on_a_neighbourhood_are_those_on_the_graph(kind):
     options = {"steps": 2} if kind is APPNP else {}
     model = kind(5, 2, generator=generator(), **options).eval()
@@ -222,7 +225,7 @@ def drop(epoch, best):
     return falls and epoch.validation_score > best.validation_score
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("losses", "options", "chosen", "epochs"),
     [
         ([3.0, 1.0, 2.0, 1.0], {}, 2, 4),
@@ -258,7 +261,7 @@ def test_a_hook_may_change_the_targets():
     _, record = fitted(settings=settings, hook=hook, better=last)
     scores = [epoch.validation_score for epoch in record.epochs]
 
-    assert sum(scores) == pytest.approx(1)
+    assert sum(scores) == approx(1)
 
 
 # Refusals
@@ -266,7 +269,7 @@ def test_a_hook_may_change_the_targets():
 NAN = torch.where(torch.arange(80)[:, None] == 3, math.nan, DATA.x)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("values", "message"),
     [
         ({"x": DATA.x[:9], "num_nodes": 80}, "80 nodes, and features x of 9"),
@@ -288,7 +291,7 @@ def test_bad_data_are_refused(values, message):
         fitted(data=changed(**values))
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("given", "error", "message"),
     [
         ({"data": DATA.subgraph(NOTHING)}, DataError, "no nodes to train on"),
@@ -318,7 +321,7 @@ def test_bad_arguments_are_refused(given, error, message):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("kind", NODE_MODELS)
+@parametrize("kind", NODE_MODELS)
 def test_cuda_trains_alike_twice(kind):
     settings = Settings(epochs=20)
     first, second = (
@@ -329,6 +332,4 @@ def test_cuda_trains_alike_twice(kind):
     assert first.device.startswith("cuda")
 
     on_cpu = fitted(kind, settings=settings)[1].epochs[-1]
-    assert first.epochs[-1].training_score == pytest.approx(
-        on_cpu.training_score, abs=0.2
-    )
+    assert first.epochs[-1].training_score == approx(on_cpu.training_score, abs=0.2)

@@ -30,6 +30,8 @@ from gnn.training.private import sample
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator, two_communities
 
+parametrize = pytest.mark.parametrize
+
 CPU = torch.device("cpu")
 DATA = two_communities(30, inside=0.1)
 QUIET = PrivateSettings(
@@ -127,7 +129,7 @@ def arguments_of(model, examples):
     return model, examples, examples.batch(INDEX, CPU), DATA.y[INDEX], LOSS
 
 
-@pytest.mark.parametrize("case", CASES)
+@parametrize("case", CASES)
 def test_gradients_are_those_of_a_loop(case):
     make, examples = CASES[case]
     model, examples = make().eval(), examples()
@@ -140,9 +142,9 @@ def test_gradients_are_those_of_a_loop(case):
     assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
 
 
-@pytest.mark.parametrize("examples", [rows, sparse_rows, mixed_rows])
-@pytest.mark.parametrize("clipping_norm", [0.3, math.inf])
-@pytest.mark.parametrize("model", [mlp(), nn.Linear(5, 2, bias=False)])
+@parametrize("examples", [rows, sparse_rows, mixed_rows])
+@parametrize("clipping_norm", [0.3, math.inf])
+@parametrize("model", [mlp(), nn.Linear(5, 2, bias=False)])
 def test_sums_by_layers_are_those_of_clipped_gradients(examples, clipping_norm, model):
     given = arguments_of(model, examples())
     gradients, losses, logits = by_functorch(*given)
@@ -176,7 +178,7 @@ def test_clipped_sums_by_hand():
 # Trainings
 
 
-@pytest.mark.parametrize("how", ["functorch", "layers", "opacus"])
+@parametrize("how", ["functorch", "layers", "opacus"])
 def test_a_training_is_the_loop_written_out(how):
     """Poisson coins, clipping by a loop, noise and division, from the same generator."""
     if how == "opacus":
@@ -202,7 +204,7 @@ def test_a_training_is_the_loop_written_out(how):
     assert_close(flat(model), flat(plain))
 
 
-@pytest.mark.parametrize("rate", [0.2, None])
+@parametrize("rate", [0.2, None])
 def test_batches_have_their_law(rate):
     """2,000 batches of 50 examples; binomial sizes by coins, or always 10; 6 deviations."""
     repeats = 2000
@@ -257,7 +259,7 @@ def by_layers_of_a_norm():
     return clipped_by_layers(*arguments_of(model, rows()), 0.3)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("call", "error", "message"),
     [
         (by_layers_of_a_norm, ConfigurationError, r"1\.weight of Sequential on Rows"),
@@ -281,7 +283,7 @@ def test_refusals(call, error, message):
         call()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("changes", "message"),
     [
         ({"clipping_norm": 0.0}, "clipping_norm > 0, got 0.0"),
@@ -295,7 +297,7 @@ def test_settings_outside_their_range_are_refused(changes, message):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("case", CASES)
+@parametrize("case", CASES)
 def test_cuda_trains_as_the_cpu_does(case):
     """The same coins and noise: the weights differ by rounding alone."""
     found = []
