@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from auditdp import Edges, Pair, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact import exact_evidence
-from mechanisms.graphs import Graph, erdos_renyi
+from mechanisms.graphs import Graph
 from mechanisms.hierarchy import (
     DendrogramStep,
     EdgeRR,
@@ -96,10 +96,8 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     [
         ({}, 1.0, 0.470638009),
         ({}, 40.0, 0.697360812),
-        ({"factor": 1}, 1.0, 0.932186941),
         ({"factor": 1}, 5.0, 1.159378157),
         ({"factor": 1, "equation": "15"}, 0.5, 1.260636808),
-        ({"equation": "15"}, 40.0, 0.949561170),
         ({"steps": 2}, 1.0, 0.798480505),
         ({"steps": 2, "start": (((0, 1), 2), 3)}, 1.0, 0.963771),
         ({"steps": 1, "start": "uniform"}, 1.0, 0.294908),
@@ -122,15 +120,11 @@ def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
 
 @parametrize("scale", [0.3, 1.0, 4.0])
 def test_the_unit_of_a_released_bit(scale):
-    """One pair, noise of scale s.
-
-    With an edge 1/2 + (1 − s(1 − e^(−1/s)))/2, without one the rest.
-    """
-    expected = 0.5 + (1 - scale * (1 - math.exp(-1 / scale))) / 2
-    one, zero = (
-        float(drawn_probability(1, 0, count, 1, scale).mid()) for count in (1, 0)
-    )
-    assert (one, zero) == approx((expected, 1 - expected), rel=1e-12)
+    """One pair with noise of scale s is released with probability 1/2 ± (1 − s(1 − e^(−1/s)))/2."""
+    half = (1 - scale * (1 - math.exp(-1 / scale))) / 2
+    for edges, sign in ((1, 1), (0, -1)):
+        found = drawn_probability(1, 0, edges, 1, scale)
+        assert float(found.mid()) == approx(0.5 + sign * half, rel=1e-12)
     total = 0
     for k in range(6):
         total += math.comb(5, k) * drawn_probability(k, 5 - k, 2, 7, scale)
@@ -155,19 +149,30 @@ def counts_of(nested, thresholds, members=range(5)):
 def test_pooled_counts_by_reading(draws, pairs):
     found = counts_of(LADDER, Thresholds(1.0, draws=draws))
     assert sorted((count.pairs for count in found), reverse=True) == pairs
-    assert sorted(node for count in found for node in count.drawn) == [5, 6, 7, 8]
 
 
-def test_the_printed_thresholds():
+@parametrize(
+    ("sides", "pooled"),
+    [
+        ((4, 5), True),
+        ((3, 7), False),
+        ((1, 13), True),
+        ((1, 14), False),
+        ((0, 5), True),
+    ],
+)
+def test_the_printed_thresholds(sides, pooled):
     """ε₂ = 1: a root with 4 against 5 leaves has 20 pairs across (1/20 >= .05) and 36 below (1/36 >= .01): pooled."""
-    thresholds = Thresholds(1.0)
-    pooled = {(4, 5): True, (3, 7): False, (1, 13): True, (1, 14): False, (0, 5): True}
-    for sides, expected in pooled.items():
-        assert thresholds.pools(*sides) is expected
-    assert not Thresholds(1.0, **NEVER).pools(1, 1)
-    for leaves, pairs in ((9, [36]), (16, [64, 28, 28])):
-        tree = Dendrogram(balanced(leaves), [Layer([], range(leaves))])
-        assert [count.pairs for count in noisy_counts(tree, thresholds)] == pairs
+    assert Thresholds(1.0).pools(*sides) is pooled
+
+
+@parametrize(
+    ("leaves", "pairs"),
+    [(9, [36]), (16, [64, 28, 28])],
+)
+def test_pairs_of_balanced_dendrograms_are_pooled_by_the_thresholds(leaves, pairs):
+    tree = Dendrogram(balanced(leaves), [Layer([], range(leaves))])
+    assert [count.pairs for count in noisy_counts(tree, Thresholds(1.0))] == pairs
 
 
 @parametrize("readings", [{}, NEVER, {"draws": "fresh"}])
@@ -200,36 +205,19 @@ def test_the_cost_of_noisy_counts_of_a_ladder_of_four(draws, thresholds, uses):
     assert uses * 0.7 * (1 - 1e-12) <= largest <= uses * 0.7
 
 
-ON_WEDGE = PrivateEdgeDP(3, WEDGE)
-
-
 @pytest.mark.dear
 @parametrize(
     ("mechanism", "adjacency", "claimed", "holds"),
     [
         (PrivHRG(0.5, 0.5, 4), Edges(4), 1.0, True),
         (PrivHRG(0.5, 0.5, 4, **NEVER), Edges(4), 1.0, True),
-        (PrivHRG(0.5, 0.5, 3, steps=1, **NEVER), Edges(3), 1.0, False),
         (PrivHRG(0.1, 0.01, 4, steps=3, **NEVER), Edges(4), 0.11, False),
         (
-            PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER),
-            Edges(4),
-            0.51,
-            False,
-        ),
-        (
-            PrivHRG(0.1, 0.001, 3, moves="alternating", public=WEDGE, **NEVER),
-            ON_WEDGE,
-            0.101,
-            False,
-        ),
-        (
             PrivHRG(0.1, 0.001, 3, moves="joint", public=WEDGE, **NEVER),
-            ON_WEDGE,
+            PrivateEdgeDP(3, WEDGE),
             0.101,
             True,
         ),
-        (PrivHRG(0.25, 0.75, 3, draws="fresh"), Edges(3), 1.0, False),
         (PrivHRG(0.1, 0.9, 3, draws="nested"), Edges(3), 1.0, False),
     ],
     ids=lambda x: getattr(x, "name", ""),
@@ -241,10 +229,7 @@ def test_which_claims_of_the_released_graph_hold(mechanism, adjacency, claimed, 
 
 
 def test_private_nodes_from_the_data_give_an_edge_away():
-    """Without a private edge no pair is ever drawn.
-
-    With one its pair may become an edge.
-    """
+    """A pair may become an edge if it is private, and without a private edge no pair is."""
     mechanism = EdgeRR(0.5, 0.5, 2, steps=3)
     assert epsilon_of(mechanism, Edges(2)) == math.inf
     assert not mechanism(matrix(2), 50, rng=RNG(0)).any()
@@ -260,29 +245,15 @@ def test_private_nodes_from_the_data_change_the_likelihood_by_more_than_the_sens
 
 
 def test_public_pairs_outside_the_private_nodes_are_copied():
-    """0-1 is copied, 0-2 and 0-3 are absent.
-
-    Pairs among private nodes are drawn, the public 1-2 as well.
-    """
+    """0-1 is copied, 0-2 and 0-3 are absent, and all pairs of private nodes are drawn."""
     mechanism = PrivHRG(0.5, 0.5, 4, private_nodes=(1, 2, 3), public=((0, 1), (1, 2)))
     data = matrix(4, (2, 3))
     outputs = mechanism(data, 200, rng=RNG(0))
     assert (outputs[:, :3] == [1, 0, 0]).all()
-    shares = outputs[:, 3:].mean(axis=0)
-    assert ((shares > 0) & (shares < 1)).all()
+    assert len(np.unique(outputs, axis=0)) == 8
     assert len(mechanism.distribution(data).outcomes) == 8
     noisy = mechanism.whole_graph(Graph.from_matrix(data), rng=RNG(1))
     assert noisy.to_matrix()[0].tolist() == [0, 1, 0, 0]
-
-
-def test_a_huge_budget_releases_no_edge_of_an_empty_graph():
-    """With so little noise nothing is pooled."""
-    mechanism = PrivHRG(1.0, 1e9, 12, steps=5, start="uniform")
-    bits = mechanism(erdos_renyi(12, 0.4, RNG(3)).to_matrix(), 40, rng=RNG(0))
-    assert bits.any()
-    empty = Graph(12, np.zeros((2, 0), np.int64))
-    assert mechanism(empty.to_matrix(), 40, rng=RNG(0)).mean() <= 1e-6
-    assert mechanism.whole_graph(empty, rng=RNG(0)).edges.shape[1] == 0
 
 
 def test_a_graph_that_the_dendrogram_explains_is_returned_without_noise():
@@ -306,14 +277,15 @@ def test_neighbours_differ_in_one_private_edge():
     assert len(PrivateEdgeDP(4).exhaustive()) == len(Edges(4).exhaustive())
 
 
-@parametrize(
-    ("edges", "message"),
-    [([(0, 1)], "may not have private edges"), ([(0, 2), (1, 2)], "differ in 2 edges")],
-)
-def test_other_pairs_are_refused(edges, message):
+def test_other_pairs_are_refused():
     adjacency = PrivateEdgeDP(4, ((0, 1),), (0, 1, 2))
-    with pytest.raises(AdjacencyError, match=message):
-        adjacency.check(Pair(matrix(4, *edges), matrix(4)))
+    refused = {
+        "may not have private edges": [(0, 1)],
+        "differ in 2 edges": [(0, 2), (1, 2)],
+    }
+    for message, edges in refused.items():
+        with pytest.raises(AdjacencyError, match=message):
+            adjacency.check(Pair(matrix(4, *edges), matrix(4)))
 
 
 def test_an_adjacency_without_a_pair_is_refused():
