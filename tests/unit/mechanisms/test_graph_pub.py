@@ -27,6 +27,7 @@ from mechanisms.edges.graph_pub_response import (
     publishing_rates,
 )
 from mechanisms.rounding import GRID
+from mechanisms.validation import rows_of
 from tests.statistical.stated_laws import EDGE, PATH, loss, losses
 
 approx = pytest.approx
@@ -36,6 +37,9 @@ close = np.testing.assert_allclose
 
 RNG = np.random.default_rng
 RANKING = np.array([[0, 1, 2, 3], [1, 0, 5, 4], [2, 5, 0, 6], [3, 4, 6, 0]], float)
+
+
+NOISY_DEGREES = {"degree_epsilon": 0.5}
 
 
 def flat(nodes):
@@ -67,23 +71,22 @@ def test_known_lists(odds, scores, expected):
 
 
 @parametrize(
-    ("nodes", "rounding", "choice", "degree_epsilon"),
+    ("nodes", "rounding", "choice", "readings"),
     [
-        (2, "round", "largest", None),
-        (2, "round", "real uniformly", None),
-        (2, "round", "uniformly", None),
-        (2, "random", "largest", None),
-        (2, "random", "real uniformly", None),
-        (3, "random", "uniformly", None),
-        (3, "floor", "largest", None),
-        (2, "round", "largest", 0.5),
-        (2, "floor", "largest", 0.5),
-        (3, "random", "largest", 0.5),
+        (2, "round", "largest", {}),
+        (2, "round", "real uniformly", {}),
+        (2, "round", "uniformly", {}),
+        (2, "random", "largest", {}),
+        (2, "random", "real uniformly", {}),
+        (3, "random", "uniformly", {}),
+        (3, "floor", "largest", {}),
+        (2, "round", "largest", NOISY_DEGREES),
+        (2, "floor", "largest", NOISY_DEGREES),
+        (3, "random", "largest", NOISY_DEGREES),
     ],
 )
-def test_no_epsilon_holds(nodes, rounding, choice, degree_epsilon):
+def test_no_epsilon_holds(nodes, rounding, choice, readings):
     """Rounded down, two nodes publish nothing; noisy degrees do not help."""
-    readings = {"degree_epsilon": degree_epsilon} if degree_epsilon else {}
     mechanism = GraphPub(0.5, nodes, flat(nodes), rounding, choice, **readings)
     assert largest_loss(mechanism, Edges(nodes)).lower == math.inf
 
@@ -93,10 +96,8 @@ def test_rounded_down_two_nodes_publish_nothing():
 
 
 def test_noisy_degrees_with_random_rounding_break_the_claim_at_two_nodes():
-    mechanism = GraphPub(0.5, 2, flat(2), "random", degree_epsilon=0.5)
-    exact = largest_loss(mechanism, Edges(2))
-    assert exact.lower > 2 * (0.5 + 0.5)
-    assert exact.upper < math.inf
+    mechanism = GraphPub(0.5, 2, flat(2), "random", **NOISY_DEGREES)
+    assert 2 < largest_loss(mechanism, Edges(2)).lower < math.inf
 
 
 def test_the_most_favourable_reading_by_hand():
@@ -105,17 +106,17 @@ def test_the_most_favourable_reading_by_hand():
     P(m̃ = 1) is 1 − e^(−ε₁/2)/2 for m = 1 and 1 − e^(−3ε₁/2)/2 for m = 0. The edge is hidden if both ends hide it.
     """
     mechanism = GraphPub(
-        1.0, 2, flat(2), "random", "uniformly", degree_epsilon=0.5, union=True
-    )
-    laws = [mechanism.distribution(data) for data in (EDGE, 0 * EDGE)]
-    hidden, shown = (
-        law.floats[law.outcomes[:, 0] == bit]
-        for law, bit in zip(laws, (0, 1), strict=True)
+        1.0, 2, flat(2), "random", "uniformly", union=True, **NOISY_DEGREES
     )
     flip = 1 / (1 + math.e)
-    ends = [(1 - math.exp(-steps * 0.25) / 2) * flip for steps in (1, 3)]
-    assert hidden == approx([ends[0] ** 2], rel=1e-12)
-    assert shown == approx([1 - (1 - ends[1]) ** 2], rel=1e-12)
+    hides = (1 - math.exp(-0.25) / 2) * flip
+    shows = (1 - math.exp(-0.75) / 2) * flip
+    hidden = {0: hides**2, 1: 1 - hides**2}
+    shown = {0: (1 - shows) ** 2, 1: 1 - (1 - shows) ** 2}
+    for data, expected in ((EDGE, hidden), (0 * EDGE, shown)):
+        law = mechanism.distribution(data)
+        found = dict(zip(law.outcomes[:, 0].tolist(), law.floats, strict=True))
+        assert found == approx(expected, rel=1e-12)
     assert loss(mechanism, EDGE, 0 * EDGE).lower == approx(3.15326, abs=1e-5)
 
 
@@ -136,20 +137,20 @@ def test_scores_from_the_graph():
     assert largest_loss(mechanism, Edges(2)).lower == math.inf
 
 
-@parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 8.0, 20.0])
+@parametrize("epsilon", [1e-6, 1.0, 8.0, 20.0])
 @parametrize("degree", [0.01, 2.5])
 def test_rates_keep_both_ratios_exactly(epsilon, degree):
     weights = RNG(0).random(30) + 1e-3
-    others, real = publishing_rates(epsilon, degree, 9, weights)
+    rates = publishing_rates(epsilon, degree, 9, weights)
+    assert np.log(rates[1] / rates[0]).max() == approx(epsilon, rel=1e-3)
     with precision():
         bound = arb(epsilon).exp()
-        for q, p in zip(others.tolist(), real.tolist(), strict=True):
+        for q, p in np.transpose(rates).tolist():
             q, p = Fraction(q), Fraction(p)
             assert (q * GRID).denominator == (p * GRID).denominator == 1
             assert 0 < q <= p < 1
             assert ball(p / q) <= bound
             assert ball((1 - q) / (1 - p)) <= bound
-    assert np.log(real / others).max() == approx(epsilon, rel=1e-3)
 
 
 def test_repair_keeps_the_expected_counts():
@@ -190,7 +191,7 @@ def test_published_neighbours_are_as_many_as_counted(bits, epsilon, rounding, se
     matrix += matrix.T
     mechanism = GraphPub(epsilon, 5, flat(5), rounding)
     lists = mechanism(matrix, 3, rng=RNG(seed)).reshape(3, 5, 4)
-    true = matrix[~np.eye(5, dtype=bool)].reshape(5, 4)
+    true = rows_of(matrix)
     degrees = true.sum(axis=1)
     expected, _ = counts(epsilon, degrees, 5)
     assert (np.abs((lists & true).sum(axis=2) - expected) < 1).all()

@@ -57,21 +57,12 @@ def data_file(name):
 
 
 @given(graphs())
-def test_a_graph_has_its_matrix_degrees_and_cells(graph):
+def test_a_graph_has_its_matrix_degrees_and_arcs(graph):
     matrix = graph.to_matrix()
     same(matrix, matrix.T)
     same(Graph.from_matrix(matrix).edges, graph.edges)
     same(matrix.sum(axis=1), graph.degrees)
     same(np.stack(np.nonzero(matrix)), graph.arcs)
-    same(pairs_at(pair_cells(graph.edges, graph.nodes), graph.nodes), graph.edges)
-    same(arcs_at(arc_cells(graph.arcs, graph.nodes), graph.nodes), graph.arcs)
-
-
-def test_an_empty_graph():
-    graph = Graph(3, np.empty((2, 0), np.int64))
-    assert graph.degrees.tolist() == [0, 0, 0]
-    assert graph.arcs.shape == (2, 0)
-    assert not graph.to_matrix().any()
 
 
 def test_of_sorts_mirrors_and_drops_repetitions():
@@ -95,16 +86,19 @@ def test_erdos_renyi_at_the_ends():
 
 
 def test_barabasi_albert_has_the_shape_of_networkx():
+    """And is connected."""
     ours = barabasi_albert(200, 3, RNG(0))
     theirs = nx.barabasi_albert_graph(200, 3, seed=0)
-    assert ours.edges.shape[1] == theirs.number_of_edges() == 3 * (200 - 3)
+    assert ours.edges.shape == (2, theirs.number_of_edges())
     assert ours.degrees[4:].min() >= 3
     assert nx.is_connected(nx.Graph(ours.edges.T.tolist()))
 
 
 def test_cora_has_the_published_counts():
     graph = load_graph(data_file("cora.npz"))
-    assert (graph.nodes, graph.edges.shape[1], graph.degrees.max()) == (2708, 5278, 168)
+    assert graph.nodes == 2708
+    assert graph.edges.shape == (2, 5278)
+    assert graph.degrees.max() == 168
 
 
 def test_reddit_binary_has_the_published_counts():
@@ -120,13 +114,12 @@ def test_reddit_binary_has_the_published_counts():
 
 @pytest.mark.parametrize("nodes", [2, 3, 7, 20])
 def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row(nodes):
-    edges = np.array(np.triu_indices(nodes, 1))
-    arcs = np.array(np.nonzero(~np.eye(nodes, dtype=bool)))
-    assert edges.shape[1] == pair_count(nodes)
-    same(pairs_at(np.arange(edges.shape[1]), nodes), edges)
-    same(pair_cells(edges, nodes), np.arange(edges.shape[1]))
-    same(arcs_at(np.arange(arcs.shape[1]), nodes), arcs)
-    same(arc_cells(arcs, nodes), np.arange(arcs.shape[1]))
+    edges = np.triu_indices(nodes, 1)
+    arcs = np.nonzero(~np.eye(nodes, dtype=bool))
+    same(pairs_at(np.arange(pair_count(nodes)), nodes), edges)
+    same(pair_cells(np.array(edges), nodes), np.arange(pair_count(nodes)))
+    same(arcs_at(np.arange(2 * pair_count(nodes)), nodes), arcs)
+    same(arc_cells(np.array(arcs), nodes), np.arange(2 * pair_count(nodes)))
 
 
 def test_the_last_pair_of_a_large_graph_has_no_rounding():
@@ -151,19 +144,14 @@ def test_bernoulli_cells_at_the_ends(count, p, expected):
 
 @given(st.data(), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_distinct_cells_are_distinct_free_and_of_the_given_number(data, capacity, seed):
-    taken = sorted(data.draw(st.sets(st.integers(0, 3 * capacity - 1))))
-    taken = np.array(taken, np.int64)
-    free = capacity - np.bincount(taken // capacity, minlength=3)
-    sizes = np.array([data.draw(st.integers(0, int(n))) for n in free])
+    drawn = data.draw(st.sets(st.integers(0, 3 * capacity - 1)))
+    taken = np.array(sorted(drawn), np.int64)
+    rows = np.bincount(taken // capacity, minlength=3)
+    sizes = np.array([data.draw(st.integers(0, capacity - n)) for n in rows.tolist()])
     keys = distinct_cells(sizes, capacity, RNG(seed), taken=taken)
     assert (np.diff(keys) > 0).all()
-    assert not np.isin(keys, taken).any()
+    assert drawn.isdisjoint(keys.tolist())
     same(np.bincount(keys // capacity, minlength=3), sizes)
-
-
-def test_distinct_cells_can_fill_a_row():
-    keys = distinct_cells(np.array([3]), 4, RNG(0), taken=np.array([2]))
-    assert keys.tolist() == [0, 1, 3]
 
 
 @given(graphs(), st.floats(1e-3, 8.0), st.integers(0, 2**32 - 1))

@@ -39,17 +39,16 @@ def some_graph(nodes, seed, *, loops=False):
 def test_gradient_and_objective_are_those_of_the_paper(loops):
     """f(q) = ½qᵀQq − αsᵀD^-½q with Q = D^-½(D − (1−α)/2·(D+A))D^-½, at p = D^½q."""
     graph, alpha, rho = some_graph(7, 1, loops=loops), 0.3, 0.01
-    degrees = np.diag(graph.sum(axis=1))
+    degrees = graph.sum(axis=1)
     root = np.sqrt(degrees)
-    inverse = np.linalg.inv(root)
-    middle = degrees - (1 - alpha) / 2 * (degrees + graph)
-    q_matrix = inverse @ middle @ inverse
-    q, start = RNG(2).random(7), np.eye(7)[3]
-    row = (root @ q)[None]
-    slope = root @ (q_matrix @ q - alpha * inverse @ start)
-    close(gradient(graph, row, [3], alpha=alpha)[0], slope, atol=1e-12)
-    smooth = q @ q_matrix @ q / 2 - alpha * start @ inverse @ q
-    value = smooth + rho * alpha * np.abs(root @ q).sum()
+    middle = np.diag(degrees) * (1 + alpha) / 2 - (1 - alpha) / 2 * graph
+    q_matrix = middle / np.outer(root, root)
+    start = alpha / root * (np.arange(7) == 3)
+    q = RNG(2).random(7)
+    row = (root * q)[None]
+    slope = root * (q_matrix @ q - start)
+    close(gradient(graph, row, [3], alpha=alpha), slope[None], atol=1e-12)
+    value = q @ q_matrix @ q / 2 - start @ q + rho * alpha * row.sum()
     close(objective(graph, row, [3], alpha=alpha, rho=rho), [value], atol=1e-12)
 
 
@@ -99,29 +98,16 @@ def test_absent_and_isolated_nodes():
     assert not ista(np.zeros((2, 2)), [1]).any()
 
 
-def test_support_is_local():
-    """A path of 40 nodes with a large ρ.
-
-    The row ends before the path does, and is 0 from there on.
-    """
-    path = np.eye(40, k=1) + np.eye(40, k=-1)
-    row = ista(path, [0], rho=0.02)[0]
-    ends = np.flatnonzero(row)[-1]
-    assert 2 < ends < 20
-    assert not row[ends + 1 :].any()
-    assert path[row > 0].sum() <= 1 / 0.02
-
-
 def test_the_residual_shows_a_row_that_is_not_optimal():
     graph = some_graph(8, 5)
     row = ista(graph, [0])
     shorter = row.copy()
     shorter[0, row[0].argmin()] = 0
-    assert kkt_residual(graph, row, [0])[0] <= 1e-4
-    assert kkt_residual(graph, row * 1.01, [0])[0] > 1
-    assert kkt_residual(graph, shorter, [0])[0] > 1
-    values = [objective(graph, row * scale, [0])[0] for scale in (1, 0.99, 1.01)]
-    assert values[0] < min(values[1:])
+    assert kkt_residual(graph, row, [0]) <= 1e-4
+    assert kkt_residual(graph, row * 1.01, [0]) > 1
+    assert kkt_residual(graph, shorter, [0]) > 1
+    for scale in (0.99, 1.01):
+        assert objective(graph, row, [0]) < objective(graph, row * scale, [0])
 
 
 def test_the_number_of_steps_is_enough_and_not_idle():
@@ -134,8 +120,8 @@ def test_the_number_of_steps_is_enough_and_not_idle():
     rows = np.zeros((1, 2))
     for _ in range(58):
         rows = proximal_step(walk, rows, walk.starts([0]), alpha=0.25, rho=1e-4)
-    assert kkt_residual(EDGE, rows, [0])[0] > 1e-4
-    assert kkt_residual(EDGE, ista(EDGE, [0]), [0])[0] <= 1e-4
+    assert kkt_residual(EDGE, rows, [0]) > 1e-4
+    assert kkt_residual(EDGE, ista(EDGE, [0]), [0]) <= 1e-4
 
 
 @pytest.mark.parametrize(
@@ -198,23 +184,15 @@ def graphs(draw):
 
 @given(graphs(), st.floats(0.05, 0.9), st.floats(1e-6, 0.3))
 def test_rows_are_optimal_local_and_below_the_exact_ones(graph, alpha, rho):
-    everybody, degrees = range(len(graph)), graph.sum(axis=1)
+    everybody = range(len(graph))
+    degrees = graph.sum(axis=1)
     rows = ista(graph, everybody, alpha=alpha, rho=rho, tolerance=1e-4)
     residual = kkt_residual(graph, rows, everybody, alpha=alpha, rho=rho)
     assert (residual <= 1e-4 * (1 + 1e-3)).all()
     behind = power_iteration(graph, everybody, teleport=2 * alpha / (1 + alpha)) - rows
     assert (behind >= -1e-11).all()
     assert (behind <= rho * degrees * (1 + 1e-4) + 1e-11).all()
-    assert (((rows > 0) * degrees).sum(axis=1) <= 1 / rho * (1 + 1e-9)).all()
+    volumes = (rows > 0) @ degrees
+    assert (volumes <= 1 / rho * (1 + 1e-9)).all()
     assert (rows.sum(axis=1) <= 1 + 1e-12).all()
     assert not rows[:, degrees == 0].any()
-
-
-@given(graphs(), st.data())
-def test_relabelling_nodes_relabels_rows(graph, data):
-    """And a row does not depend on the rows beside it."""
-    order = np.array(data.draw(st.permutations(range(len(graph)))))
-    rows = ista(graph, order)
-    renamed = ista(graph[np.ix_(order, order)], range(len(graph)))
-    close(renamed, rows[:, order], atol=1e-13)
-    close(ista(graph, order[:1]), rows[:1], atol=1e-15)
