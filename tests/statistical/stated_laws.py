@@ -192,11 +192,11 @@ def with_flags(mechanism):
 def degree_law(mechanism, bits, degree):
     """The law of the number of ones, summed over classes with their multiplicities."""
     k1, k0 = np.indices((degree + 1, bits - degree + 1)).reshape(2, -1)
-    ways = [
-        comb(degree, a) * comb(bits - degree, b) for a, b in zip(k1, k0, strict=True)
-    ]
+    ways = []
+    for a, b in zip(k1, k0, strict=True):
+        ways.append(float(comb(degree, a) * comb(bits - degree, b)))
     logs = mechanism.law(bits, degree).log_prob(k1, k0)
-    return np.bincount(k1 + k0, np.exp(logs + np.log(np.array(ways, float))), bits + 1)
+    return np.bincount(k1 + k0, np.exp(logs + np.log(ways)), bits + 1)
 
 
 def noisy_degree(mechanism, bits, degree):
@@ -299,8 +299,7 @@ FEATURES = [
     Row(GraphPubResponse(0.9, 4, SCORES, 1.5), PATH),
     Row(GraphPubList(0.8, 0.9, 6, scores=(1.0, 2.0, 3.0, 4.0, 5.0)), LIST),
 ]
-SCALARS = [Duchi, Piecewise, PMSub]
-SCALARS += [Hybrid, ThreeOutput]
+SCALARS = (Duchi, Piecewise, PMSub, Hybrid, ThreeOutput)
 THREE = np.array([0.3, -1.0, 0.0])
 LAPLACE_FEATURE = Row(LaplaceFeature(1.0), 0.8, laplace_of(0.8, 2.0))
 MIDDLING = [Row(kind(1.0), 0.8) for kind in SCALARS]
@@ -311,51 +310,54 @@ RECORDS = [
     Row(NumericVector(ThreeOutput, 2.0, 3, 2, rescaled=False), THREE),
     Row(GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])),
 ]
-NUMBERS = [
-    *MIDDLING,
-    *(
-        Row(kind(epsilon), x)
-        for kind in SCALARS
-        for epsilon, x in ((0.3, -0.35), (4.0, 0.8), (1.0, -1.0))
-    ),
-    *RECORDS,
-]
+NUMBERS = [*MIDDLING, *RECORDS]
+for scalar in SCALARS:
+    NUMBERS += [Row(scalar(0.3), -0.35), Row(scalar(4.0), 0.8), Row(scalar(1.0), -1.0)]
+
+
+def steps(**readings):
+    return Row(DendrogramStep(3.0, 5, **readings), HOUSE)
+
+
 DENDROGRAMS = [
-    Row(DendrogramStep(3.0, 5, **readings), HOUSE)
-    for readings in (
-        {},
-        {"steps": 1},
-        {"steps": 7, "start": "uniform"},
-        {"steps": 3, "factor": 1, "equation": "15"},
-        {"moves": "alternating", **TWO_PUBLIC},
-        {"steps": 2, "moves": "alternating", **TWO_PUBLIC},
-        {"steps": 3, "moves": "joint", **TWO_PUBLIC},
-        {"steps": 3, "private_nodes": "data"},
-    )
+    steps(),
+    steps(steps=1),
+    steps(steps=7, start="uniform"),
+    steps(steps=3, factor=1, equation="15"),
+    steps(moves="alternating", **TWO_PUBLIC),
+    steps(steps=2, moves="alternating", **TWO_PUBLIC),
+    steps(steps=3, moves="joint", **TWO_PUBLIC),
+    steps(steps=3, private_nodes="data"),
 ]
+
+
+def release(epsilon1, epsilon2, **readings):
+    return Row(PrivHRG(epsilon1, epsilon2, 4, **readings), PAW)
+
+
 RELEASES = [
-    Row(PrivHRG(epsilon1, epsilon2, 4, **readings), PAW)
-    for epsilon1, epsilon2, readings in (
-        (1.0, 1.0, {}),
-        (2.0, 1.0, NEVER),
-        (2.0, 1.0, {"steps": 2, **NEVER}),
-        (2.0, 1.0, {"draws": "fresh"}),
-        (2.0, 3.0, {"draws": "nested"}),
-        (2.0, 20.0, {}),
-        (2.0, 1.0, {"public": ((0, 3),), "moves": "joint", **NEVER}),
-    )
+    release(1.0, 1.0),
+    release(2.0, 1.0, **NEVER),
+    release(2.0, 1.0, steps=2, **NEVER),
+    release(2.0, 1.0, draws="fresh"),
+    release(2.0, 3.0, draws="nested"),
+    release(2.0, 20.0),
+    release(2.0, 1.0, public=((0, 3),), moves="joint", **NEVER),
 ]
+
+
+def selected(epsilon, k, rows, **readings):
+    return Row(DPApprEM(epsilon, k, rows, **readings), STAR)
+
+
 PAGERANK = [
     Row(DPApprEM(1.0, 2, GivenRows(5)), ENTRIES),
     Row(DPApprEM(1.0, 3, GivenRows(5), ordered=True), ENTRIES),
-    Row(DPApprEM(0.7, 1, PublicRows(4, (0, 3))), STAR),
-    Row(DPApprEM(0.7, 2, PublicRows(4, (1, 2)), candidates="present"), STAR),
-    Row(DPApprEM(1.5, 2, SampledRows(4, 2)), STAR),
-    Row(DPApprEM(1.5, 1, SampledRows(4, 2, "universe"), candidates="present"), STAR),
-    Row(
-        DPApprEM(1.5, 1, SampledRows(4, 4), candidates="present", ordered=True),
-        STAR,
-    ),
+    selected(0.7, 1, PublicRows(4, (0, 3))),
+    selected(0.7, 2, PublicRows(4, (1, 2)), candidates="present"),
+    selected(1.5, 2, SampledRows(4, 2)),
+    selected(1.5, 1, SampledRows(4, 2, "universe"), candidates="present"),
+    selected(1.5, 1, SampledRows(4, 4), candidates="present", ordered=True),
     Row(NoisyRows(1.0, 1e-3, PublicRows(4, (0, 1))), STAR),
     Row(SelectedValues(1.0, (1, 2), PublicRows(4)), PAW),
 ]
