@@ -144,18 +144,6 @@ def test_rows_do_not_depend_on_the_form_of_a_graph():
         assert public.of(form, (0, 2)) == approx(expected)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_the_k_largest_noisy_entries_are_released(seed, k):
-    mechanism = DPApprGM(noisy_rows(5, (0, 1)), k)
-    graph = np.ones((5, 5)) - np.eye(5)
-    every = mechanism.noisy(graph, 4, rng=RNG(seed)).reshape(4, 2, 5)
-    released = mechanism(graph, 4, rng=RNG(seed)).reshape(4, 2, 2, k)
-    indices, values = released[:, 0].astype(int), released[:, 1]
-    largest = np.sort(every.argsort(axis=2)[:, :, -k:], axis=2)
-    assert (indices == largest).all()
-    assert (values == np.take_along_axis(every, indices, axis=2)).all()
-
-
 # Budgets of selections.
 
 
