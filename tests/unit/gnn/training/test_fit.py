@@ -13,10 +13,10 @@ from auditdp.errors import ConfigurationError
 from gnn.datasets import random_split
 from gnn.models import APPNP, GAT, GCN, MLP, DecoupledPageRank, GraphSAGE
 from gnn.randomness import seeded
-from gnn.training import Settings, evaluate, fit, higher_score, last, lower_loss
+from gnn.training import Settings, fit, higher_score, last, lower_loss
 from gnn.training.fit import neighbourhood
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator, two_communities
+from tests.unit.gnn.draws import flat, generator, two_communities
 
 approx = pytest.approx
 parametrize = pytest.mark.parametrize
@@ -46,10 +46,6 @@ def changed(**values):
     return data
 
 
-def flat(model):
-    return torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-
-
 # Steps
 
 
@@ -57,33 +53,27 @@ def test_it_is_adam_on_the_cross_entropy():
     """Weights and losses are those of the loop, with the penalty on the first layer."""
     settings = Settings(epochs=5, learning_rate=0.02, weight_decay=0.1, decayed="first")
     model, plain = (GCN(5, 2, dropout=0.0, generator=generator()) for _ in range(2))
-    _, record = fit(
-        model,
-        DATA,
-        split=SPLIT,
-        generator=generator(),
-        settings=settings,
-        better=last,
-    )
+    given = {"settings": settings, "split": SPLIT, "generator": generator()}
+    _, record = fit(model, DATA, better=last, **given)
     first, second = plain.layers
     penalised = {"params": first.parameters(), "weight_decay": 0.1}
     free = {"params": second.parameters()}
     optimiser = torch.optim.Adam([penalised, free], lr=0.02)
 
-    def loss_on(part):
-        logits = plain(DATA.x, DATA.edge_index)[part]
-        right = (logits.argmax(dim=1) == DATA.y[part]).float().mean()
-        return functional.cross_entropy(logits, DATA.y[part]), right.item()
+    def logits(part):
+        return plain(DATA.x, DATA.edge_index)[part], DATA.y[part]
 
     for epoch in record.epochs:
         optimiser.zero_grad()
-        loss, _ = loss_on(SPLIT.training)
+        loss = functional.cross_entropy(*logits(SPLIT.training))
         assert epoch.training_loss == approx(loss.item(), rel=1e-5)
         loss.backward()
         optimiser.step()
-        loss, accuracy = loss_on(SPLIT.validation)
+        found, labels = logits(SPLIT.validation)
+        loss = functional.cross_entropy(found, labels)
         assert epoch.validation_loss == approx(loss.item(), rel=1e-5)
-        assert epoch.validation_score == approx(accuracy)
+        right = (found.argmax(dim=1) == labels).float().mean()
+        assert epoch.validation_score == approx(right.item())
 
     assert_close(flat(model), flat(plain))
     assert [epoch.number for epoch in record.epochs] == [1, 2, 3, 4, 5]
@@ -119,13 +109,6 @@ def test_a_batch_is_a_step():
     fitted(settings=settings, loss=loss, split=split, better=last)
 
     assert steps == [15, 15, 10] * 2
-
-
-@parametrize("kind", NODE_MODELS)
-def test_every_model_learns_communities(kind):
-    model, record = fitted(kind, settings=Settings(epochs=40))
-    assert evaluate(model, DATA, SPLIT.test) >= 0.9
-    assert record.epochs[-1].training_loss < record.epochs[0].training_loss
 
 
 @parametrize("batch", [None, 20])
@@ -207,19 +190,15 @@ def run(losses, *, patience=None, better=lower_loss, scores=None):
         settings=settings, loss=loss, score=score, hook=hook, better=better
     )
 
-    assert model.layers[0].bias.tolist() == biases[record.chosen - 1]
-    assert biases[record.chosen - 1] not in biases[: record.chosen - 1]
+    assert biases.index(model.layers[0].bias.tolist()) == record.chosen - 1
 
     return record.chosen, len(record.epochs)
 
 
 def drop(epoch, best):
     """LPGNN's criterion: the loss falls, and the accuracy rises without passing .8."""
-    if epoch.validation_score > 0.8:
-        return False
-
-    if best is None:
-        return True
+    if best is None or epoch.validation_score > 0.8:
+        return epoch.validation_score <= 0.8
 
     falls = epoch.validation_loss < best.validation_loss
     return falls and epoch.validation_score > best.validation_score
@@ -270,52 +249,44 @@ NAN = torch.where(torch.arange(80)[:, None] == 3, math.nan, DATA.x)
 
 
 @parametrize(
-    ("values", "message"),
+    ("key", "value", "message"),
     [
-        ({"x": DATA.x[:9], "num_nodes": 80}, "80 nodes, and features x of 9"),
-        ({"x": DATA.x.long()}, r"features x of torch.int64.*x.float\(\)"),
-        ({"x": NAN}, "NaN or infinite; clean them"),
-        ({"y": -1 + 0 * DATA.y}, "40 of 40 training items have no label"),
-        ({"y": 1 + 0 * DATA.y}, "of class 1: there is nothing to learn"),
-        (
-            {"y": 2 * DATA.y},
-            "labels go up to 2, the model has 2 classes; make it with 3",
-        ),
-        ({"edge_index": tensor([[0], [80]])}, "edges between nodes 0 to 80, and"),
-        ({"edge_index": tensor([[-1], [4]])}, "edges between nodes -1"),
-        ({"edge_index": tensor([[4], [4]])}, "self-loops.*remove_self_loops"),
+        ("x", DATA.x[:9], "80 nodes, and features x of 9"),
+        ("x", DATA.x.long(), r"features x of torch.int64.*x.float\(\)"),
+        ("x", NAN, "NaN or infinite; clean them"),
+        ("y", -1 + 0 * DATA.y, "40 of 40 training items have no label"),
+        ("y", 1 + 0 * DATA.y, "of class 1: there is nothing to learn"),
+        ("y", 2 * DATA.y, "labels go up to 2, the model has 2 classes; make it with 3"),
+        ("edge_index", tensor([[0], [80]]), "edges between nodes 0 to 80, and"),
+        ("edge_index", tensor([[-1], [4]]), "edges between nodes -1"),
+        ("edge_index", tensor([[4], [4]]), "self-loops.*remove_self_loops"),
     ],
 )
-def test_bad_data_are_refused(values, message):
+def test_bad_data_are_refused(key, value, message):
     with pytest.raises(DataError, match=message):
-        fitted(data=changed(**values))
+        fitted(data=changed(num_nodes=80, **{key: value}))
 
 
 @parametrize(
-    ("given", "error", "message"),
+    ("given", "message"),
     [
-        ({"data": DATA.subgraph(NOTHING)}, DataError, "no nodes to train on"),
-        ({"split": replace(SPLIT, test=tensor([80]))}, DataError, "from 0 to 80"),
-        ({"split": replace(SPLIT, validation=NOTHING)}, ConfigurationError, "better="),
+        ({"data": DATA.subgraph(NOTHING)}, "no nodes to train on"),
+        ({"split": replace(SPLIT, test=tensor([80]))}, "from 0 to 80"),
+        ({"split": replace(SPLIT, validation=NOTHING)}, "better="),
         (
             {"loss": lambda logits, targets: logits.sum() * math.nan},
-            TrainingError,
             "training loss of epoch 1 is nan.*learning rate smaller than 0.01",
         ),
         (
             {"settings": Settings(learning_rate=1e30, optimiser="sgd")},
-            TrainingError,
             "loss of epoch .* is (nan|inf)",
         ),
-        (
-            {"hook": lambda *_: DATA.y[:3]},
-            DataError,
-            r"of shape \(3,\), expected \(80,",
-        ),
+        ({"hook": lambda *_: DATA.y[:3]}, r"of shape \(3,\), expected \(80,"),
     ],
 )
-def test_bad_arguments_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_arguments_are_refused(given, message):
+    refusals = DataError, ConfigurationError, TrainingError
+    with pytest.raises(refusals, match=message):
         fitted(**given)
 
 
@@ -323,13 +294,11 @@ def test_bad_arguments_are_refused(given, error, message):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @parametrize("kind", NODE_MODELS)
 def test_cuda_trains_alike_twice(kind):
-    settings = Settings(epochs=20)
-    first, second = (
-        fitted(kind, device="cuda", settings=settings)[1] for _ in range(2)
-    )
+    found = []
+    for device in ("cuda", "cuda", "cpu"):
+        found.append(fitted(kind, device=device, settings=Settings(epochs=20))[1])
 
-    assert first.epochs == second.epochs
-    assert first.device.startswith("cuda")
-
-    on_cpu = fitted(kind, settings=settings)[1].epochs[-1]
-    assert first.epochs[-1].training_score == approx(on_cpu.training_score, abs=0.2)
+    first, second, on_cpu = (record.epochs for record in found)
+    assert first == second
+    assert found[0].device.startswith("cuda")
+    assert first[-1].training_score == approx(on_cpu[-1].training_score, abs=0.2)
