@@ -70,28 +70,32 @@ def changed(**values):
     return data
 
 
-def with_entry(value):
-    x = GOOD.x.clone()
-    x[3] = value
-    return changed(x=x)
+NAN = torch.where(torch.arange(NODES)[:, None] == 3, math.nan, GOOD.x)
 
 
 @every_node_pipeline
 @parametrize(
-    ("data", "message"),
+    ("key", "value", "message"),
     [
-        (GOOD.subgraph(torch.arange(0)), "no nodes|the split has ids"),
-        (changed(x=None), "features x"),
-        (with_entry(math.nan), "NaN or infinite|finite"),
-        (changed(y=torch.full((NODES,), -1)), "no label|a label"),
-        (changed(y=GOOD.y + 5), "label|classes"),
-        (changed(edge_index=torch.tensor([[0, 80], [80, 0]])), "nodes 0 to 80"),
-        (changed(edge_index=torch.tensor([[4], [4]])), "self-loops"),
+        ("x", None, "features x"),
+        ("x", NAN, "NaN or infinite|finite"),
+        ("y", torch.full((NODES,), -1), "no label|a label"),
+        ("y", GOOD.y + 5, "label|classes"),
+        ("edge_index", torch.tensor([[0, 80], [80, 0]]), "nodes 0 to 80"),
+        ("edge_index", torch.tensor([[4], [4]]), "self-loops"),
     ],
 )
-def test_bad_graphs_are_refused(name, data, message):
+def test_bad_graphs_are_refused(name, key, value, message):
     with pytest.raises((DataError, MechanismError), match=message):
-        NODE_PIPELINES[name](data)
+        NODE_PIPELINES[name](changed(**{key: value}))
+
+
+@every_node_pipeline
+def test_a_graph_without_nodes_is_refused(name):
+    empty = GOOD.subgraph(torch.arange(0))
+    message = "no nodes|the split has ids"
+    with pytest.raises((DataError, MechanismError), match=message):
+        NODE_PIPELINES[name](empty)
 
 
 @every_node_pipeline
@@ -145,14 +149,10 @@ def test_graphs_without_nodes_or_edges_are_trained_on(mechanism):
         label = torch.tensor([nodes % 2])
         graphs[number] = Data(edge_index=NO_EDGES, y=label, num_nodes=nodes)
 
-    fitted = fit_gin(
-        graphs,
-        Release(mechanism, 1.0, 0.3),
-        GINParameters(layers=2, hidden=4, epochs=2),
-        split=GRAPH_SPLIT,
-        generator=generator(),
-    )
-    record = fitted[1].training
+    release = Release(mechanism, 1.0, 0.3)
+    short = GINParameters(layers=2, hidden=4, epochs=2)
+    given = {"split": GRAPH_SPLIT, "generator": generator()}
+    record = fit_gin(graphs, release, short, **given)[1].training
 
     assert record.untrained_classes == (2,)
     assert all(math.isfinite(epoch.training_loss) for epoch in record.epochs)
