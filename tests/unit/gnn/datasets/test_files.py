@@ -79,19 +79,16 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
     data = load("cora", features="dense")
 
     assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
-    assert data.x.tolist() == [
-        [0, 2],
-        [0, 0],
-        [5, 0],
-    ]
+    assert data.x.tolist() == [[0, 2], [0, 0], [5, 0]]
     assert data.y.tolist() == [0, 1, -1]
 
 
 def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
     """A graph of two nodes with an edge, one of three with another, one without nodes."""
-    (tmp_path / "substitutes").mkdir()
+    folder = tmp_path / "substitutes"
+    folder.mkdir()
     np.savez(
-        tmp_path / "substitutes" / "deezer_egos.npz",
+        folder / "deezer_egos.npz",
         kind="graphs",
         edge_index=np.array([[0, 1], [1, 2]], np.int32),
         edges_stored="once_u_lt_v",
@@ -102,14 +99,10 @@ def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
     graphs = load_graphs("deezer_egos", tmp_path)
 
     assert [graph.num_nodes for graph in graphs] == [2, 3, 0]
+    assert [graph.y.tolist() for graph in graphs] == [[1], [0], [1]]
 
     edges = [graph.edge_index.tolist() for graph in graphs]
     assert edges == [[[0, 1], [1, 0]], [[1, 2], [2, 1]], [[], []]]
-    assert [graph.y.tolist() for graph in graphs] == [
-        [1],
-        [0],
-        [1],
-    ]
 
 
 @pytest.mark.parametrize(
