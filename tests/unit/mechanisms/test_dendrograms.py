@@ -16,7 +16,6 @@ from mechanisms.hierarchy.dendrogram import (
     balanced,
     uniform,
 )
-from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
 from mechanisms.hierarchy.exact_chain import met, states
 from mechanisms.hierarchy.likelihood import (
     acceptance_rate,
@@ -118,14 +117,6 @@ def test_a_uniform_number_is_below_a_double_with_the_stated_probability():
     """Of 2^53 multiples of 2^-53, p 2^53 rounded up are below p."""
     expected = {0.0: 0, 1.0: 1, 0.25: 1 / 4, 2.0**-60: 2.0**-53}
     assert {p: met(p) for p in expected} == expected
-
-
-def test_many_public_moves_are_the_public_stage_again():
-    readings = {"moves": "alternating", "public": ((0, 1), (0, 2))}
-    public, private = ManyPublicMoves(1.0, 3, **readings).stages(3)
-    assert [public, private] == DendrogramStep(1.0, 3, **readings).stages(3)
-    thrice = ManyPublicMoves(1.0, 3, **readings, public_moves=3)
-    assert thrice.stages(3) == [public, public, public, private]
 
 
 def counted_anew(tree, layer):

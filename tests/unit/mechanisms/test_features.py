@@ -224,18 +224,6 @@ def test_public_bounds_keep_epsilon_for_any_record(users):
     assert loss(clipped, 5 * first, first).upper == 0
 
 
-@given(
-    st.lists(st.integers(-100, 100), min_size=2, max_size=3, unique=True),
-    st.floats(0.5, 4),
-    st.floats(-50, 50),
-)
-def test_min_max_scaling_forgets_units(values, factor, shift):
-    scaled = MinMaxScaled(OneBit(1.0, 1), len(values))
-    column = np.array(values, float)[:, None]
-    found = scaled.prepared(factor * column + shift, np)
-    close(found, scaled.prepared(column, np), atol=1e-8)
-
-
 # Labels.
 
 

@@ -79,19 +79,6 @@ def test_an_edge_by_hand(alpha):
     close(row, expected, atol=1e-11)
 
 
-def test_a_star_by_hand():
-    """From a leaf, with b = 1 − a.
-
-    The hub has ab/(1−b²), as many steps away as are odd, and p = p_exact − ρd.
-    """
-    star = np.zeros((6, 6), int)
-    star[0, 1:] = star[1:, 0] = 1
-    row = ista(star, [1], rho=1e-5, tolerance=1e-9)[0]
-    hub = 0.4 * 0.6 / (1 - 0.36)
-    assert row[0] == pytest.approx(hub - 5e-5, abs=1e-12)
-    assert row[2] == pytest.approx(0.6 * hub / 5 - 1e-5, abs=1e-12)
-
-
 def test_absent_and_isolated_nodes():
     row = ista(np.diag([1, 0, 1]), [0, 1], rho=1e-3, tolerance=1e-9)
     close(row, [[1 - 1e-3, 0, 0], [0, 0, 0]], atol=1e-11)

@@ -249,17 +249,6 @@ def test_a_node_changes_the_gradients_of_its_neighbours(nodes, reach, verdict):
     assert evidence.details.exhaustive
 
 
-@pytest.mark.statistical
-@parametrize("reach", [1.0, 3.0])
-def test_accounting_for_records_is_refuted_on_two_nodes(reach):
-    """1-GDP with noise σ = C, where two nodes lose 3-GDP, and with noise for the reach."""
-    pair = Nodes(2, "removed", loops=True).pairs()[0]
-    mechanism = graph_sums(2, reach, reach)
-    refuted = is_refuted(mechanism, ONE, pair, [LikelihoodRatio()], 100)
-
-    assert refuted is (reach == 1.0)
-
-
 # Refusals
 
 

@@ -1,7 +1,6 @@
 """Whole pipelines as mechanisms: seeds, scores and laws; Opacus' step by hand."""
 
 import numpy as np
-import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch_geometric.data import Data
@@ -45,19 +44,8 @@ def test_a_pipeline_is_run_with_a_seed_for_each_call():
     assert_allclose(score, found.astype(float) @ direction)
 
 
-FAR = np.array([-4.0, 4.0, -1.0, 1.0]) / np.sqrt(34.0)
-NEAR = np.array([0.0, 0.0, -0.5, 0.5])
-
-
-@pytest.mark.parametrize(
-    ("rate", "seeds", "possible"),
-    [
-        (1.0, 2, [FAR + NEAR]),
-        (0.5, 8, [FAR + NEAR, FAR, NEAR, 0 * FAR]),
-    ],
-)
-def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients(rate, seeds, possible):
-    """A gradient at zero weights is (p − y) ⊗ (mean of two rows, 1)."""
+def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients():
+    """A gradient at zero weights is (p − y) ⊗ (mean of two rows, 1); each has a coin."""
     x = torch.tensor([[[6.0], [2.0]], [[-0.2], [0.2]]])
     data = x, torch.full((2, 2), 0.5)
     settings = PrivateSettings(
@@ -65,19 +53,21 @@ def test_a_step_of_opacus_is_the_noised_sum_of_clipped_gradients(rate, seeds, po
         noise_multiplier=1e-6,
         clipping_norm=1.0,
         batch=2,
-        rate=rate,
+        rate=0.5,
         learning_rate=2.0,
         optimiser="sgd",
     )
     targets = torch.zeros(2, dtype=torch.long)
+    far = np.array([-4.0, 4.0, -1.0, 1.0]) / np.sqrt(34.0)
+    near = np.array([0.0, 0.0, -0.5, 0.5])
+    possible = np.array([far + near, far, near, 0 * far])
     found = set()
-    for seed in range(seeds):
+    for seed in range(8):
         draws = generator(seed)
         model = zeroed(DecoupledPageRank(1, 2, hidden=1, layers=1, generator=draws))
         fit_by_opacus(model, data, targets, settings, generator=draws)
-        total = -weights_row(model).numpy()
-        distances = np.abs(total - possible).max(axis=1)
+        distances = np.abs(possible + weights_row(model).numpy()).max(axis=1)
         assert distances.min() < 1e-4
         found.add(distances.argmin())
 
-    assert len(found) > (rate < 1)
+    assert len(found) > 1
