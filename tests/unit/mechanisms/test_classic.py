@@ -101,26 +101,6 @@ def test_noisy_max_of_two_answers(gap):
     assert exponential == approx(math.exp(-d) / 2, rel=1e-14)
 
 
-def test_crossing_probability_is_the_integral_that_defines_it():
-    below = [Fraction(-1, 2), Fraction(1)]
-    above = [Fraction(2)]
-
-    def integrand(tau):
-        density = stats.laplace.pdf(tau, 1 / 3, 2)
-        falls = stats.laplace.cdf(tau, [-0.5, 1.0], 3)
-        rises = stats.laplace.sf(tau, 2.0, 3)
-        return density * falls.prod() * rises
-
-    kinks = [-0.5, 1 / 3, 1, 2]
-    direct, error = integrate.quad(
-        integrand, -80, 80, points=kinks, limit=400, epsabs=1e-13
-    )
-    crossing = Crossing([*below, *above], Fraction(1, 3), Fraction(2), Fraction(3))
-    exact = crossing.probability(below, above)
-    assert abs(float(exact.mid()) - direct) < 1e-10 + error
-    assert float(exact.rad()) < 1e-60
-
-
 def test_crossing_probability_if_a_rate_vanishes():
     """With ρ = ν the integrand is constant between 0 and 2.
 

@@ -56,7 +56,6 @@ LARGER = barabasi_albert(30, 2, RNG(0))
 @parametrize(
     ("mechanism", "adjacency", "expected"),
     [
-        (RandomisedResponse(0.1), NeighbourList(4), 0.1),
         (RandomisedResponse(3.0), NeighbourList(4), 3.0),
         (RandomisedResponseGraph(0.4, 3), Relationship(3), 0.8),
         (EdgeRand(0.4, 3), Edges(3), 0.4),
@@ -96,7 +95,6 @@ def another(graph):
     [
         (RandomisedResponse(0.7), np.array([1, 0, 1, 1]), 0.7),
         (EdgeRand(0.9, 4), TRIANGLE_AND_TAIL, 0.9),
-        (PerUser(RandomisedResponse(0.8), 4), TRIANGLE_AND_TAIL, 1),
         (PerUser(DPRR(0.3, 0.8), 4), TRIANGLE_AND_TAIL, 1),
         (LocalLaplaceMessage(0.8), np.array([1, 0, 1, 1]), 1),
         (LocalLaplaceMessages(0.8, 4), TRIANGLE_AND_TAIL, 1),
