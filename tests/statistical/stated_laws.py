@@ -149,18 +149,25 @@ NEVER = {"tau1": inf, "tau2": inf}
 TWO_PUBLIC = {"public": ((0, 4), (1, 3))}
 
 
+def arcs(text):
+    """Pairs of one-digit ids in two rows: [[0, 1], [1, 2]] of "01 12"."""
+    return np.array([[int(node) for node in pair] for pair in text.split()]).T
+
+
 def matrix(nodes, *pairs):
+    """The graph of pairs like "01" or (0, 1)."""
     found = np.zeros((nodes, nodes), np.int8)
-    for i, j in pairs:
+    for pair in pairs:
+        i, j = map(int, pair)
         found[i, j] = found[j, i] = 1
     return found
 
 
-PAW = matrix(4, (0, 1), (0, 2), (1, 2), (2, 3))
-PATH = matrix(4, (0, 1), (1, 2), (2, 3))
-WEDGE = matrix(3, (0, 2))
-EDGE = matrix(2, (0, 1))
-HOUSE = matrix(5, (0, 1), (1, 2), (2, 3), (0, 3), (3, 4))
+PAW = matrix(4, "01", "02", "12", "23")
+PATH = matrix(4, "01", "12", "23")
+WEDGE = matrix(3, "02")
+EDGE = matrix(2, "01")
+HOUSE = matrix(5, "01", "12", "23", "03", "34")
 
 
 def torch_generator(device, seed):
@@ -170,7 +177,7 @@ def torch_generator(device, seed):
     return torch.Generator(device).manual_seed(seed)
 
 
-STAR = matrix(4, (0, 1), (0, 2)) + np.diag(np.array([1, 1, 1, 0], np.int8))
+STAR = matrix(4, "01", "02") + np.diag(np.array([1, 1, 1, 0], np.int8))
 """Three nodes with self-loops, and one id whose node is not there."""
 SMALL = Graph.from_matrix(PAW)
 

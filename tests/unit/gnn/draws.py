@@ -14,6 +14,12 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+def arcs(text):
+    """Pairs of one-digit ids in two rows: [[0, 1], [1, 2]] of "01 12"."""
+    pairs = [[int(node) for node in pair] for pair in text.split()]
+    return torch.tensor(pairs).t().contiguous()
+
+
 def flat(model):
     """All weights in one vector."""
     return torch.nn.utils.parameters_to_vector(model.parameters()).detach()

@@ -40,8 +40,8 @@ RNG = np.random.default_rng
 CLIP = 0.001
 EPSILON = 6.48
 DELTA = 1e-4
-EDGE = matrix(2, (0, 1))
-PATH = matrix(4, (0, 1), (1, 2))
+EDGE = matrix(2, "01")
+PATH = matrix(4, "01", "12")
 GONE = np.diag([1, 1, 0, 0]).astype(np.int8)
 """Two isolated nodes, and two ids whose nodes are not there."""
 
@@ -98,7 +98,7 @@ def test_the_sensitivity_is_attained_by_a_seed_that_loses_its_edges():
 def test_a_release_of_all_entries_has_the_density_of_the_noisy_rows():
     noisy = noisy_rows(3, (0, 2))
     mechanism = DPApprGM(noisy, 3)
-    path = matrix(3, (0, 1), (1, 2))
+    path = matrix(3, "01", "12")
     outputs = mechanism(path, 5, rng=RNG(0))
     assert outputs[:, :6].tolist() == [[0, 1, 2, 0, 1, 2]] * 5
     expected = noisy.distribution(path).log_prob(outputs[:, 6:])
@@ -117,7 +117,7 @@ def test_the_largest_entry_has_its_density():
 
 def test_rows_do_not_depend_on_the_form_of_a_graph():
     """A returned array is the caller's."""
-    graph = matrix(3, (0, 1), (1, 2)) + np.diag([1, 0, 0])
+    graph = matrix(3, "01", "12") + np.diag([1, 0, 0])
     public = PublicRows(3)
     expected = public.of(graph, (0, 2)).copy()
     public.of(graph, (0, 2))[0, 0] = 7.0

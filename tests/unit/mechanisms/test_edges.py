@@ -39,7 +39,7 @@ from mechanisms.edges.sparse import top_noise
 from mechanisms.graphs import Graph, barabasi_albert
 from mechanisms.neighbour_lists import PackedLists, id_type
 from mechanisms.validation import rows_of
-from tests.statistical.stated_laws import losses
+from tests.statistical.stated_laws import arcs, losses
 
 approx = pytest.approx
 parametrize = pytest.mark.parametrize
@@ -48,7 +48,7 @@ close = np.testing.assert_allclose
 same = np.testing.assert_array_equal
 
 RNG = np.random.default_rng
-TAIL = Graph(4, np.array([[0, 0, 1, 2], [1, 2, 2, 3]]))
+TAIL = Graph(4, arcs("01 02 12 23"))
 TRIANGLE_AND_TAIL = TAIL.to_matrix()
 LARGER = barabasi_albert(30, 2, RNG(0))
 
@@ -266,7 +266,7 @@ def test_the_top_cell_of_two_is_the_closed_form():
 # Neighbour lists in little memory.
 
 GRAPHS = [
-    Graph(5, np.array([[0, 0, 1, 3], [1, 4, 3, 4]])),
+    Graph(5, arcs("01 04 13 34")),
     Graph(4, np.empty((2, 0), int)),
     barabasi_albert(60, 3, RNG(0)),
 ]

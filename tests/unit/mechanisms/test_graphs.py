@@ -34,9 +34,10 @@ from mechanisms.graphs import (
     load_graph,
     load_graphs,
 )
+from tests.statistical.stated_laws import arcs
 
 RNG = np.random.default_rng
-PATH = np.array([[0, 1, 2], [1, 2, 3]])
+PATH = arcs("01 12 23")
 same = np.testing.assert_array_equal
 
 
@@ -66,7 +67,7 @@ def test_a_graph_has_its_matrix_degrees_and_arcs(graph):
 
 
 def test_of_sorts_mirrors_and_drops_repetitions():
-    same(Graph.of(4, [[3, 1, 1, 0, 2], [2, 2, 0, 1, 2]]).edges, PATH)
+    same(Graph.of(4, arcs("32 12 10 01 22")).edges, PATH)
 
 
 def test_edges_are_read_only():
@@ -75,7 +76,7 @@ def test_edges_are_read_only():
 
 
 def test_directed_graphs():
-    graph = DirectedGraph(3, np.array([[0, 2, 2], [1, 0, 1]]))
+    graph = DirectedGraph(3, arcs("01 20 21"))
     assert graph.out_degrees.tolist() == [1, 0, 2]
     same(DirectedGraph.from_matrix(graph.to_matrix()).arcs, graph.arcs)
 

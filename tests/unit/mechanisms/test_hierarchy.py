@@ -67,7 +67,7 @@ def test_the_stationary_law_of_three_nodes(epsilon):
     Weights 1, w, w with w = e^(−ε/2).
     """
     weights = np.exp([0, -epsilon / 2, -epsilon / 2])
-    law = law_by_tree(DendrogramStep(epsilon, 3), matrix(3, (0, 1)))
+    law = law_by_tree(DendrogramStep(epsilon, 3), matrix(3, "01"))
     assert law == approx(weights / weights.sum(), rel=1e-12)
 
 
@@ -85,7 +85,7 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     stationary = 0.5 / (0.5 + w)
     best = stationary + (1 - stationary) * (0.5 - w) ** steps
     step = DendrogramStep(epsilon, 3, steps=steps, start=((0, 1), 2))
-    law = law_by_tree(step, matrix(3, (0, 1)))
+    law = law_by_tree(step, matrix(3, "01"))
     rest = (1 - best) / 2
     assert law == approx([best, rest, rest], rel=1e-9, abs=1e-15)
 
@@ -233,13 +233,13 @@ def test_private_nodes_from_the_data_give_an_edge_away():
     mechanism = EdgeRR(0.5, 0.5, 2, steps=3)
     assert epsilon_of(mechanism, Edges(2)) == math.inf
     assert not mechanism(matrix(2), 50, rng=RNG(0)).any()
-    assert mechanism(matrix(2, (0, 1)), 50, rng=RNG(0)).any()
+    assert mechanism(matrix(2, "01"), 50, rng=RNG(0)).any()
 
 
 def test_public_pairs_outside_the_private_nodes_are_copied():
     """0-1 is copied, 0-2 and 0-3 are absent, and all pairs of private nodes are drawn."""
     mechanism = PrivHRG(0.5, 0.5, 4, private_nodes=(1, 2, 3), public=((0, 1), (1, 2)))
-    data = matrix(4, (2, 3))
+    data = matrix(4, "23")
     outputs = mechanism(data, 200, rng=RNG(0))
     assert (outputs[:, :3] == [1, 0, 0]).all()
     assert len(np.unique(outputs, axis=0)) == 8
@@ -250,7 +250,7 @@ def test_public_pairs_outside_the_private_nodes_are_copied():
 
 def test_a_graph_that_the_dendrogram_explains_is_returned_without_noise():
     """Two cliques below a root without edges across: every probability is 0 or 1."""
-    cliques = matrix(5, (0, 1), (0, 2), (1, 2), (3, 4))
+    cliques = matrix(5, "01", "02", "12", "34")
     start = (((0, 1), 2), (3, 4))
     mechanism = PrivHRG(1.0, 1e9, 5, steps=0, start=start)
     bits = mechanism(cliques, 30, rng=RNG(0))

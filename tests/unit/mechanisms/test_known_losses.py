@@ -23,7 +23,7 @@ BALL = WithinBall(SymmetricLaplace(2**0.5, 3), 0.2)
 
 
 NO_EDGE = matrix(3)
-PRIVATE = matrix(3, (1, 2))
+PRIVATE = matrix(3, "12")
 CLIQUE = matrix(6, *combinations(range(4), 2))
 
 
@@ -55,11 +55,11 @@ FACTOR_1 = PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER)
         (many_moves(factor=1), PRIVATE, NO_EDGE, 0.32255),
         (
             DendrogramStep(0.1, 6, private_nodes="data"),
-            CLIQUE + matrix(6, (4, 5)),
+            CLIQUE + matrix(6, "45"),
             CLIQUE,
             0.119995641958,
         ),
-        (FACTOR_1, matrix(4, (0, 1), (0, 2)), matrix(4, (0, 1)), 0.628328063922),
+        (FACTOR_1, matrix(4, "01", "02"), matrix(4, "01"), 0.628328063922),
         (PrivHRG(0.25, 0.75, 3, draws="fresh"), PRIVATE, NO_EDGE, 1.40106523385),
         (LinkMessages(LinkMessage(1.0), 2), EDGE, 0 * EDGE, 2.0),
         (BALL, 0.0, 1.0, 2.878692829708),

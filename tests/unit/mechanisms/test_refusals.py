@@ -56,6 +56,7 @@ from mechanisms.numeric import Duchi, GaussianFeatures, NumericVector, Piecewise
 from mechanisms.pagerank import DPApprEM, GivenRows, NoisyRows, PublicRows, ista
 from mechanisms.rounding import keep_probability, laplace_scale, portion, remaining
 from mechanisms.top_k_law import plackett_luce, set_epsilon, unordered_top_k
+from tests.statistical.stated_laws import arcs, matrix
 
 parametrize = pytest.mark.parametrize
 
@@ -305,7 +306,7 @@ REFUSED = {
     "nodes, an integer >= 0, got -1": lambda: Graph(-1, EDGE[:, :1]),
     "zero diagonal": lambda: Graph.from_matrix(np.eye(3)),
     "symmetric": lambda: Graph.from_matrix(UPPER),
-    "without loops": lambda: DirectedGraph(3, np.array([[0], [0]])),
+    "without loops": lambda: DirectedGraph(3, arcs("00")),
     "probability": lambda: erdos_renyi(5, 1.5, RNG(0)),
     "nodes, an integer >= 4, got 3": lambda: barabasi_albert(3, 3, RNG(0)),
     "number of targets, 3": lambda: PackedLists(np.arange(3), np.arange(3)),
@@ -327,19 +328,19 @@ def test_the_message_has_the_value_or_the_remedy(message):
 @parametrize(
     ("edges", "message"),
     [
-        ([[1], [0]], "with i < j"),
-        ([[1], [1]], "with i < j"),
-        ([[0, 0], [1, 1]], "each edge once"),
-        ([[1, 0], [2, 1]], "in ascending order"),
-        ([[0], [4]], "from 0 to 3"),
-        ([[-1], [2]], "from 0 to 3"),
-        ([[0, 1, 2]], r"shape \(2, count\)"),
-        ([[0.0], [1.0]], "an integer array"),
+        (arcs("10"), "with i < j"),
+        (arcs("11"), "with i < j"),
+        (arcs("01 01"), "each edge once"),
+        (arcs("12 01"), "in ascending order"),
+        (arcs("04"), "from 0 to 3"),
+        (-arcs("10"), "from 0 to 3"),
+        (arcs("01").T, r"shape \(2, count\)"),
+        (1.0 * arcs("01"), "an integer array"),
     ],
 )
 def test_edges_are_ordered_pairs_of_nodes_and_stand_once(edges, message):
     with pytest.raises(MechanismError, match=message):
-        Graph(4, np.array(edges))
+        Graph(4, edges)
 
 
 @parametrize(
@@ -385,11 +386,9 @@ def test_a_node_is_a_child_of_one_node(children):
 
 def test_private_edges_that_are_public_or_outside_are_refused():
     step = DendrogramStep(1.0, 4, public=((0, 1),), private_nodes=(0, 1, 2))
-    for i, j in ((0, 1), (2, 3)):
-        graph = np.zeros((4, 4), np.int8)
-        graph[i, j] = graph[j, i] = 1
+    for pair in ("01", "23"):
         with pytest.raises(MechanismError, match="may not have a private edge"):
-            step.distribution(graph)
+            step.distribution(matrix(4, pair))
 
 
 @parametrize(
@@ -418,7 +417,7 @@ def test_the_loader_names_the_fault_of_a_file(tmp_path):
         path,
         kind="node",
         num_nodes=4,
-        edge_index=np.array([[0, 1, 2], [1, 2, 3]]),
+        edge_index=arcs("01 12 23"),
         edges_stored="once_u_lt_v",
     )
     assert load_graph(path).nodes == 4

@@ -13,9 +13,9 @@ from gnn.datasets.conversion import restricted, to_data, to_graph
 from gnn.sparse import csr, rows
 from gnn.validation import DataError
 from mechanisms.graphs import DirectedGraph, Graph
-from tests.unit.gnn.draws import rng
+from tests.unit.gnn.draws import arcs, rng
 
-PATH = to_data(Graph.of(3, [[0, 1], [1, 2]]))
+PATH = to_data(Graph.of(3, arcs("01 12")))
 
 
 def blocks(seed=0, sizes=(60, 90), **changed):
@@ -75,7 +75,7 @@ def test_threads_are_like_those_of_reddit():
 
 
 def test_graphs_there_and_back():
-    graph = Graph.of(5, [[3, 0, 1], [1, 2, 2]])
+    graph = Graph.of(5, arcs("31 02 12"))
     data = to_data(graph, y=tensor([1]))
 
     assert (to_graph(data).edges == graph.edges).all()
@@ -87,7 +87,7 @@ def test_graphs_there_and_back():
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_graphs_restricted_to_some_nodes(sparse):
-    data = to_data(Graph.of(4, [[0, 1, 2], [1, 2, 3]]), y=tensor([5, -1, 2, 5]))
+    data = to_data(Graph.of(4, arcs("01 12 23")), y=tensor([5, -1, 2, 5]))
     x = torch.arange(8.0).reshape(4, 2)
     data.x = x.to_sparse_csr() if sparse else x
     kept = tensor([True, True, False, True])

@@ -25,7 +25,7 @@ from gnn.ensembles.twins import shuffled
 from gnn.models import GCN, GIN, GraphSAGE
 from gnn.training import PageRankRows, Rows, fit_private
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import flat, generator, rng
+from tests.unit.gnn.draws import arcs, flat, generator, rng
 from tests.unit.gnn.ensembles.small_trainer import (
     BATCHES,
     KEYS,
@@ -159,9 +159,9 @@ def test_graph_networks_are_trained_as_they_are(kind):
     """Gradients of torch-geometric's networks on the path 0 – 1 – 2, where node 3 is absent."""
     x = torch.randn(4, 3, generator=generator(), dtype=torch.float64)
     model = kind(3, 2, hidden=4, dropout=0.0, generator=generator()).double()
-    arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    path = arcs("01 10 12 21")
     graph = np.diag(np.array([1, 1, 1, 0], np.int8))
-    graph[tuple(arcs.numpy())] = 1
+    graph[tuple(path.numpy())] = 1
     targets = torch.tensor([0, 1, 1, 0])
     settings = replace(QUIET, steps=1, gradients="functorch")
     worlds = [GraphWorlds(x, targets)(graph)]
@@ -169,7 +169,7 @@ def test_graph_networks_are_trained_as_they_are(kind):
     total = torch.zeros_like(found)
     for node in range(3):
         model.zero_grad()
-        functional.cross_entropy(model(x, arcs)[node], targets[node]).backward()
+        functional.cross_entropy(model(x, path)[node], targets[node]).backward()
         total += clipped(flat_gradient(model))
 
     assert_close(found, total, **EXACT)

@@ -13,12 +13,12 @@ from gnn.layers import propagation
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
 from gnn.models.sage import NarrowSAGEConv
 from gnn.sparse import dropout
-from tests.unit.gnn.draws import flat, generator
+from tests.unit.gnn.draws import arcs, flat, generator
 
 parametrize = pytest.mark.parametrize
 
 # A triangle 0 1 2 with a tail 2 - 3, and the isolated node 4.
-EDGES = torch.tensor([[0, 1, 0, 2, 1, 2, 2, 3], [1, 0, 2, 0, 2, 1, 3, 2]])
+EDGES = arcs("01 10 02 20 12 21 23 32")
 ADJACENCY = to_dense_adj(EDGES, max_num_nodes=5)[0]
 WALK = ADJACENCY / torch.tensor([[2.0], [2.0], [3.0], [1.0], [1.0]])
 X = torch.rand(5, 6, generator=generator(7))

@@ -16,7 +16,7 @@ from gnn.pipelines.dprr import MECHANISMS, GINParameters, Release, fit_gin
 from gnn.pipelines.dprr.pipeline import as_received
 from gnn.training.prediction import logits_of
 from mechanisms.graphs import DirectedGraph, Graph, erdos_renyi
-from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.draws import arcs, generator, rng
 
 parametrize = pytest.mark.parametrize
 
@@ -97,7 +97,7 @@ def test_the_spent_budget_of_an_allocation(release, spent):
 )
 def test_a_node_sums_over_a_list(sums, messages):
     """User 0 lists 1 and 2, whose lists are empty."""
-    lists = [DirectedGraph(3, np.array([[0, 0], [1, 2]]))]
+    lists = [DirectedGraph(3, arcs("01 02").numpy())]
     (data,) = as_received(lists, [LABEL], sums=sums)
     assert data.edge_index[1].bincount(minlength=3).tolist() == messages
 

@@ -22,7 +22,7 @@ from gnn.pipelines.hetero_rr import (
 )
 from gnn.pipelines.hetero_rr.edges import METHODS as EDGE_METHODS
 from gnn.pipelines.hetero_rr.features import NUMERIC
-from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.draws import arcs, generator, rng
 
 parametrize = pytest.mark.parametrize
 
@@ -195,16 +195,16 @@ def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
 def test_the_network_is_two_means_over_neighbours_and_self():
     """A path 0–1–2."""
     model = MeanGCN(2, 2, hidden=4, generator=generator()).eval()
-    arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    path = arcs("01 10 12 21")
     x = torch.rand(3, 2, generator=generator(1))
     mean = torch.tensor([[3.0, 3.0, 0.0], [2.0, 2.0, 2.0], [0.0, 3.0, 3.0]]) / 6
     first, second = model.layers
     expected = mean @ second((mean @ first(x)).relu())
 
-    assert_close(model(x, arcs), expected)
+    assert_close(model(x, path), expected)
 
     torch.manual_seed(0)
     model.train()
-    model(x, arcs).sum().backward()
+    model(x, path).sum().backward()
 
     assert first.weight.grad.any()

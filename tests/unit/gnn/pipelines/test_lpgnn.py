@@ -34,7 +34,7 @@ from gnn.training import Epoch, evaluate
 from gnn.validation import DataError
 from mechanisms.features import MinMaxScaled, MultiBit
 from mechanisms.labels import LabelRR
-from tests.unit.gnn.draws import generator, rng, two_communities
+from tests.unit.gnn.draws import arcs, generator, rng, two_communities
 
 approx = pytest.approx
 parametrize = pytest.mark.parametrize
@@ -60,7 +60,7 @@ EASY = Parameters(
     epochs=30,
 )
 SHORT = replace(EASY, epochs=3)
-PATH = tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+PATH = arcs("01 10 12 21")
 """0 – 1 – 2; any other nodes are isolated."""
 
 
