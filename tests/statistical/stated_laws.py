@@ -232,10 +232,10 @@ CLASSIC = [
         for each in (NoisyMax3(0.5), NoisyMax4(0.5))
     ),
     Row(ExponentialMechanism(0.8), ANSWERS),
-    Row(TruncatedGeometric(0.1, 5), np.array([2.0])),
-    Row(TruncatedGeometric(0.1, 5, "natural"), np.array([0.0])),
-    Row(OneTimeRappor(2, 6, 0.7), np.array([3.0])),
-    Row(Rappor(3, 6, 0.5, 0.2, 0.9), np.array([4.0])),
+    Row(TruncatedGeometric(0.1, 5), [2.0]),
+    Row(TruncatedGeometric(0.1, 5, "natural"), [0.0]),
+    Row(OneTimeRappor(2, 6, 0.7), [3.0]),
+    Row(Rappor(3, 6, 0.5, 0.2, 0.9), [4.0]),
     Row(GaussianAbove(Gaussian(1.0, 0.1)), ONE),
     LAPLACE,
     Row(LaplaceParallel(0.5, 3), ONE, laplace([1.0] * 3, 2.0)),
@@ -270,16 +270,16 @@ EDGES = [
     Row(LocalLaplaceMessage(0.7, user=1), LIST),
     Row(LocalLaplaceMessages(0.7, 4), PAW),
     Row(Customised(RandomisedResponse(1.0), 4, private=(2,)), PAW),
-    Row(LinkMessage(1.0), np.array([1, 0, 1])),
+    Row(LinkMessage(1.0), [1, 0, 1]),
     Row(LinkMessages(LinkMessage(2.0), 2), EDGE),
 ]
 SCORES = score_matrix(np.array([[1.0, 0.0], [0.3, 0.4], [-0.5, 1.0], [0.2, -0.7]]))
 EXTRACTOR = LinearExtractor(((1.0, 0.2, 0.0), (0.3, 0.3, 0.3)), sensitive=(2,))
 NOISY_DEGREES = {"degree_epsilon": 0.8}
 TENSORS = [
-    Row(MultiBit(2.5, 3, sampled=2), np.array([0.0, 0.3, 1.0])),
+    Row(MultiBit(2.5, 3, sampled=2), [0.0, 0.3, 1.0]),
     Row(LabelRR(0.8, 5), 3),
-    Row(FeatureRR(3.0, (1.0, 2.0), 4), np.array([0.1, 0.6])),
+    Row(FeatureRR(3.0, (1.0, 2.0), 4), [0.1, 0.6]),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 4), RECORD),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 3, publish_shares=True), RECORD),
     Row(ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)), RECORD),
@@ -287,10 +287,10 @@ TENSORS = [
 """Those that are drawn with torch as well."""
 FEATURES = [
     *TENSORS,
-    Row(OneBit(1.5, 3, -1.0, 2.0), np.array([-1.0, 0.3, 2.0])),
+    Row(OneBit(1.5, 3, -1.0, 2.0), [-1.0, 0.3, 2.0]),
     Row(LabelRR(2.0, 2), 0),
-    Row(FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), np.array([0.2, 1.0, 1])),
-    Row(Everybody(MultiBit(1.0, 2), 2), np.array([[0.0, 1.0], [0.5, 0.25]])),
+    Row(FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), [0.2, 1.0, 1]),
+    Row(Everybody(MultiBit(1.0, 2), 2), [[0.0, 1.0], [0.5, 0.25]]),
     Row(MinMaxScaled(OneBit(2.0, 2), 3), POPULATION),
     Row(MinMaxScaled(OneBit(2.0, 2), 3, "drop"), POPULATION),
     Row(OneReport(MinMaxScaled(MultiBit(2.0, 2), 3), 1), POPULATION),
@@ -315,7 +315,7 @@ RECORDS = [
     Row(NumericVector(Duchi, 2.0, 3, 1), THREE),
     Row(NumericVector(ThreeOutput, 2.0, 3, 3), THREE),
     Row(NumericVector(ThreeOutput, 2.0, 3, 2, rescaled=False), THREE),
-    Row(GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])),
+    Row(GaussianFeatures(1.0, 1e-2, 2), [0.5, -1.0]),
 ]
 NUMBERS = [*MIDDLING, *RECORDS]
 for scalar in SCALARS:
@@ -377,6 +377,6 @@ NEWER = [
     Row(ContractiveIterations(*ITERATIONS), 1),
     Row(AllIterations(*ITERATIONS), 1),
     Row(NoisyHop(1.0, 2), EDGE),
-    Row(NeighbourEmbedding(1.0, 1.0, 2), np.array([1, 0, 1])),
+    Row(NeighbourEmbedding(1.0, 1.0, 2), [1, 0, 1]),
     Row(NoisyCounts((((0, 1), 2), 3), Thresholds(0.7)), PAW),
 ]

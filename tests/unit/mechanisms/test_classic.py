@@ -115,8 +115,8 @@ def test_crossing_probability_if_a_rate_vanishes():
 def test_released_maximum_with_exponential_noise_shows_the_largest_answer():
     """Below 2 only the first input is possible, with probability (1 − e^(−ε/2))^k."""
     mechanism = NoisyMax4(1.0)
-    assert mechanism.log_prob(np.array([1.5]), np.full(3, 2.0)) == -np.inf
-    below = mechanism.cdf(np.array([2.0]), np.ones(3))
+    assert mechanism.log_prob([1.5], np.full(3, 2.0)) == -np.inf
+    below = mechanism.cdf([2.0], np.ones(3))
     assert below == approx((1 - math.exp(-0.5)) ** 3)
 
 
@@ -125,12 +125,12 @@ def test_density_of_a_released_maximum_integrates_to_its_distribution_function(
     mechanism,
 ):
     def density(y):
-        return np.exp(mechanism.log_prob(np.array([y]), ANSWERS))[0]
+        return np.exp(mechanism.log_prob([y], ANSWERS))[0]
 
     for end in (1.2, 300.0):
         kinks = sorted(x for x in ANSWERS if x < end)
         mass, _ = integrate.quad(density, -100, end, points=kinks, limit=500)
-        expected = mechanism.cdf(np.array([end]), ANSWERS)[0]
+        expected = mechanism.cdf([end], ANSWERS)[0]
         assert mass == approx(expected, abs=1e-9)
 
 
@@ -172,7 +172,7 @@ def test_truncated_geometric_is_the_geometric_law():
 def test_bloom_filters_are_those_of_dp_sniper():
     """MurmurHash3 of "0" and "1", seeds 0 to 3, modulo 20: six places differ."""
     mechanism = OneTimeRappor()
-    ones = [np.flatnonzero(mechanism.bloom(np.array([x]))) for x in (0.0, 1.0)]
+    ones = [np.flatnonzero(mechanism.bloom([x])) for x in (0.0, 1.0)]
     assert [each.tolist() for each in ones] == [[0, 11, 18], [3, 10, 13]]
     assert mechanism.ones == approx((0.475, 0.525), abs=2**-52)
 
@@ -180,7 +180,7 @@ def test_bloom_filters_are_those_of_dp_sniper():
 def test_rappor_attains_the_theorem_for_filters_that_share_no_bit():
     """Theorem 2: h ln(q*(1−p*)/(p*(1−q*))) for two filters of h ones each that share none."""
     mechanism = Rappor(1, 4)
-    filters = [mechanism.bloom(np.array([x])) for x in range(6)]
+    filters = [mechanism.bloom([x]) for x in range(6)]
     other = next(x for x in range(6) if not (filters[0] & filters[x]).any())
     low, high = mechanism.ones
     expected = math.log(high * (1 - low) / (low * (1 - high)))
@@ -237,7 +237,7 @@ def test_possible_agrees_with_all_float32_outputs(scale):
     """All 2^25 outputs for 1 against outputs for 0 and 1, and their neighbours."""
     mechanism = NaiveLaplace(1 / scale, "float32")
     one = np.float32(1)
-    drawn = [mechanism(np.array([x]), 1500, rng=RNG(7)) for x in (0.0, 1.0)]
+    drawn = [mechanism([x], 1500, rng=RNG(7)) for x in (0.0, 1.0)]
     outputs = np.concatenate(drawn)
     outputs = np.concatenate([outputs, np.nextafter(outputs, np.float32(np.inf))])
     v = np.arange(1, 2**24 + 1, dtype=np.float32) * np.float32(2**-24)
@@ -247,7 +247,7 @@ def test_possible_agrees_with_all_float32_outputs(scale):
     for reached in ((one + noise)[::-1], one - noise):
         at = np.searchsorted(reached, outputs).clip(max=len(reached) - 1)
         listed |= reached[at] == outputs
-    claimed = mechanism.possible(outputs, np.array([1.0]))
+    claimed = mechanism.possible(outputs, [1.0])
     assert not (listed & ~claimed).any()
     assert (claimed & ~listed).mean() < 0.02
 
@@ -265,8 +265,8 @@ def test_logarithms_do_not_depend_on_their_place_in_an_array(kind):
 def test_more_than_half_of_naive_laplace_outputs_betray_their_input(precision):
     """The share that is impossible for the other answer is some 60 % at ε = .1."""
     mechanism = NaiveLaplace(0.1, precision)
-    outputs = mechanism(np.array([0.0]), 2000, rng=RNG(3))
-    assert (mechanism.log_prob(outputs, np.array([1.0])) == -np.inf).mean() > 0.5
+    outputs = mechanism([0.0], 2000, rng=RNG(3))
+    assert (mechanism.log_prob(outputs, [1.0]) == -np.inf).mean() > 0.5
 
 
 PRECISIONS = ["float32", "float64"]
@@ -296,7 +296,7 @@ def test_the_ends_of_the_lattice_are_possible(epsilon, precision, answer):
     v = np.r_[np.arange(1, 40), size - np.arange(40)] / size
     noise = (kind(1) / kind(epsilon)) * -np.log(v.astype(kind))
     outputs = kind(answer) + np.concatenate([noise, -noise])
-    assert mechanism.possible(outputs, np.array([answer])).all()
+    assert mechanism.possible(outputs, [answer]).all()
 
 
 def test_prefix_sums_have_the_density_of_their_counts():

@@ -146,7 +146,7 @@ def test_the_negative_denominator_of_the_printed_formula():
 
 
 def test_q_reaches_one_at_half_the_bits():
-    rate = DPRR(0.1, 0.9).rate(np.array([9.99, 10.0, 10.01, 1e9]), 20)
+    rate = DPRR(0.1, 0.9).rate([9.99, 10.0, 10.01, 1e9], 20)
     assert rate[0] < 1
     close(rate[1:], 1, rtol=1e-15)
 

@@ -74,7 +74,7 @@ def test_exact_loss_of_every_pair(mechanism, adjacency, expected):
 
 def test_randomised_response_keeps_a_bit_with_probability_three_quarters():
     """For e^ε = 3."""
-    law = RandomisedResponse(math.log(3)).distribution(np.array([1, 0]))
+    law = RandomisedResponse(math.log(3)).distribution([1, 0])
     kept = (law.outcomes == [1, 0]).sum(axis=1)
     assert law.floats == approx(3.0**kept / 16)
     assert sum(law.probabilities) == 1
@@ -189,15 +189,15 @@ def test_budgets_are_split_as_published():
 
 def test_a_later_user_sends_the_cells_after_their_own_place():
     """User 2 of 5 has a list of the places 0, 1, 3 and 4."""
-    law = LocalLaplaceMessage(1.0, user=2).distribution(np.array([1, 0, 1, 0]))
+    law = LocalLaplaceMessage(1.0, user=2).distribution([1, 0, 1, 0])
     assert law.location.tolist() == [2, 1, 0]
     assert law.scale == approx([10, 1 / 0.9, 1 / 0.9])
 
 
 def test_largest_cells_and_totals():
     values = np.array([[0.1, 3.0, 2.0], [5.0, -1.0, 0.0]])
-    assert largest_cells(values, np.array([2, 0])).tolist() == [[0, 1, 1], [0, 0, 0]]
-    assert rounded_total(np.array([-3.0, 1.4, 1.6, 99.0]), 6).tolist() == [0, 1, 2, 6]
+    assert largest_cells(values, [2, 0]).tolist() == [[0, 1, 1], [0, 0, 0]]
+    assert rounded_total([-3.0, 1.4, 1.6, 99.0], 6).tolist() == [0, 1, 2, 6]
 
 
 COMPLETE = Graph(6, np.array(np.triu_indices(6, 1)))
@@ -218,7 +218,7 @@ def test_a_huge_budget_returns_the_graph(graph):
 
 
 def test_top_noise_is_descending_in_every_row():
-    values = top_noise(np.array([100, 3, 7]), np.array([5, 0, 7]), 2.0, RNG(0))
+    values = top_noise([100, 3, 7], [5, 0, 7], 2.0, RNG(0))
     assert len(values) == 12
     assert (np.diff(values[:5]) < 0).all()
     assert (np.diff(values[5:]) < 0).all()
@@ -281,7 +281,7 @@ def test_lists_hold_the_arcs_of_the_graph(graph):
 
 
 def test_lists_of_a_directed_graph():
-    lists = PackedLists(np.array([0, 2, 2, 3]), np.array([1, 2, 0], np.int32))
+    lists = PackedLists([0, 2, 2, 3], np.array([1, 2, 0], np.int32))
     again = PackedLists.of(lists.graph)
     assert again.starts.tolist() == [0, 2, 2, 3]
     assert again.targets.tolist() == [1, 2, 0]

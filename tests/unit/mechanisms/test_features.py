@@ -73,7 +73,7 @@ def three_point_records(inputs):
 )
 def test_known_laws_of_three_bins(z, expected):
     """For e^(−ε/2) = 1/2."""
-    law = FeatureRR(2 * math.log(2), (1.0,), 3).distribution(np.array([z]))
+    law = FeatureRR(2 * math.log(2), (1.0,), 3).distribution([z])
     assert law.outcomes.ravel().tolist() == [1, 2, 3]
     assert law.floats == approx(expected, rel=1e-12)
 
@@ -132,7 +132,7 @@ def test_a_rectified_feature_is_that_of_the_records_sent(sampled):
 
 def test_an_impossible_output_of_the_encoder():
     encoder = MultiBit(2.0, 3, sampled=2)
-    found = encoder.log_prob(np.array([[1, 1, 1], [0, 0, 1]]), np.ones(3))
+    found = encoder.log_prob([[1, 1, 1], [0, 0, 1]], np.ones(3))
     assert found.tolist() == [-math.inf, -math.inf]
 
 
@@ -338,14 +338,14 @@ def test_shares_by_hand(record, gamma, expected):
     α = (0, 1/2, 1/2). With γ = 1/4 that gives (0, 7/8, 7/8), and θ = (0, 1/2, 1/2).
     If quotients are 0/0, every feature counts the same.
     """
-    shares = identity(len(record)).shares(np.array([record]), gamma, BACKEND)
+    shares = identity(len(record)).shares([record], gamma, BACKEND)
     close(shares, [expected], atol=1e-15)
 
 
 def test_extractor():
     """Z = clip(Wx, 0, 1)."""
     extractor = LinearExtractor(((1.0, 1.0), (0.5, -1.0)), sensitive=(1,))
-    found = extractor.features(np.array([[0.5, 1.0], [0.4, 0.1]]), BACKEND)
+    found = extractor.features([[0.5, 1.0], [0.4, 0.1]], BACKEND)
     close(found, [[1, 0], [0.5, 0.1]])
 
 

@@ -125,14 +125,14 @@ def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row(nodes):
 
 def test_the_last_pair_of_a_large_graph_has_no_rounding():
     nodes = 3_000_000
-    found = pairs_at(np.array([0, pair_count(nodes) - 1]), nodes)
+    found = pairs_at([0, pair_count(nodes) - 1], nodes)
     same(found, [[0, nodes - 2], [1, nodes - 1]])
 
 
 def test_contains():
-    found = contains(np.array([1, 4]), np.array([0, 1, 4, 9]))
+    found = contains(np.array([1, 4]), [0, 1, 4, 9])
     assert found.tolist() == [False, True, True, False]
-    assert not contains(np.array([], int), np.array([3])).any()
+    assert not contains(np.array([], int), [3]).any()
 
 
 @pytest.mark.parametrize(

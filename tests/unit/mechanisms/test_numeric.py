@@ -113,7 +113,7 @@ def test_mean_variance_and_range_are_those_of_the_exact_law(kind, epsilon):
         ends = list(atoms_of(law))
         for start, end, _ in steps_of(law):
             ends += [float(start), float(end)]
-        assert mechanism.output_range(np.array([x])) == (min(ends), max(ends))
+        assert mechanism.output_range([x]) == (min(ends), max(ends))
         mean = moment(law, 1)
         assert abs(mean - Fraction(x)) <= 4 * math.ulp(max(ends))
         assert mechanism.variance(x) == variance
@@ -401,7 +401,6 @@ def test_one_feature_of_a_record():
 
 
 # What holds for every number, record and budget.
-
 
 
 @given(st.sampled_from(KINDS), st.floats(1e-3, 50), st.integers(1, 40), st.data())

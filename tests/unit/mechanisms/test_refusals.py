@@ -166,9 +166,9 @@ REFUSED = {
     "sampling": lambda: BatchSums(1.0, 4, "fixed"),
     "2\\^63": lambda: classic.TruncatedGeometric(1e-6, 5),
     "count in 0..5": lambda: classic.TruncatedGeometric(0.1).distribution([6.0]),
-    "integer value": lambda: classic.OneTimeRappor().bloom(np.array([0.5])),
+    "integer value": lambda: classic.OneTimeRappor().bloom([0.5]),
     r"2\^20 outcomes; use at most 12": lambda: of_list(classic.OneTimeRappor(), 1),
-    "finite": lambda: classic.SVT1(1.0).distribution(np.array([np.nan])),
+    "finite": lambda: classic.SVT1(1.0).distribution([np.nan]),
     "2048 outcomes": lambda: classic.SVT6(0.5).distribution(np.arange(11.0)),
     "one-dimensional": lambda: classic.NoisyMax1(1.0).distribution(ONES),
     "expected 1 answers": lambda: of_list(classic.LaplaceParallel(), 2),
@@ -311,7 +311,7 @@ REFUSED = {
     "nodes, an integer >= 4, got 3": lambda: barabasi_albert(3, 3, RNG(0)),
     "number of targets, 3": lambda: PackedLists(np.arange(3), np.arange(3)),
     "row 0 has 3 free cells": lambda: distinct_cells(
-        np.array([4]), 4, RNG(0), taken=np.array([2])
+        [4], 4, RNG(0), taken=np.array([2])
     ),
     "got None; write numpy.random.default_rng": lambda: backend_of(None),
     "got 7; write numpy.random.default_rng": lambda: backend_of(7),
