@@ -142,7 +142,13 @@ ANSWERS = np.array([1.0, -0.5, 2.0, 0.7])
 ONE = np.array([1.0])
 LIST = np.array([1, 0, 0, 1, 0], np.int8)
 RECORD = np.array([0.2, 0.9, 0.6])
-POPULATION = np.array([[0.0, 2.0], [1.0, 2.0], [5.0, 2.0]])
+POPULATION = np.array(
+    [
+        [0.0, 2.0],
+        [1.0, 2.0],
+        [5.0, 2.0],
+    ]
+)
 CLIP = 0.001
 ENTRIES = CLIP * np.array([0.0, 1.0, 0.3, 0.7, 5.0])
 NEVER = {"tau1": inf, "tau2": inf}
@@ -273,7 +279,16 @@ EDGES = [
     Row(LinkMessage(1.0), [1, 0, 1]),
     Row(LinkMessages(LinkMessage(2.0), 2), EDGE),
 ]
-SCORES = score_matrix(np.array([[1.0, 0.0], [0.3, 0.4], [-0.5, 1.0], [0.2, -0.7]]))
+SCORES = score_matrix(
+    np.array(
+        [
+            [1.0, 0.0],
+            [0.3, 0.4],
+            [-0.5, 1.0],
+            [0.2, -0.7],
+        ]
+    )
+)
 EXTRACTOR = LinearExtractor(((1.0, 0.2, 0.0), (0.3, 0.3, 0.3)), sensitive=(2,))
 NOISY_DEGREES = {"degree_epsilon": 0.8}
 TENSORS = [

@@ -128,7 +128,13 @@ class TwoAtATime:
         return self.rng.geometric(p, min(size, 2))
 
 
-@parametrize(("wrapper", "p"), [(lambda rng: rng, 0.3), (TwoAtATime, 0.6)])
+@parametrize(
+    ("wrapper", "p"),
+    [
+        (lambda rng: rng, 0.3),
+        (TwoAtATime, 0.6),
+    ],
+)
 def test_bernoulli_cells_hold_each_cell_independently(wrapper, p, repeats):
     rng = wrapper(rng_of(17))
     bits = np.zeros((repeats(20_000, least=3_000), 5), int)
@@ -145,7 +151,14 @@ def test_rare_cells_are_as_many_as_poisson(repeats):
     check(chi_square_p(np.bincount(sizes, minlength=80)[:80], law), "rare cells")
 
 
-@parametrize(("sizes", "taken"), [((2, 1), (0, 7)), ((1, 3), (2, 8)), ((2, 2), ())])
+@parametrize(
+    ("sizes", "taken"),
+    [
+        ((2, 1), (0, 7)),
+        ((1, 3), (2, 8)),
+        ((2, 2), ()),
+    ],
+)
 def test_distinct_cells_are_uniform_sets(sizes, taken, repeats):
     """Rows at most half full are drawn by rejection, other rows from a list of free cells."""
     rng = rng_of(18)

@@ -82,7 +82,10 @@ def test_noise_loses_the_differences_over_its_scale(mechanism, first, second, ex
 
 @parametrize(
     ("logarithm", "ratio"),
-    [("binary", 33 / 32), ("natural", 9 / 8)],
+    [
+        ("binary", 33 / 32),
+        ("natural", 9 / 8),
+    ],
 )
 def test_a_truncated_geometric_count_loses_its_spent_budget(logarithm, ratio):
     mechanism = TruncatedGeometric(0.1, logarithm=logarithm)
@@ -173,7 +176,10 @@ def test_bloom_filters_are_those_of_dp_sniper():
     """MurmurHash3 of "0" and "1", seeds 0 to 3, modulo 20: six places differ."""
     mechanism = OneTimeRappor()
     ones = [np.flatnonzero(mechanism.bloom([x])) for x in (0.0, 1.0)]
-    assert [each.tolist() for each in ones] == [[0, 11, 18], [3, 10, 13]]
+    assert [each.tolist() for each in ones] == [
+        [0, 11, 18],
+        [3, 10, 13],
+    ]
     assert mechanism.ones == approx((0.475, 0.525), abs=2**-52)
 
 
@@ -187,7 +193,14 @@ def test_rappor_attains_the_theorem_for_filters_that_share_no_bit():
     assert loss(mechanism, [0], [other]).upper == approx(expected, rel=1e-12)
 
 
-@parametrize(("eps", "delta"), [(1.0, 1e-5), (0.1, 0.01), (8.0, 1e-6)])
+@parametrize(
+    ("eps", "delta"),
+    [
+        (1.0, 1e-5),
+        (0.1, 0.01),
+        (8.0, 1e-6),
+    ],
+)
 def test_analytic_gaussian_noise_is_the_least_that_holds(eps, delta):
     mu = 1 / Gaussian(eps, delta).sigma
     assert GaussianDP(mu).delta_at(eps) <= delta

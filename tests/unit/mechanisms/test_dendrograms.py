@@ -64,7 +64,15 @@ def test_balanced_and_uniform_dendrograms_have_every_leaf_once(leaves):
     assert max(map(len, Dendrogram(balanced(8)).below()[8:-1])) == 4
 
 
-@parametrize(("edges", "pairs"), [(0, 5), (5, 5), (2, 5), (1, 2)])
+@parametrize(
+    ("edges", "pairs"),
+    [
+        (0, 5),
+        (5, 5),
+        (2, 5),
+        (1, 2),
+    ],
+)
 def test_the_likelihood_of_a_node_is_the_binomial_one_at_its_best(edges, pairs):
     share = edges / pairs
     best = math.log(share**edges * (1 - share) ** (pairs - edges))
@@ -99,7 +107,14 @@ def test_the_sensitivity_is_the_largest_step_between_counts_and_equation_15_is_l
     assert found - printed < 1
 
 
-@parametrize(("leaves", "equation"), [(2, "19"), (0, "19"), (2, "15")])
+@parametrize(
+    ("leaves", "equation"),
+    [
+        (2, "19"),
+        (0, "19"),
+        (2, "15"),
+    ],
+)
 def test_two_leaves_have_one_dendrogram_of_likelihood_one(leaves, equation):
     assert acceptance_rate(1.0, leaves, equation=equation) == 0
 

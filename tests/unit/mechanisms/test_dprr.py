@@ -53,8 +53,23 @@ def by_quad(mechanism, bits, degree, k1, k0):
 
 
 @pytest.mark.dear
-@parametrize(("bits", "degree"), [(4, 2), (1, 0), (1, 1), (12, 9)])
-@parametrize(("epsilon1", "epsilon2"), [(0.1, 0.9), (1.0, 1.0), (5.0, 3.0)])
+@parametrize(
+    ("bits", "degree"),
+    [
+        (4, 2),
+        (1, 0),
+        (1, 1),
+        (12, 9),
+    ],
+)
+@parametrize(
+    ("epsilon1", "epsilon2"),
+    [
+        (0.1, 0.9),
+        (1.0, 1.0),
+        (5.0, 3.0),
+    ],
+)
 @of_clip
 def test_log_prob_is_the_definition_integrated(clip, epsilon1, epsilon2, bits, degree):
     mechanism = DPRR(epsilon1, epsilon2, clip)
@@ -108,7 +123,14 @@ def moment(law, centre, power):
 
 
 @pytest.mark.dear
-@parametrize(("bits", "degree"), [(3, 0), (9, 9), (200, 120)])
+@parametrize(
+    ("bits", "degree"),
+    [
+        (3, 0),
+        (9, 9),
+        (200, 120),
+    ],
+)
 @of_clip
 def test_degree_moments_by_enumeration(clip, bits, degree):
     mechanism = DPRR(0.3, 1.2, clip)
@@ -123,7 +145,11 @@ def test_degree_moments_by_enumeration(clip, bits, degree):
 @pytest.mark.dear
 @parametrize(
     ("epsilon", "bits", "degree", "expected"),
-    [(1.2, 499, 0, 10.90), (1.2, 499, 100, 6), (1.0, 3781, 0, 13.05)],
+    [
+        (1.2, 499, 0, 10.90),
+        (1.2, 499, 100, 6),
+        (1.0, 3781, 0, 13.05),
+    ],
 )
 def test_the_kurtosis_that_audits_declare_is_that_of_the_law(
     epsilon, bits, degree, expected
@@ -169,7 +195,13 @@ def test_the_repaired_allocation_stays_within_epsilon(epsilon, n_max):
 
 
 def test_degrees_are_counts_of_ones():
-    outputs = np.array([[1, 0, 1], [0, 0, 0]], np.int8)
+    outputs = np.array(
+        [
+            [1, 0, 1],
+            [0, 0, 0],
+        ],
+        np.int8,
+    )
     assert DPRR(0.1, 0.9).degree(outputs).tolist() == [2, 0]
     counted = NoisyDegree(RandomisedResponse(50.0))
     found = counted(bits_with(2, 5), 3, rng=np.random.default_rng(0))

@@ -195,8 +195,16 @@ def test_a_later_user_sends_the_cells_after_their_own_place():
 
 
 def test_largest_cells_and_totals():
-    values = np.array([[0.1, 3.0, 2.0], [5.0, -1.0, 0.0]])
-    assert largest_cells(values, [2, 0]).tolist() == [[0, 1, 1], [0, 0, 0]]
+    values = np.array(
+        [
+            [0.1, 3.0, 2.0],
+            [5.0, -1.0, 0.0],
+        ]
+    )
+    assert largest_cells(values, [2, 0]).tolist() == [
+        [0, 1, 1],
+        [0, 0, 0],
+    ]
     assert rounded_total([-3.0, 1.4, 1.6, 99.0], 6).tolist() == [0, 1, 2, 6]
 
 
@@ -237,7 +245,10 @@ def test_top_noise_of_a_huge_population_keeps_its_digits():
 
 @parametrize(
     ("n", "expected"),
-    [(1, math.exp(-1.5) / 2), (2, (2 + 1.5) * math.exp(-1.5) / 4)],
+    [
+        (1, math.exp(-1.5) / 2),
+        (2, (2 + 1.5) * math.exp(-1.5) / 4),
+    ],
 )
 def test_the_tail_of_one_and_of_two_laplace_variables(n, expected):
     found = laplace_sum_tail(Fraction(3, 2), n)

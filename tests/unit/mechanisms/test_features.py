@@ -84,7 +84,12 @@ def test_known_laws_of_three_bins(z, expected):
 @pytest.mark.dear
 @parametrize(
     ("epsilon", "dimension", "sampled"),
-    [(4.5, 3, 2), (0.1, 1, 1), (1, 2, 1), (6, 3, 3)],
+    [
+        (4.5, 3, 2),
+        (0.1, 1, 1),
+        (1, 2, 1),
+        (6, 3, 3),
+    ],
 )
 def test_exact_epsilon_of_the_encoder(epsilon, dimension, sampled):
     """Over a grid of records, and by the envelope."""
@@ -132,7 +137,13 @@ def test_a_rectified_feature_is_that_of_the_records_sent(sampled):
 
 def test_an_impossible_output_of_the_encoder():
     encoder = MultiBit(2.0, 3, sampled=2)
-    found = encoder.log_prob([[1, 1, 1], [0, 0, 1]], np.ones(3))
+    found = encoder.log_prob(
+        [
+            [1, 1, 1],
+            [0, 0, 1],
+        ],
+        np.ones(3),
+    )
     assert found.tolist() == [-math.inf, -math.inf]
 
 
@@ -244,7 +255,11 @@ def test_every_stretch_of_the_uniform_number_is_one_label():
 
 @parametrize(
     ("other", "epsilon"),
-    [([1.0, 1.0, 2.0], 1.1), ([1.0, 1.0, 0.0], 0.7), ([0.0, 0.0, 1.0], 0.4)],
+    [
+        ([1.0, 1.0, 2.0], 1.1),
+        ([1.0, 1.0, 0.0], 0.7),
+        ([0.0, 0.0, 1.0], 0.4),
+    ],
 )
 def test_losses_of_features_and_label_add_up(other, epsilon):
     mechanism = FeaturesAndLabel(MultiBit(0.7, 2), LabelRR(0.4, 3))
@@ -351,7 +366,11 @@ def test_extractor():
 
 @parametrize(
     ("epsilon", "features", "bins"),
-    [(1.0, 1, 3), (1.0, 2, 2), (4.0, 2, 4)],
+    [
+        (1.0, 1, 3),
+        (1.0, 2, 2),
+        (4.0, 2, 4),
+    ],
 )
 def test_largest_loss_with_shares_of_the_record_is_the_closed_form(
     epsilon, features, bins
@@ -364,7 +383,13 @@ def test_largest_loss_with_shares_of_the_record_is_the_closed_form(
     assert (form > epsilon * (1 + 1e-4)) == (features > 1)
 
 
-@parametrize(("features", "bins"), [(2, 2), (5, 10)])
+@parametrize(
+    ("features", "bins"),
+    [
+        (2, 2),
+        (5, 10),
+    ],
+)
 def test_closed_form_bounds_any_shares(features, bins):
     """Budgets e and e′ of sum ε lose ε + Σ ln S(e′_i) − ln S(e_i)."""
     epsilon = 2.0

@@ -33,7 +33,15 @@ parametrize = pytest.mark.parametrize
 close = np.testing.assert_allclose
 
 RNG = np.random.default_rng
-RANKING = np.array([[0, 1, 2, 3], [1, 0, 5, 4], [2, 5, 0, 6], [3, 4, 6, 0]], float)
+RANKING = np.array(
+    [
+        [0, 1, 2, 3],
+        [1, 0, 5, 4],
+        [2, 5, 0, 6],
+        [3, 4, 6, 0],
+    ],
+    float,
+)
 
 
 NOISY_DEGREES = {"degree_epsilon": 0.5}

@@ -137,7 +137,12 @@ def test_contains():
 
 @pytest.mark.parametrize(
     ("count", "p", "expected"),
-    [(5, 0.0, []), (4, 1.0, [0, 1, 2, 3]), (0, 0.5, []), (10**10, 2**-53, [])],
+    [
+        (5, 0.0, []),
+        (4, 1.0, [0, 1, 2, 3]),
+        (0, 0.5, []),
+        (10**10, 2**-53, []),
+    ],
 )
 def test_bernoulli_cells_at_the_ends(count, p, expected):
     assert bernoulli_cells(count, p, RNG(0)).tolist() == expected

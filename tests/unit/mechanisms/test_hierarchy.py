@@ -144,7 +144,12 @@ def counts_of(nested, thresholds, members=range(5)):
 
 
 @parametrize(
-    ("draws", "pairs"), [("one", [10]), ("fresh", [10] * 4), ("nested", [10, 6, 3, 1])]
+    ("draws", "pairs"),
+    [
+        ("one", [10]),
+        ("fresh", [10] * 4),
+        ("nested", [10, 6, 3, 1]),
+    ],
 )
 def test_pooled_counts_by_reading(draws, pairs):
     found = counts_of(LADDER, Thresholds(1.0, draws=draws))
@@ -168,7 +173,10 @@ def test_the_printed_thresholds(sides, pooled):
 
 @parametrize(
     ("leaves", "pairs"),
-    [(9, [36]), (16, [64, 28, 28])],
+    [
+        (9, [36]),
+        (16, [64, 28, 28]),
+    ],
 )
 def test_pairs_of_balanced_dendrograms_are_pooled_by_the_thresholds(leaves, pairs):
     tree = Dendrogram(balanced(leaves), [Layer([], range(leaves))])

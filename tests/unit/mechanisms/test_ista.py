@@ -81,7 +81,14 @@ def test_an_edge_by_hand(alpha):
 
 def test_absent_and_isolated_nodes():
     row = ista(np.diag([1, 0, 1]), [0, 1], rho=1e-3, tolerance=1e-9)
-    close(row, [[1 - 1e-3, 0, 0], [0, 0, 0]], atol=1e-11)
+    close(
+        row,
+        [
+            [1 - 1e-3, 0, 0],
+            [0, 0, 0],
+        ],
+        atol=1e-11,
+    )
     assert not ista(np.zeros((2, 2)), [1]).any()
 
 

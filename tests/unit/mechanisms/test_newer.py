@@ -8,7 +8,13 @@ from mechanisms.node_level import DrawnWithReplacementLower
 from tests.statistical.stated_laws import EDGE
 
 
-@pytest.mark.parametrize(("data", "nodes"), [(EDGE, 0), (0 * EDGE, 2)])
+@pytest.mark.parametrize(
+    ("data", "nodes"),
+    [
+        (EDGE, 0),
+        (0 * EDGE, 2),
+    ],
+)
 def test_features_of_isolated_nodes_agree_in_the_embedding(data, nodes):
     agree = FeaturesAgree(CaribouEmbedding(4.0, 2))
     assert (agree(data, 100, rng=np.random.default_rng(1)) == nodes).all()

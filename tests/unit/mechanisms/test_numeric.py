@@ -144,7 +144,13 @@ def test_duchi_as_printed(epsilon, x):
     close(law.floats, [1 - positive, positive], rtol=1e-14)
 
 
-@parametrize(("kind", "root"), [(Piecewise, 2), (PMSub, 3)])
+@parametrize(
+    ("kind", "root"),
+    [
+        (Piecewise, 2),
+        (PMSub, 3),
+    ],
+)
 @parametrize("epsilon", [0.05, 1.0, 8.0])
 @parametrize("x", NUMBERS)
 def test_piecewise_as_printed(kind, root, epsilon, x):
@@ -270,7 +276,13 @@ def test_laplace_noise_stays_strictly_below_its_budget(epsilon):
 
 
 @parametrize("dimension", [1, 100])
-@parametrize(("epsilon", "delta"), [(0.3, 1e-5), (6.0, 1e-9)])
+@parametrize(
+    ("epsilon", "delta"),
+    [
+        (0.3, 1e-5),
+        (6.0, 1e-9),
+    ],
+)
 def test_gaussian_noise_spends_its_delta(epsilon, delta, dimension):
     mechanism = GaussianFeatures(epsilon, delta, dimension)
     ones = np.ones(dimension)
@@ -320,7 +332,16 @@ def test_both_libraries_compute_the_same_doubles(kind, epsilon):
 # Records.
 
 
-@parametrize(("epsilon", "k"), [(0.4, 1), (2.4, 1), (2.5, 1), (5.0, 2), (40.0, 5)])
+@parametrize(
+    ("epsilon", "k"),
+    [
+        (0.4, 1),
+        (2.4, 1),
+        (2.5, 1),
+        (5.0, 2),
+        (40.0, 5),
+    ],
+)
 def test_the_number_of_sampled_features_is_as_printed(epsilon, k):
     vector = sampled_features(ThreeOutput, epsilon, 5)
     assert (vector.chosen, vector.factor) == (k, 5 / k)
@@ -328,7 +349,15 @@ def test_the_number_of_sampled_features_is_as_printed(epsilon, k):
 
 
 @parametrize("kind", FINITE)
-@parametrize(("dimension", "sampled"), [(1, 1), (2, 1), (3, 2), (3, 3)])
+@parametrize(
+    ("dimension", "sampled"),
+    [
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (3, 3),
+    ],
+)
 def test_enumerated_budget_of_records(kind, dimension, sampled):
     """Every pair of records on a grid: the largest loss is that of the envelope."""
     vector = NumericVector(kind, 1.2, dimension, sampled)
@@ -348,7 +377,15 @@ def test_the_whole_budget_for_each_feature_is_spent_k_times(sampled):
 
 @parametrize("rescaled", [True, False])
 @parametrize("kind", FINITE)
-@parametrize(("dimension", "sampled"), [(1, 1), (3, 1), (3, 2), (3, 3)])
+@parametrize(
+    ("dimension", "sampled"),
+    [
+        (1, 1),
+        (3, 1),
+        (3, 2),
+        (3, 3),
+    ],
+)
 def test_laws_densities_means_and_variances_agree(kind, dimension, sampled, rescaled):
     vector = NumericVector(kind, 2.0, dimension, sampled, rescaled=rescaled)
     x = RECORD[:dimension]

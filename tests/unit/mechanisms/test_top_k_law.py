@@ -20,7 +20,11 @@ SCORES = np.array([0.3, -1.2, 0.0, 2.0, 0.7])
 
 
 @pytest.mark.parametrize(
-    ("law", "orders"), [(plackett_luce, 120), (unordered_top_k, 1)]
+    ("law", "orders"),
+    [
+        (plackett_luce, 120),
+        (unordered_top_k, 1),
+    ],
 )
 def test_none_and_all_of_the_scores(law, orders):
     everything = law(SCORES, 5).floats
@@ -54,7 +58,14 @@ def test_the_set_forgets_the_order():
     assert found == approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 4)])
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [
+        (3, 1),
+        (4, 2),
+        (5, 4),
+    ],
+)
 def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
     """No pair of scores in {0, Δ}ⁿ shows more than the closed form, and one of them shows it."""
     eta = 0.8

@@ -87,9 +87,15 @@ def test_figures_of_five_candidates_by_hand(cut, precision, recall, predicted):
 
 def test_pairs_and_edges_of_a_path():
     pairs = all_pairs(4)
-    assert pairs.tolist() == [[0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]]
+    assert pairs.tolist() == [
+        [0, 0, 0, 1, 1, 2],
+        [1, 2, 3, 2, 3, 3],
+    ]
 
-    path = [[1, 1, 2], [0, 2, 1]]
+    path = [
+        [1, 1, 2],
+        [0, 2, 1],
+    ]
     for given in (pairs, pairs[::-1]):
         found = are_edges(given, path, nodes=4)
         assert found.tolist() == [True, False, False, True, False, False]
@@ -107,14 +113,29 @@ def test_a_balanced_sample_has_equally_many_edges_and_other_pairs():
 # LinkTeller
 
 
-MEAN = torch.tensor([[3.0, 3.0, 0.0], [2.0, 2.0, 2.0], [0.0, 3.0, 3.0]]).double() / 6
+MEAN = (
+    torch.tensor(
+        [
+            [3.0, 3.0, 0.0],
+            [2.0, 2.0, 2.0],
+            [0.0, 3.0, 3.0],
+        ]
+    ).double()
+    / 6
+)
 LENGTHS = np.array([5.0, 2.0, 1.0])
 
 
 @both_methods
 def test_influence_of_a_path_by_hand(method):
     """Row u of S X moves by S_uv ‖x_v‖ if row v of X does."""
-    features = torch.tensor([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]]).double()
+    features = torch.tensor(
+        [
+            [3.0, 4.0],
+            [0.0, 2.0],
+            [1.0, 0.0],
+        ]
+    ).double()
     expected = MEAN.numpy().T * LENGTHS[:, None]
 
     def found(**options):

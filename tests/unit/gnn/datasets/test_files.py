@@ -80,7 +80,11 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
     data = load("cora", features="dense")
 
     assert data.edge_index.equal(arcs("01 10 12 21"))
-    assert data.x.tolist() == [[0, 2], [0, 0], [5, 0]]
+    assert data.x.tolist() == [
+        [0, 2],
+        [0, 0],
+        [5, 0],
+    ]
     assert data.y.tolist() == [0, 1, -1]
 
 

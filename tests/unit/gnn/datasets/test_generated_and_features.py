@@ -26,7 +26,13 @@ def blocks(seed=0, sizes=(60, 90), **changed):
 # Graphs
 
 
-@pytest.mark.parametrize(("inside", "across"), [(0.2, 0.05), (0.0, 0.1)])
+@pytest.mark.parametrize(
+    ("inside", "across"),
+    [
+        (0.2, 0.05),
+        (0.0, 0.1),
+    ],
+)
 def test_block_models_have_binomial_counts(inside, across):
     """Within six standard deviations."""
     data = blocks(inside=inside, across=across)
@@ -134,15 +140,35 @@ def test_the_degree_of_isolated_nodes():
 
 
 def test_rows_are_normalised():
-    x = tensor([[1.0, 3.0], [0.0, 0.0], [0.0, 2.0]])
-    expected = [[0.25, 0.75], [0.0, 0.0], [0.0, 1.0]]
+    x = tensor(
+        [
+            [1.0, 3.0],
+            [0.0, 0.0],
+            [0.0, 2.0],
+        ]
+    )
+    expected = [
+        [0.25, 0.75],
+        [0.0, 0.0],
+        [0.0, 1.0],
+    ]
     for given in (x, x.to_sparse_csr()):
         assert features.rows_normalised(given).to_dense().tolist() == expected
 
 
 def test_columns_are_scaled_and_constant_ones_are_the_least():
-    x = tensor([[1.0, 3.0], [3.0, 3.0], [2.0, 3.0]])
-    assert features.scaled(x).tolist() == [[0, 0], [1, 0], [0.5, 0]]
+    x = tensor(
+        [
+            [1.0, 3.0],
+            [3.0, 3.0],
+            [2.0, 3.0],
+        ]
+    )
+    assert features.scaled(x).tolist() == [
+        [0, 0],
+        [1, 0],
+        [0.5, 0],
+    ]
     assert features.scaled(x, -1, 1)[:, 0].tolist() == [-1, 1, 0]
     with pytest.raises(DataError, match="expected dense features"):
         features.scaled(x.to_sparse_csr())

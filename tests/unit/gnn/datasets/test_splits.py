@@ -69,7 +69,11 @@ def test_strata_are_split_alike():
     split = drawn(labels, (0.5, 0.2, 0.3), stratified=True)
     counts = [labels[part].bincount().tolist() for part in parts(split)]
 
-    assert counts == [[10, 40], [4, 16], [6, 24]]
+    assert counts == [
+        [10, 40],
+        [4, 16],
+        [6, 24],
+    ]
 
     varied = {int(labels[drawn(labels, seed=s).training].sum()) for s in range(9)}
     assert len(varied) > 1
@@ -86,4 +90,7 @@ def test_test_nodes_are_whole_communities():
     split = community_split(data, 1 / 9, generator=generator())
     found = sorted([split.training.tolist(), split.test.tolist()])
 
-    assert found == [[0, 1, 2, 4], [5, 6, 7, 8, 9]]
+    assert found == [
+        [0, 1, 2, 4],
+        [5, 6, 7, 8, 9],
+    ]

@@ -178,7 +178,13 @@ def test_graph_networks_are_trained_as_they_are(kind):
 # Draws and batches
 
 
-@parametrize(("rate", "expected"), [(0.4, 0.4), (None, 4 / 9)])
+@parametrize(
+    ("rate", "expected"),
+    [
+        (0.4, 0.4),
+        (None, 4 / 9),
+    ],
+)
 def test_draws_have_the_law_of_the_settings(rate, expected):
     """400 trainings of 3 steps on 9 records and an absent one; 5 standard deviations."""
     found = drawn(rate)

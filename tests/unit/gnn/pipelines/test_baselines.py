@@ -59,7 +59,14 @@ def test_aggregations_without_noise_are_normalised_sums(graph):
     assert_close(found, torch.cat([first, second, third], dim=1), rtol=1e-5, atol=1e-5)
 
 
-@parametrize(("ends", "sigma"), [([], 2.0), (range(20_000), 0.01)], ids=["none", "all"])
+@parametrize(
+    ("ends", "sigma"),
+    [
+        ([], 2.0),
+        (range(20_000), 0.01),
+    ],
+    ids=["none", "all"],
+)
 def test_noise_is_gaussian_on_sums_before_they_are_normalised(ends, sigma):
     """Noise alone has all directions; beside a sum of norm 1 it is an angle of σ."""
     nodes = 20_000
@@ -79,7 +86,10 @@ def test_noise_is_gaussian_on_sums_before_they_are_normalised(ends, sigma):
 
 @parametrize(
     ("level", "sensitivity", "epsilon", "delta"),
-    [("node", 2.0, 4.0, 0.005), ("edge", math.sqrt(2), 8.0, 0.01)],
+    [
+        ("node", 2.0, 4.0, 0.005),
+        ("edge", math.sqrt(2), 8.0, 0.01),
+    ],
 )
 def test_sigma_of_aggregations_is_that_of_the_audited_accounting(
     level, sensitivity, epsilon, delta

@@ -153,7 +153,15 @@ def test_columns_are_clipped_or_scaled():
 
 def test_a_node_is_in_at_most_the_given_number_of_rows():
     """Node 0 owns a row, which is kept, and is in three others."""
-    matrix = matrix_of([[0, 1], [0, 1], [0, 2], [0, 3]], np.ones((4, 2)))
+    matrix = matrix_of(
+        [
+            [0, 1],
+            [0, 1],
+            [0, 2],
+            [0, 3],
+        ],
+        np.ones((4, 2)),
+    )
     assert matrix.rows_of_nodes.tolist() == [4, 2, 1, 1]
 
     kept = set()

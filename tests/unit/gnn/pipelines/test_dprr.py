@@ -29,7 +29,13 @@ LABEL = torch.tensor([0])
 
 
 @parametrize("mechanism", ["DPRR", "RR", "LocalLap"])
-@parametrize(("share", "most"), [(0.3, 32), (1.0, 100)])
+@parametrize(
+    ("share", "most"),
+    [
+        (0.3, 32),
+        (1.0, 100),
+    ],
+)
 def test_lists_of_non_private_users_are_true_ones(mechanism, share, most):
     """Hardly another user of 100 has a true list at ε = .1."""
     graph = erdos_renyi(100, 0.1, rng())

@@ -103,7 +103,13 @@ def gat(mine):
     return network
 
 
-@parametrize(("name", "network"), [("GAT", gat), ("GraphSAGE", graph_sage)])
+@parametrize(
+    ("name", "network"),
+    [
+        ("GAT", gat),
+        ("GraphSAGE", graph_sage),
+    ],
+)
 def test_constructors_are_the_networks_of_torch_geometric(name, network, graph):
     mine = constructor(name, 6, 2, generator=generator())
     other = network(mine).eval()

@@ -76,10 +76,22 @@ def edges_of(graph):
 
 def test_raw_records_have_a_one_and_are_clipped():
     found = raw_records(torch.tensor([[0.5, 3.0], [-1.0, 0.0]]))
-    assert_array_equal(found, [[0.5, 1, 1], [0, 0, 1]])
+    assert_array_equal(
+        found,
+        [
+            [0.5, 1, 1],
+            [0, 0, 1],
+        ],
+    )
 
     sparse = raw_records(torch.eye(2).to_sparse_csr())
-    assert_array_equal(sparse, [[1, 0, 1], [0, 1, 1]])
+    assert_array_equal(
+        sparse,
+        [
+            [1, 0, 1],
+            [0, 1, 1],
+        ],
+    )
 
 
 def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
@@ -197,7 +209,16 @@ def test_the_network_is_two_means_over_neighbours_and_self():
     model = MeanGCN(2, 2, hidden=4, generator=generator()).eval()
     path = arcs("01 10 12 21")
     x = torch.rand(3, 2, generator=generator(1))
-    mean = torch.tensor([[3.0, 3.0, 0.0], [2.0, 2.0, 2.0], [0.0, 3.0, 3.0]]) / 6
+    mean = (
+        torch.tensor(
+            [
+                [3.0, 3.0, 0.0],
+                [2.0, 2.0, 2.0],
+                [0.0, 3.0, 3.0],
+            ]
+        )
+        / 6
+    )
     first, second = model.layers
     expected = mean @ second((mean @ first(x)).relu())
 

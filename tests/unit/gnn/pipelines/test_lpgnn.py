@@ -145,7 +145,13 @@ def test_reports_are_those_of_the_encoder_with_its_rectifier():
 
 def test_scaling_by_the_population_is_the_mechanisms_own():
     """Constant features are dropped."""
-    x = tensor([[0.0, 0.2, 5.0, 0.0], [0.5, 0.0, 5.0, 0.0], [0.0, 0.1, 5.0, 0.0]])
+    x = tensor(
+        [
+            [0.0, 0.2, 5.0, 0.0],
+            [0.5, 0.0, 5.0, 0.0],
+            [0.0, 0.1, 5.0, 0.0],
+        ]
+    )
     mechanism = MinMaxScaled(MultiBit(1.0, 4), 3, "drop")
     expected = mechanism.prepared(x.double().numpy(), np)
     for given in (x, x.to_sparse_csr(), x[:, :2].to_sparse_csr(), x - 1):
@@ -188,7 +194,13 @@ def test_forward_correction_by_hand():
 
 def test_drop_by_hand():
     """Node 1 gets the mean of p' of 0 and 2, and nodes 0 and 2 get p' of node 1."""
-    logits = tensor([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.8, 0.1]]).log()
+    logits = tensor(
+        [
+            [0.8, 0.1, 0.1],
+            [0.2, 0.6, 0.2],
+            [0.1, 0.8, 0.1],
+        ]
+    ).log()
     operator = normalised_adjacency(PATH, 3)
     reach = propagated(operator, torch.ones(3, 1), 1)
     found = log_denoised(logits, transition(LAW, 3), operator, 1, reach).exp()
@@ -290,7 +302,10 @@ def test_test_labels_change_nothing_but_the_reported_accuracy():
 
 @parametrize(
     ("learning", "isolated"),
-    [("Drop", 0), ("forward correction", 10)],
+    [
+        ("Drop", 0),
+        ("forward correction", 10),
+    ],
 )
 def test_isolated_training_nodes_are_left_out_of_the_loss_of_drop(learning, isolated):
     """Ten of them."""

@@ -149,12 +149,21 @@ def test_sums_by_layers_are_those_of_clipped_gradients(name, clipping_norm, mode
 
 @parametrize(
     ("norm", "first", "second"),
-    [(0.5, [0.4, 0.0], 0.5), (math.inf, [3.1, 0.0], 4.1)],
+    [
+        (0.5, [0.4, 0.0], 0.5),
+        (math.inf, [3.1, 0.0], 4.1),
+    ],
 )
 def test_clipped_sums_by_hand(norm, first, second):
     """Norms 5, .1·√2 and 0, clipped over both weights together."""
     gradients = {
-        "a": tensor([[3.0, 0.0], [0.1, 0.0], [0.0, 0.0]]),
+        "a": tensor(
+            [
+                [3.0, 0.0],
+                [0.1, 0.0],
+                [0.0, 0.0],
+            ]
+        ),
         "b": tensor([4.0, 0.1, 0.0]),
     }
     expected = {"a": tensor(first), "b": tensor(second)}
