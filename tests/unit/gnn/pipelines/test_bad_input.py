@@ -44,9 +44,11 @@ def private(fit, parameters):
 def locally(data, classes=2, **changes):
     data = data.clone()
     data.num_classes = classes
-    short = LPGNNParameters(epochs=3, steps_features=1, steps_labels=1)
-    parameters = replace(short, **changes)
+    parameters = replace(LPGNN, **changes)
     return lpgnn(data, parameters, split=SPLIT, generator=generator())
+
+
+LPGNN = LPGNNParameters(epochs=3, steps_features=1, steps_labels=1)
 
 
 BUDGET = {"epsilon": 8.0, "delta": 0.01}

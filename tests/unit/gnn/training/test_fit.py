@@ -195,15 +195,6 @@ def run(losses, *, patience=None, better=lower_loss, scores=None):
     return record.chosen, len(record.epochs)
 
 
-def drop(epoch, best):
-    """LPGNN's criterion: the loss falls, and the accuracy rises without passing .8."""
-    if best is None or epoch.validation_score > 0.8:
-        return epoch.validation_score <= 0.8
-
-    falls = epoch.validation_loss < best.validation_loss
-    return falls and epoch.validation_score > best.validation_score
-
-
 @parametrize(
     ("losses", "options", "chosen", "epochs"),
     [
@@ -217,7 +208,6 @@ def drop(epoch, best):
             4,
         ),
         ([3, 2, 1, 4.0], {"better": last}, 4, 4),
-        ([3, 2, 1, 0.5], {"better": drop, "scores": [0.5, 0.7, 0.9, 0.6]}, 2, 4),
     ],
 )
 def test_the_best_epoch_by_a_criterion_is_chosen(losses, options, chosen, epochs):
@@ -225,9 +215,12 @@ def test_the_best_epoch_by_a_criterion_is_chosen(losses, options, chosen, epochs
 
 
 def test_a_criterion_that_no_epoch_meets_is_an_error():
-    message = "none of 2 epochs met the criterion 'drop'"
+    def never(epoch, best):
+        return False
+
+    message = "none of 2 epochs met the criterion 'never'"
     with pytest.raises(TrainingError, match=message):
-        run([3.0, 2.0], better=drop, scores=[0.9, 0.9])
+        fitted(better=never)
 
 
 def test_a_hook_may_change_the_targets():
