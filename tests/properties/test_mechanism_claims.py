@@ -18,7 +18,7 @@ from mechanisms.classic import (
     NoisyMax1,
     NoisyMax2,
 )
-from mechanisms.edges import DPRR, EdgeRand, RandomisedResponse
+from mechanisms.edges import DPRR
 from mechanisms.edges.graph_pub_response import GraphPubResponse
 from mechanisms.features import FeatureRR, MultiBit
 from mechanisms.numeric import (
@@ -68,10 +68,7 @@ PROVED = [
     (SVT4(0.7, 1), 0.7, ONE),
     (NoisyMax1(1.4), 0.7, ONE),
     (NoisyMax2(1.4), 0.7, ONE),
-    (RandomisedResponse(0.7), 0.7, NeighbourList(5)),
     (DPRR(0.4, 1.1), 1.5, NeighbourList(5)),
-    (DPRR(0.4, 1.1, clip_degree=False), 1.5, NeighbourList(5)),
-    (EdgeRand(0.7, 4), 0.7, Edges(4)),
     (GraphPubResponse(0.7, 4, np.ones((4, 4)), 1.3), 0.7, Edges(4)),
 ]
 claims = {mechanism.name: of_pair(mechanism, *rest) for mechanism, *rest in PROVED}

@@ -131,14 +131,6 @@ def test_the_unit_of_a_released_bit(scale):
     assert bool(total.contains(1))
 
 
-def test_two_nodes_lose_less_than_the_noise():
-    """P(edge) is 1/2 ± (1 − s(1 − e^(−1/s)))/2."""
-    half = (1 - 2 * (1 - math.exp(-0.5))) / 2
-    expected = math.log((0.5 + half) / (0.5 - half))
-    found = epsilon_of(PrivHRG(0.5, 0.5, 2), Edges(2))
-    assert found == approx(expected, rel=1e-9)
-
-
 def counts_of(nested, thresholds, members=range(5)):
     return noisy_counts(Dendrogram.of(nested, [Layer([], members)]), thresholds)
 
