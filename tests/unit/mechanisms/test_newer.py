@@ -21,11 +21,6 @@ def test_features_of_isolated_nodes_agree_in_the_embedding(data, nodes):
     assert agree.distribution(data).outcomes.tolist() == [[nodes]]
 
 
-def test_the_embedding_states_no_law():
-    """Its covariance depends on the graph."""
-    assert not hasattr(CaribouEmbedding(4.0, 2), "distribution")
-
-
 def test_more_replacement_shows_more():
     once, twice = (DrawnWithReplacementLower(4.0, 6, 2, 6, steps) for steps in (1, 2))
     assert once.epsilon_at(1 / 60) < twice.epsilon_at(1 / 60)
