@@ -117,6 +117,10 @@ def loss(mechanism, first, second, **at):
     return pair_loss(*laws, **at)
 
 
+def outputs_of(mechanism, data, size):
+    return mechanism(data, size, rng=np.random.default_rng(0))
+
+
 def losses(mechanism, adjacency):
     """The exact loss of every pair."""
     pairs = adjacency.exhaustive()

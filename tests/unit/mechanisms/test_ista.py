@@ -154,7 +154,8 @@ def graphs(draw):
     """Symmetric matrices of zeros and ones, with self-loops or without."""
     nodes = draw(st.integers(1, 8))
     bits = draw(st.lists(st.booleans(), min_size=nodes**2, max_size=nodes**2))
-    upper = np.triu(np.array(bits).reshape(nodes, nodes), draw(st.integers(0, 1)))
+    square = np.array(bits).reshape(nodes, nodes)
+    upper = np.triu(square, draw(st.integers(0, 1)))
     return (upper | upper.T).astype(np.int8)
 
 

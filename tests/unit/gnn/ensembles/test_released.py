@@ -208,12 +208,12 @@ def test_an_outlier_changes_the_standardised_features_of_all():
 # Graphs
 
 
-def graph_sums(nodes, reach, sigma):
+def graph_sums(nodes, reach):
     """A layer of GCN at zero weights, where the last node has the opposite sign."""
     model = GCN(1, 2, layers=1, dropout=0.0, generator=generator()).double()
     settings = PrivateSettings(
         steps=1,
-        noise_multiplier=sigma,
+        noise_multiplier=1.0,
         clipping_norm=1.0,
         batch=float(nodes),
         rate=1.0,
@@ -239,7 +239,7 @@ def graph_sums(nodes, reach, sigma):
 def test_a_node_changes_the_gradients_of_its_neighbours(nodes, reach, verdict):
     """All graphs: by C for the node itself, and 2C for each of the others."""
     adjacency = Nodes(nodes, "removed", loops=True)
-    mechanism = graph_sums(nodes, reach, 1.0)
+    mechanism = graph_sums(nodes, reach)
     evidence = sensitivity_evidence(mechanism, adjacency, streams=partial(stream, 0))
 
     assert evidence.verdict is verdict

@@ -13,7 +13,7 @@ from gnn.ensembles import CrossEntropy, Trainer, World, gradient_canary
 from gnn.ensembles.stack import Linear, linear_layers
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
-from tests.unit.gnn.draws import generator
+from tests.unit.gnn.draws import flat, generator
 from tests.unit.gnn.ensembles.small_trainer import BATCHES, SETTINGS, fitted
 from tests.unit.gnn.ensembles.small_trainer import loss as by_function
 
@@ -46,12 +46,12 @@ TWO = MODELS["two layers"]
 
 def worlds(model):
     """Ten examples with a canary, seven without."""
-    weights = list(model.parameters())
     outputs = linear_layers(model)[-1].out_features
     rows = torch.randn(10, 5, generator=generator(), dtype=torch.float64)
     targets = torch.arange(10) % outputs
-    canary = gradient_canary(sum(each.numel() for each in weights), 3, norm=2.0)
-    return [World((rows, targets), canary=canary), World((rows[:7] + 0.1, targets[:7]))]
+    canary = gradient_canary(len(flat(model)), 3, norm=2.0)
+    shorter = World((rows[:7] + 0.1, targets[:7]))
+    return [World((rows, targets), canary=canary), shorter]
 
 
 def plain(loss):

@@ -34,7 +34,8 @@ def test_the_batch_is_torch_geometrics_layer():
     batch = models(3)
     logits, hidden = batch.logits(operator, X), batch.hidden(operator, X)
     edges = ADJACENCY.nonzero().t()
-    first, second = (GCNConv(*each, bias=False).double() for each in ((6, 5), (5, 2)))
+    first = GCNConv(6, 5, bias=False).double()
+    second = GCNConv(5, 2, bias=False).double()
     for number in range(3):
         first.lin.weight.data = batch.first[number].t()
         second.lin.weight.data = batch.second[number].t()
@@ -61,7 +62,8 @@ def test_a_batch_of_models_trains_as_one_by_one():
     start = models(3)
     together = start.fitted(*given, **steps)
     for k in range(3):
-        alone = GCN(start.first[[k]], start.second[[k]]).fitted(*given, **steps)
+        alone = GCN(start.first[[k]], start.second[[k]])
+        alone = alone.fitted(*given, **steps)
         assert_close(together.first[[k]], alone.first, rtol=0, atol=1e-9)
         assert_close(together.second[[k]], alone.second, rtol=0, atol=1e-9)
         assert (alone.first - start.first[[k]]).abs().max() > 0.1

@@ -145,7 +145,8 @@ def test_a_prediction_reaches_the_declared_number_of_hops(kind):
     model = made(kind, 2, 2, **extra)
     hops = model.steps if kind is DecoupledPageRank else model.hops
     ends = torch.arange(7)
-    edges = torch.stack([torch.cat([ends, ends + 1]), torch.cat([ends + 1, ends])])
+    forth = torch.stack([ends, ends + 1])
+    edges = torch.cat([forth, forth.flip(0)], dim=1)
     x = torch.rand(8, 2, generator=generator()).requires_grad_()
     (gradient,) = torch.autograd.grad(model(x, edges)[0].sum(), x)
 

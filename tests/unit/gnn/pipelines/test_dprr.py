@@ -108,8 +108,12 @@ def test_a_node_sums_over_a_list(sums, messages):
     assert data.edge_index[1].bincount(minlength=3).tolist() == messages
 
 
+def lists_of(nodes, p):
+    return DirectedGraph(nodes, erdos_renyi(nodes, p, rng(nodes)).arcs)
+
+
 def test_dense_lists_are_matrices_and_give_the_same_logits():
-    graphs = [DirectedGraph(n, erdos_renyi(n, 0.4, rng(n)).arcs) for n in (101, 140)]
+    graphs = [lists_of(101, 0.4), lists_of(140, 0.4)]
     dense = as_received(graphs, [LABEL] * 2)
     listed = [to_data(graph, x=torch.ones(graph.nodes, 1)) for graph in graphs]
 
@@ -122,8 +126,8 @@ def test_dense_lists_are_matrices_and_give_the_same_logits():
 
 
 def test_sparse_lists_stay_lists():
-    sparse = DirectedGraph(400, erdos_renyi(400, 0.01, rng()).arcs)
-    assert "bits" not in as_received([sparse], [LABEL])[0]
+    (data,) = as_received([lists_of(400, 0.01)], [LABEL])
+    assert "bits" not in data
 
 
 # Runs

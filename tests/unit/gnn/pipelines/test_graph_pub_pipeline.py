@@ -23,6 +23,7 @@ from gnn.pipelines.graph_pub import (
 from gnn.pipelines.graph_pub.constructors import Features
 from gnn.pipelines.graph_pub.weights import FixedWeights, LearnedWeights, ListedEdges
 from gnn.reverse_learning import ReverseLearning
+from mechanisms.edges import DPRR
 from mechanisms.edges.graph_pub import counts
 from mechanisms.edges.graph_pub_response import publishing_rates
 from mechanisms.graphs import Graph
@@ -210,3 +211,10 @@ def test_other_graphs_are_the_private_one_at_a_large_budget(method, graph):
     private = to_graph(graph)
     arcs = published(private, Release(method, 3000.0))
     assert_array_equal(arcs, private.arcs)
+
+
+def test_the_listed_send_to_the_owner_of_a_list_of_dprr(graph):
+    private = to_graph(graph)
+    lists = DPRR.allocated(2.0, 120).whole_graph(private, rng=rng())
+    found = published(private, Release("DPRR", 2.0))
+    assert_array_equal(found, lists.arcs[::-1])

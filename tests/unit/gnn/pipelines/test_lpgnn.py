@@ -308,7 +308,7 @@ def test_test_labels_change_nothing_but_the_reported_accuracy():
     ],
 )
 def test_isolated_training_nodes_are_left_out_of_the_loss_of_drop(learning, isolated):
-    """Ten of them."""
+    """Drop leaves out all ten, and forward correction none."""
     data = communities(isolated=10)
     training = torch.cat([SPLIT.training, torch.arange(120, 130)])
     split = replace(SPLIT, training=training)

@@ -83,13 +83,15 @@ def test_it_is_adam_on_the_cross_entropy():
 def test_the_learning_rate_is_halved():
     """A step on a loss with a constant gradient is as long as the rate."""
     places = []
-    fitted(
-        MLP,
-        settings=Settings(epochs=5, learning_rate=0.5, halving=2, optimiser="sgd"),
-        loss=lambda logits, targets: logits.mean(),
-        hook=lambda epoch, model: places.append(model.layers[-1].bias.detach().clone()),
-        better=last,
-    )
+
+    def loss(logits, targets):
+        return logits.mean()
+
+    def hook(epoch, model):
+        places.append(model.layers[-1].bias.detach().clone())
+
+    settings = Settings(epochs=5, learning_rate=0.5, halving=2, optimiser="sgd")
+    fitted(MLP, settings=settings, loss=loss, hook=hook, better=last)
     steps = torch.stack(places).diff(dim=0)[:, 0]
     expected = tensor([1.0, 0.5, 0.5, 0.25])
 
