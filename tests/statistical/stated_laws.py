@@ -5,7 +5,7 @@ the law is about.
 """
 
 from collections.abc import Callable
-from math import comb, inf
+from math import comb, inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,11 +209,11 @@ def with_flags(mechanism):
 def degree_law(mechanism, bits, degree):
     """The law of the number of ones, summed over classes with their multiplicities."""
     k1, k0 = np.indices((degree + 1, bits - degree + 1)).reshape(2, -1)
-    ways = []
-    for a, b in zip(k1, k0, strict=True):
-        ways.append(float(comb(degree, a) * comb(bits - degree, b)))
     logs = mechanism.law(bits, degree).log_prob(k1, k0)
-    return np.bincount(k1 + k0, np.exp(logs + np.log(ways)), bits + 1)
+    for place, (a, b) in enumerate(zip(k1, k0, strict=True)):
+        # The logarithm of an integer, which may be too large for a float.
+        logs[place] += log(comb(degree, a) * comb(bits - degree, b))
+    return np.bincount(k1 + k0, np.exp(logs), bits + 1)
 
 
 def noisy_degree(mechanism, bits, degree):
