@@ -5,7 +5,7 @@ the law is about.
 """
 
 from collections.abc import Callable
-from math import comb, inf
+from math import comb, inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +117,10 @@ def loss(mechanism, first, second, **at):
     return pair_loss(*laws, **at)
 
 
+def outputs_of(mechanism, data, size):
+    return mechanism(data, size, rng=np.random.default_rng(0))
+
+
 def losses(mechanism, adjacency):
     """The exact loss of every pair."""
     pairs = adjacency.exhaustive()
@@ -142,25 +146,38 @@ ANSWERS = np.array([1.0, -0.5, 2.0, 0.7])
 ONE = np.array([1.0])
 LIST = np.array([1, 0, 0, 1, 0], np.int8)
 RECORD = np.array([0.2, 0.9, 0.6])
-POPULATION = np.array([[0.0, 2.0], [1.0, 2.0], [5.0, 2.0]])
+POPULATION = np.array(
+    [
+        [0.0, 2.0],
+        [1.0, 2.0],
+        [5.0, 2.0],
+    ]
+)
 CLIP = 0.001
 ENTRIES = CLIP * np.array([0.0, 1.0, 0.3, 0.7, 5.0])
 NEVER = {"tau1": inf, "tau2": inf}
 TWO_PUBLIC = {"public": ((0, 4), (1, 3))}
 
 
+def arcs(text):
+    """Pairs of one-digit ids in two rows: [[0, 1], [1, 2]] of "01 12"."""
+    return np.array([[int(node) for node in pair] for pair in text.split()]).T
+
+
 def matrix(nodes, *pairs):
+    """The graph of pairs like "01" or (0, 1)."""
     found = np.zeros((nodes, nodes), np.int8)
-    for i, j in pairs:
+    for pair in pairs:
+        i, j = map(int, pair)
         found[i, j] = found[j, i] = 1
     return found
 
 
-PAW = matrix(4, (0, 1), (0, 2), (1, 2), (2, 3))
-PATH = matrix(4, (0, 1), (1, 2), (2, 3))
-WEDGE = matrix(3, (0, 2))
-EDGE = matrix(2, (0, 1))
-HOUSE = matrix(5, (0, 1), (1, 2), (2, 3), (0, 3), (3, 4))
+PAW = matrix(4, "01", "02", "12", "23")
+PATH = matrix(4, "01", "12", "23")
+WEDGE = matrix(3, "02")
+EDGE = matrix(2, "01")
+HOUSE = matrix(5, "01", "12", "23", "03", "34")
 
 
 def torch_generator(device, seed):
@@ -170,7 +187,7 @@ def torch_generator(device, seed):
     return torch.Generator(device).manual_seed(seed)
 
 
-STAR = matrix(4, (0, 1), (0, 2)) + np.diag(np.array([1, 1, 1, 0], np.int8))
+STAR = matrix(4, "01", "02") + np.diag(np.array([1, 1, 1, 0], np.int8))
 """Three nodes with self-loops, and one id whose node is not there."""
 SMALL = Graph.from_matrix(PAW)
 
@@ -192,11 +209,11 @@ def with_flags(mechanism):
 def degree_law(mechanism, bits, degree):
     """The law of the number of ones, summed over classes with their multiplicities."""
     k1, k0 = np.indices((degree + 1, bits - degree + 1)).reshape(2, -1)
-    ways = [
-        comb(degree, a) * comb(bits - degree, b) for a, b in zip(k1, k0, strict=True)
-    ]
     logs = mechanism.law(bits, degree).log_prob(k1, k0)
-    return np.bincount(k1 + k0, np.exp(logs + np.log(np.array(ways, float))), bits + 1)
+    for place, (a, b) in enumerate(zip(k1, k0, strict=True)):
+        # The logarithm of an integer, which may be too large for a float.
+        logs[place] += log(comb(degree, a) * comb(bits - degree, b))
+    return np.bincount(k1 + k0, np.exp(logs), bits + 1)
 
 
 def noisy_degree(mechanism, bits, degree):
@@ -225,10 +242,10 @@ CLASSIC = [
         for each in (NoisyMax3(0.5), NoisyMax4(0.5))
     ),
     Row(ExponentialMechanism(0.8), ANSWERS),
-    Row(TruncatedGeometric(0.1, 5), np.array([2.0])),
-    Row(TruncatedGeometric(0.1, 5, "natural"), np.array([0.0])),
-    Row(OneTimeRappor(2, 6, 0.7), np.array([3.0])),
-    Row(Rappor(3, 6, 0.5, 0.2, 0.9), np.array([4.0])),
+    Row(TruncatedGeometric(0.1, 5), [2.0]),
+    Row(TruncatedGeometric(0.1, 5, "natural"), [0.0]),
+    Row(OneTimeRappor(2, 6, 0.7), [3.0]),
+    Row(Rappor(3, 6, 0.5, 0.2, 0.9), [4.0]),
     Row(GaussianAbove(Gaussian(1.0, 0.1)), ONE),
     LAPLACE,
     Row(LaplaceParallel(0.5, 3), ONE, laplace([1.0] * 3, 2.0)),
@@ -263,16 +280,25 @@ EDGES = [
     Row(LocalLaplaceMessage(0.7, user=1), LIST),
     Row(LocalLaplaceMessages(0.7, 4), PAW),
     Row(Customised(RandomisedResponse(1.0), 4, private=(2,)), PAW),
-    Row(LinkMessage(1.0), np.array([1, 0, 1])),
+    Row(LinkMessage(1.0), [1, 0, 1]),
     Row(LinkMessages(LinkMessage(2.0), 2), EDGE),
 ]
-SCORES = score_matrix(np.array([[1.0, 0.0], [0.3, 0.4], [-0.5, 1.0], [0.2, -0.7]]))
+SCORES = score_matrix(
+    np.array(
+        [
+            [1.0, 0.0],
+            [0.3, 0.4],
+            [-0.5, 1.0],
+            [0.2, -0.7],
+        ]
+    )
+)
 EXTRACTOR = LinearExtractor(((1.0, 0.2, 0.0), (0.3, 0.3, 0.3)), sensitive=(2,))
 NOISY_DEGREES = {"degree_epsilon": 0.8}
 TENSORS = [
-    Row(MultiBit(2.5, 3, sampled=2), np.array([0.0, 0.3, 1.0])),
+    Row(MultiBit(2.5, 3, sampled=2), [0.0, 0.3, 1.0]),
     Row(LabelRR(0.8, 5), 3),
-    Row(FeatureRR(3.0, (1.0, 2.0), 4), np.array([0.1, 0.6])),
+    Row(FeatureRR(3.0, (1.0, 2.0), 4), [0.1, 0.6]),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 4), RECORD),
     Row(RecordFeatureRR(3.0, EXTRACTOR, 3, publish_shares=True), RECORD),
     Row(ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)), RECORD),
@@ -280,10 +306,10 @@ TENSORS = [
 """Those that are drawn with torch as well."""
 FEATURES = [
     *TENSORS,
-    Row(OneBit(1.5, 3, -1.0, 2.0), np.array([-1.0, 0.3, 2.0])),
+    Row(OneBit(1.5, 3, -1.0, 2.0), [-1.0, 0.3, 2.0]),
     Row(LabelRR(2.0, 2), 0),
-    Row(FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), np.array([0.2, 1.0, 1])),
-    Row(Everybody(MultiBit(1.0, 2), 2), np.array([[0.0, 1.0], [0.5, 0.25]])),
+    Row(FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), [0.2, 1.0, 1]),
+    Row(Everybody(MultiBit(1.0, 2), 2), [[0.0, 1.0], [0.5, 0.25]]),
     Row(MinMaxScaled(OneBit(2.0, 2), 3), POPULATION),
     Row(MinMaxScaled(OneBit(2.0, 2), 3, "drop"), POPULATION),
     Row(OneReport(MinMaxScaled(MultiBit(2.0, 2), 3), 1), POPULATION),
@@ -299,8 +325,7 @@ FEATURES = [
     Row(GraphPubResponse(0.9, 4, SCORES, 1.5), PATH),
     Row(GraphPubList(0.8, 0.9, 6, scores=(1.0, 2.0, 3.0, 4.0, 5.0)), LIST),
 ]
-SCALARS = [Duchi, Piecewise, PMSub]
-SCALARS += [Hybrid, ThreeOutput]
+SCALARS = (Duchi, Piecewise, PMSub, Hybrid, ThreeOutput)
 THREE = np.array([0.3, -1.0, 0.0])
 LAPLACE_FEATURE = Row(LaplaceFeature(1.0), 0.8, laplace_of(0.8, 2.0))
 MIDDLING = [Row(kind(1.0), 0.8) for kind in SCALARS]
@@ -309,53 +334,56 @@ RECORDS = [
     Row(NumericVector(Duchi, 2.0, 3, 1), THREE),
     Row(NumericVector(ThreeOutput, 2.0, 3, 3), THREE),
     Row(NumericVector(ThreeOutput, 2.0, 3, 2, rescaled=False), THREE),
-    Row(GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])),
+    Row(GaussianFeatures(1.0, 1e-2, 2), [0.5, -1.0]),
 ]
-NUMBERS = [
-    *MIDDLING,
-    *(
-        Row(kind(epsilon), x)
-        for kind in SCALARS
-        for epsilon, x in ((0.3, -0.35), (4.0, 0.8), (1.0, -1.0))
-    ),
-    *RECORDS,
-]
+NUMBERS = [*MIDDLING, *RECORDS]
+for scalar in SCALARS:
+    NUMBERS += [Row(scalar(0.3), -0.35), Row(scalar(4.0), 0.8), Row(scalar(1.0), -1.0)]
+
+
+def steps(**readings):
+    return Row(DendrogramStep(3.0, 5, **readings), HOUSE)
+
+
 DENDROGRAMS = [
-    Row(DendrogramStep(3.0, 5, **readings), HOUSE)
-    for readings in (
-        {},
-        {"steps": 1},
-        {"steps": 7, "start": "uniform"},
-        {"steps": 3, "factor": 1, "equation": "15"},
-        {"moves": "alternating", **TWO_PUBLIC},
-        {"steps": 2, "moves": "alternating", **TWO_PUBLIC},
-        {"steps": 3, "moves": "joint", **TWO_PUBLIC},
-        {"steps": 3, "private_nodes": "data"},
-    )
+    steps(),
+    steps(steps=1),
+    steps(steps=7, start="uniform"),
+    steps(steps=3, factor=1, equation="15"),
+    steps(moves="alternating", **TWO_PUBLIC),
+    steps(steps=2, moves="alternating", **TWO_PUBLIC),
+    steps(steps=3, moves="joint", **TWO_PUBLIC),
+    steps(steps=3, private_nodes="data"),
 ]
+
+
+def release(epsilon1, epsilon2, **readings):
+    return Row(PrivHRG(epsilon1, epsilon2, 4, **readings), PAW)
+
+
 RELEASES = [
-    Row(PrivHRG(epsilon1, epsilon2, 4, **readings), PAW)
-    for epsilon1, epsilon2, readings in (
-        (1.0, 1.0, {}),
-        (2.0, 1.0, NEVER),
-        (2.0, 1.0, {"steps": 2, **NEVER}),
-        (2.0, 1.0, {"draws": "fresh"}),
-        (2.0, 3.0, {"draws": "nested"}),
-        (2.0, 20.0, {}),
-        (2.0, 1.0, {"public": ((0, 3),), "moves": "joint", **NEVER}),
-    )
+    release(1.0, 1.0),
+    release(2.0, 1.0, **NEVER),
+    release(2.0, 1.0, steps=2, **NEVER),
+    release(2.0, 1.0, draws="fresh"),
+    release(2.0, 3.0, draws="nested"),
+    release(2.0, 20.0),
+    release(2.0, 1.0, public=((0, 3),), moves="joint", **NEVER),
 ]
+
+
+def selected(epsilon, k, rows, **readings):
+    return Row(DPApprEM(epsilon, k, rows, **readings), STAR)
+
+
 PAGERANK = [
     Row(DPApprEM(1.0, 2, GivenRows(5)), ENTRIES),
     Row(DPApprEM(1.0, 3, GivenRows(5), ordered=True), ENTRIES),
-    Row(DPApprEM(0.7, 1, PublicRows(4, (0, 3))), STAR),
-    Row(DPApprEM(0.7, 2, PublicRows(4, (1, 2)), candidates="present"), STAR),
-    Row(DPApprEM(1.5, 2, SampledRows(4, 2)), STAR),
-    Row(DPApprEM(1.5, 1, SampledRows(4, 2, "universe"), candidates="present"), STAR),
-    Row(
-        DPApprEM(1.5, 1, SampledRows(4, 4), candidates="present", ordered=True),
-        STAR,
-    ),
+    selected(0.7, 1, PublicRows(4, (0, 3))),
+    selected(0.7, 2, PublicRows(4, (1, 2)), candidates="present"),
+    selected(1.5, 2, SampledRows(4, 2)),
+    selected(1.5, 1, SampledRows(4, 2, "universe"), candidates="present"),
+    selected(1.5, 1, SampledRows(4, 4), candidates="present", ordered=True),
     Row(NoisyRows(1.0, 1e-3, PublicRows(4, (0, 1))), STAR),
     Row(SelectedValues(1.0, (1, 2), PublicRows(4)), PAW),
 ]
@@ -368,6 +396,6 @@ NEWER = [
     Row(ContractiveIterations(*ITERATIONS), 1),
     Row(AllIterations(*ITERATIONS), 1),
     Row(NoisyHop(1.0, 2), EDGE),
-    Row(NeighbourEmbedding(1.0, 1.0, 2), np.array([1, 0, 1])),
+    Row(NeighbourEmbedding(1.0, 1.0, 2), [1, 0, 1]),
     Row(NoisyCounts((((0, 1), 2), 3), Thresholds(0.7)), PAW),
 ]

@@ -9,6 +9,8 @@ from auditdp import Pair, PureDP
 from benchmarks.oracle import best_event, clopper_pearson, masses
 from benchmarks.rows import FALSE_CLAIMS, ROWS
 
+approx = pytest.approx
+
 pytestmark = pytest.mark.dear
 
 TRUE = {
@@ -32,8 +34,8 @@ TRUE = {
 def test_oracle_and_true_epsilon_are_those_that_were_published(row):
     event = row.best_event
     digits = 5e-3 if row.oracle > 10 else 5e-4 if row.oracle > 1 else 5.1e-5
-    assert event.bound == pytest.approx(row.oracle, abs=digits)
-    assert row.true_epsilon == pytest.approx(
+    assert event.bound == approx(row.oracle, abs=digits)
+    assert row.true_epsilon == approx(
         TRUE[row.name], abs=5.1e-5 if TRUE[row.name] < 0.4 else 5e-4
     )
     assert event.bound < row.true_epsilon
@@ -48,10 +50,11 @@ def test_oracle_and_true_epsilon_are_those_that_were_published(row):
 def test_masses_are_two_laws_within_the_true_epsilon(row):
     for pair in row.pairs:
         p, q = masses(row.mechanism, pair)
-        assert p.sum() == pytest.approx(1, abs=1e-9)
-        assert q.sum() == pytest.approx(1, abs=1e-9)
+        assert p.sum() == approx(1, abs=1e-9)
+        assert q.sum() == approx(1, abs=1e-9)
         both = (p > 1e-12) & (q > 1e-12)
-        assert np.abs(np.log(p[both] / q[both])).max() <= row.true_epsilon + 1e-3
+        losses = np.abs(np.log(p[both] / q[both]))
+        assert losses.max() <= row.true_epsilon + 1e-3
 
 
 @pytest.mark.parametrize("claim", FALSE_CLAIMS, ids=lambda claim: claim.name)
@@ -67,14 +70,14 @@ def test_peers_ratios_are_to_the_oracle():
         for name in ("DP-Sniper", "StatDP"):
             peer = row.peers.get(name)
             if peer is not None:
-                assert peer.bound / row.oracle == pytest.approx(peer.ratio, abs=0.0051)
+                assert peer.bound / row.oracle == approx(peer.ratio, abs=0.0051)
 
 
 def test_clopper_pearson_on_an_event_that_never_happens():
     """With 0 of n the upper bound is 1 − (α/2)^(1/n)."""
     bound = clopper_pearson(np.array([0.5]), np.array([0.0]), draws=1000)
     high = 1 - 0.025 ** (1 / 1000)
-    assert bound[0] == pytest.approx(math.log(0.469 / high), abs=2e-3)
+    assert bound[0] == approx(math.log(0.469 / high), abs=2e-3)
 
 
 def test_the_best_event_beats_every_single_output():

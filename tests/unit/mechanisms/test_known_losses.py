@@ -3,7 +3,7 @@
 Naive enumeration or quadrature in floating point.
 """
 
-import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,68 +17,52 @@ from mechanisms.link_ldp import LinkMessage, LinkMessages
 from mechanisms.node_level import SymmetricLaplace, WithinBall
 from tests.statistical.stated_laws import EDGE, NEVER, loss, matrix
 
-TWO_ANSWERS = ((1.0, 0.0), (0.0, 1.0))
 WEDGE = {"moves": "alternating", "public": ((0, 1), (0, 2))}
 JOINT = {**WEDGE, "moves": "joint"}
-CLIQUE = [(i, j) for j in range(4) for i in range(j)]
 BALL = WithinBall(SymmetricLaplace(2**0.5, 3), 0.2)
+
+
+NO_EDGE = matrix(3)
+PRIVATE = matrix(3, "12")
+CLIQUE = matrix(6, *combinations(range(4), 2))
+
+
+def by_record(**options):
+    extractor = LinearExtractor(((1.0, 0.0), (0.0, 1.0)), **options)
+    return RecordFeatureRR(4.0, extractor, 4)
+
+
+def step(**readings):
+    return DendrogramStep(0.1, 3, **readings)
+
+
+def many_moves(**readings):
+    return ManyPublicMoves(0.1, 3, **WEDGE, public_moves=10, **readings)
+
+
+FACTOR_1 = PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "first", "second", "expected"),
     [
-        (
-            RecordFeatureRR(4.0, LinearExtractor(TWO_ANSWERS), 4),
-            np.array([0.5, 1.0]),
-            np.zeros(2),
-            4.39076743838,
-        ),
-        (
-            RecordFeatureRR(4.0, LinearExtractor(TWO_ANSWERS, sensitive=(0,)), 4),
-            np.array([0.5, 0.0]),
-            np.ones(2),
-            4.2925673021,
-        ),
-        (
-            DPRR.allocated(2.0, 2),
-            np.array([1]),
-            np.array([0]),
-            math.log(0.816341504942 / 0.0492443211507),
-        ),
-        (DendrogramStep(0.1, 3, **JOINT), matrix(3, (1, 2)), matrix(3), 0.0336095489),
-        (DendrogramStep(0.1, 3, **WEDGE), matrix(3, (1, 2)), matrix(3), 0.1039694241),
-        (
-            ManyPublicMoves(0.1, 3, **WEDGE, public_moves=10),
-            matrix(3, (1, 2)),
-            matrix(3),
-            0.17821,
-        ),
-        (
-            ManyPublicMoves(0.1, 3, **WEDGE, factor=1, public_moves=10),
-            matrix(3, (1, 2)),
-            matrix(3),
-            0.32255,
-        ),
+        (by_record(), [0.5, 1.0], [0.0, 0.0], 4.39076743838),
+        (by_record(sensitive=(0,)), [0.5, 0.0], [1.0, 1.0], 4.2925673021),
+        (DPRR.allocated(2.0, 2), [1], [0], 2.808038723986),
+        (step(**JOINT), PRIVATE, NO_EDGE, 0.0336095489),
+        (step(**WEDGE), PRIVATE, NO_EDGE, 0.1039694241),
+        (many_moves(), PRIVATE, NO_EDGE, 0.17821),
+        (many_moves(factor=1), PRIVATE, NO_EDGE, 0.32255),
         (
             DendrogramStep(0.1, 6, private_nodes="data"),
-            matrix(6, *CLIQUE, (4, 5)),
-            matrix(6, *CLIQUE),
+            CLIQUE + matrix(6, "45"),
+            CLIQUE,
             0.119995641958,
         ),
-        (
-            PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER),
-            matrix(4, (0, 1), (0, 2)),
-            matrix(4, (0, 1)),
-            0.628328063922,
-        ),
-        (
-            PrivHRG(0.25, 0.75, 3, draws="fresh"),
-            matrix(3, (0, 1)),
-            matrix(3),
-            1.40106523385,
-        ),
+        (FACTOR_1, matrix(4, "01", "02"), matrix(4, "01"), 0.628328063922),
+        (PrivHRG(0.25, 0.75, 3, draws="fresh"), PRIVATE, NO_EDGE, 1.40106523385),
         (LinkMessages(LinkMessage(1.0), 2), EDGE, 0 * EDGE, 2.0),
-        (BALL, 0.0, 1.0, math.log(0.0175230963064 / 0.000984941500433)),
+        (BALL, 0.0, 1.0, 2.878692829708),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

@@ -8,16 +8,17 @@ from mechanisms.node_level import DrawnWithReplacementLower
 from tests.statistical.stated_laws import EDGE
 
 
-@pytest.mark.parametrize(("data", "nodes"), [(EDGE, 0), (0 * EDGE, 2)])
+@pytest.mark.parametrize(
+    ("data", "nodes"),
+    [
+        (EDGE, 0),
+        (0 * EDGE, 2),
+    ],
+)
 def test_features_of_isolated_nodes_agree_in_the_embedding(data, nodes):
     agree = FeaturesAgree(CaribouEmbedding(4.0, 2))
     assert (agree(data, 100, rng=np.random.default_rng(1)) == nodes).all()
     assert agree.distribution(data).outcomes.tolist() == [[nodes]]
-
-
-def test_the_embedding_states_no_law():
-    """Its covariance depends on the graph."""
-    assert not hasattr(CaribouEmbedding(4.0, 2), "distribution")
 
 
 def test_more_replacement_shows_more():

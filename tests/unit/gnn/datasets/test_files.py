@@ -9,6 +9,7 @@ from torch_geometric.utils import contains_self_loops, is_undirected
 
 from gnn.datasets import NODE_SETS, load, load_graphs
 from gnn.validation import DataError
+from tests.unit.gnn.draws import arcs
 
 # Nodes, simple edges, classes and features.
 COUNTS = {
@@ -62,7 +63,7 @@ def write(path, **changed):
         "kind": "node",
         "num_nodes": 3,
         "num_classes": 2,
-        "edge_index": np.array([[0, 1], [1, 2]], np.int32),
+        "edge_index": arcs("01 12").numpy(),
         "edges_stored": "once_u_lt_v",
         "y": np.array([0, 1, -1], np.int16),
         "x_data": np.array([2, 5], np.uint8),
@@ -78,7 +79,7 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("AUDITDP_DATA", str(tmp_path))
     data = load("cora", features="dense")
 
-    assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    assert data.edge_index.equal(arcs("01 10 12 21"))
     assert data.x.tolist() == [
         [0, 2],
         [0, 0],
@@ -89,11 +90,12 @@ def test_a_file_by_hand_in_the_folder_of_the_environment(tmp_path, monkeypatch):
 
 def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
     """A graph of two nodes with an edge, one of three with another, one without nodes."""
-    (tmp_path / "substitutes").mkdir()
+    folder = tmp_path / "substitutes"
+    folder.mkdir()
     np.savez(
-        tmp_path / "substitutes" / "deezer_egos.npz",
+        folder / "deezer_egos.npz",
         kind="graphs",
-        edge_index=np.array([[0, 1], [1, 2]], np.int32),
+        edge_index=arcs("01 12").numpy(),
         edges_stored="once_u_lt_v",
         graph_ptr_nodes=np.array([0, 2, 5, 5]),
         graph_ptr_edges=np.array([0, 1, 2, 2]),
@@ -102,14 +104,10 @@ def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
     graphs = load_graphs("deezer_egos", tmp_path)
 
     assert [graph.num_nodes for graph in graphs] == [2, 3, 0]
+    assert [graph.y.tolist() for graph in graphs] == [[1], [0], [1]]
 
     edges = [graph.edge_index.tolist() for graph in graphs]
     assert edges == [[[0, 1], [1, 0]], [[1, 2], [2, 1]], [[], []]]
-    assert [graph.y.tolist() for graph in graphs] == [
-        [1],
-        [0],
-        [1],
-    ]
 
 
 @pytest.mark.parametrize(

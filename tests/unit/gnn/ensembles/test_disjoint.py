@@ -26,7 +26,8 @@ def stars_and_trainer(count, **options):
 def test_canaries_add_orthogonal_gradients_of_norm_1():
     stars, trainer = stars_and_trainer(4)
     mechanism = NoisedSums(trainer, world=stars.world)
-    single = np.stack([mechanism.query(row, rng()) for row in np.eye(4, dtype=bool)])
+    alone = np.eye(4, dtype=bool)
+    single = np.stack([mechanism.query(row, rng()) for row in alone])
 
     assert_allclose(single @ single.T, np.eye(4), atol=1e-6)
 

@@ -13,9 +13,11 @@ from gnn.ensembles import CrossEntropy, Trainer, World, gradient_canary
 from gnn.ensembles.stack import Linear, linear_layers
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
-from tests.unit.gnn.draws import generator
+from tests.unit.gnn.draws import flat, generator
 from tests.unit.gnn.ensembles.small_trainer import BATCHES, SETTINGS, fitted
 from tests.unit.gnn.ensembles.small_trainer import loss as by_function
+
+parametrize = pytest.mark.parametrize
 
 MEMBERS = [0, 1, 0, 0, 1, 1, 0]
 ADAM = replace(SETTINGS, optimiser="adam")
@@ -44,12 +46,12 @@ TWO = MODELS["two layers"]
 
 def worlds(model):
     """Ten examples with a canary, seven without."""
-    weights = list(model.parameters())
     outputs = linear_layers(model)[-1].out_features
     rows = torch.randn(10, 5, generator=generator(), dtype=torch.float64)
     targets = torch.arange(10) % outputs
-    canary = gradient_canary(sum(each.numel() for each in weights), 3, norm=2.0)
-    return [World((rows, targets), canary=canary), World((rows[:7] + 0.1, targets[:7]))]
+    canary = gradient_canary(len(flat(model)), 3, norm=2.0)
+    shorter = World((rows[:7] + 0.1, targets[:7]))
+    return [World((rows, targets), canary=canary), shorter]
 
 
 def plain(loss):
@@ -57,9 +59,9 @@ def plain(loss):
     return lambda call, row, target: loss(call, row, target)
 
 
-@pytest.mark.parametrize("loss", [CrossEntropy(), Linear()])
-@pytest.mark.parametrize("batches", BATCHES)
-@pytest.mark.parametrize("name", MODELS)
+@parametrize("loss", [CrossEntropy(), Linear()])
+@parametrize("batches", BATCHES)
+@parametrize("name", MODELS)
 def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
     """Over all steps, with two worlds of different lengths in one batch."""
     model = MODELS[name]
@@ -76,7 +78,7 @@ def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
     assert len(both[0].weights.unique(dim=0)) == len(MEMBERS)
 
 
-@pytest.mark.parametrize("batches", BATCHES)
+@parametrize("batches", BATCHES)
 def test_neither_chunks_nor_threads_change_a_training(batches):
     """Bit for bit by SGD; torch's Adam rounds by the place in memory."""
     trainer = Trainer(TWO, CrossEntropy(), replace(SETTINGS, **BATCHES[batches]))
@@ -97,7 +99,7 @@ class Twice(nn.Linear):
 SHARED = nn.Linear(4, 4)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     "model",
     [
         nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)),
@@ -113,7 +115,7 @@ def test_other_models_have_no_stack(model):
 SHARES = World((torch.zeros(10, 5).double(), torch.rand(10, 3).double()))
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("changes", "given", "by_hand"),
     [
         ({}, worlds(TWO), True),
@@ -128,7 +130,7 @@ def test_stacks_on_rows_with_one_class_are_summed_by_hand(changes, given, by_han
     assert (sums.stack is not None) is by_hand
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("workers", "message"),
     [
         (2, r"workers=2 are for.*CrossEntropy"),

@@ -1,6 +1,7 @@
 """The report of a small record: rows, numbers of the paper, audited budgets, tests, plots."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from scipy import stats
@@ -13,6 +14,8 @@ from gnn.experiments.published import Published
 from gnn.experiments.record import CellRecord
 from gnn.experiments.summary import Measured, _test, summary
 from tests.unit.gnn.experiments.toy import TOY
+
+approx = pytest.approx
 
 AUDIT = "audits/audit_edges.py::warner_rr"
 LINE = {
@@ -64,7 +67,7 @@ def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
     assert (found.profile, found.done, found.planned) == ("quick", 12, 12)
 
     ours, repaired, theirs = (row.measured["accuracy"] for row in found.rows[:3])
-    assert (ours.mean, ours.sd) == (71.0, pytest.approx(2**0.5))
+    assert (ours.mean, ours.sd) == (71.0, approx(2**0.5))
     assert (repaired.mean, theirs.mean) == (66.0, 63.0)
     assert ours.published == Published(61.5, "Table 7", 0.3)
     assert repaired.published is theirs.published is None
@@ -75,11 +78,12 @@ def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
 # Tests
 
 
-def test_settings_are_paired_and_tested_two_sidedly():
-    """The difference is 8 at either ε, without variation, so that there is no p-value."""
+def test_equal_differences_of_settings_have_no_p_value():
     (test,) = of_toy(made()).tests
-    assert (test.difference, test.p_value) == (pytest.approx(8), None)
+    assert (test.difference, test.p_value) == (approx(8), None)
 
+
+def test_settings_are_paired_and_tested_two_sidedly():
     records = made("paper")
     for key, record in records.items():
         given = record.parameters
@@ -90,31 +94,38 @@ def test_settings_are_paired_and_tested_two_sidedly():
     (test,) = of_toy(records).tests
     assert test.how == "paired, 3 settings, each the mean of its repetitions"
 
-    ours = [row.measured["accuracy"].mean for row in rows_of("ours", records)]
-    theirs = [row.measured["accuracy"].mean for row in rows_of("theirs", records)]
-    expected = stats.ttest_rel(ours[::2], theirs).pvalue
+    means = {}
+    for method in ("ours", "theirs"):
+        rows = rows_of(method, records)
+        means[method] = [row.measured["accuracy"].mean for row in rows]
+    expected = stats.ttest_rel(means["ours"][::2], means["theirs"]).pvalue
 
-    assert test.p_value == pytest.approx(expected)
+    assert test.p_value == approx(expected)
 
 
-def test_a_single_setting_is_tested_on_its_repetitions():
+@pytest.mark.parametrize(
+    ("common", "how", "reference"),
+    [
+        (
+            False,
+            "Welch's, 3 and 3 repetitions",
+            partial(stats.ttest_ind, equal_var=False),
+        ),
+        (True, "paired, 3 repetitions of one setting", stats.ttest_rel),
+    ],
+    ids=["Welch", "paired"],
+)
+def test_a_single_setting_is_tested_on_its_repetitions(common, how, reference):
     records = made("paper")
-    ours, theirs = rows_of("ours", records)[0], rows_of("theirs", records)[0]
+    theirs = rows_of("theirs", records)[0]
+    measured = {"accuracy": Measured({0: 3.0, 1: 4.0, 2: 8.0})}
+    ours = replace(rows_of("ours", records)[0], measured=measured)
     comparison = Comparison("accuracy", "method", "ours", "theirs")
-    ours = replace(ours, measured={"accuracy": Measured({0: 3.0, 1: 4.0, 2: 8.0})})
-    welch = _test([ours, theirs], comparison, common=False)
+    found = _test([ours, theirs], comparison, common=common)
 
-    assert welch.how.startswith("Welch's, 3 and 3 repetitions")
-
-    expected = stats.ttest_ind(values(ours), values(theirs), equal_var=False).pvalue
-    assert welch.p_value == pytest.approx(expected)
-
-    paired = _test([ours, theirs], comparison, common=True)
-    assert paired.how == "paired, 3 repetitions of one setting"
-
-    expected = stats.ttest_rel(values(ours), values(theirs)).pvalue
-    assert paired.p_value == pytest.approx(expected)
-    assert _test([ours], comparison, common=False).p_value is None
+    assert found.how.startswith(how)
+    assert found.p_value == approx(reference(values(ours), values(theirs)).pvalue)
+    assert _test([ours], comparison, common=common).p_value is None
 
 
 # Budgets

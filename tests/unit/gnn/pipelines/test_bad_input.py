@@ -21,6 +21,8 @@ from gnn.training import predict
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator, rng, two_communities
 
+parametrize = pytest.mark.parametrize
+
 pytestmark = pytest.mark.dear
 
 torch.set_num_threads(1)
@@ -42,9 +44,11 @@ def private(fit, parameters):
 def locally(data, classes=2, **changes):
     data = data.clone()
     data.num_classes = classes
-    short = LPGNNParameters(epochs=3, steps_features=1, steps_labels=1)
-    parameters = replace(short, **changes)
+    parameters = replace(LPGNN, **changes)
     return lpgnn(data, parameters, split=SPLIT, generator=generator())
+
+
+LPGNN = LPGNNParameters(epochs=3, steps_features=1, steps_labels=1)
 
 
 BUDGET = {"epsilon": 8.0, "delta": 0.01}
@@ -58,7 +62,7 @@ NODE_PIPELINES = {
     "SAGE": private(fit_sage, SAGEParameters(**BUDGET, batch=20, steps=4)),
     "DPAR": private(fit_dpar, DPARParameters(**SMALL | ROWS | {"batch": 8})),
 }
-every_node_pipeline = pytest.mark.parametrize("name", NODE_PIPELINES)
+every_node_pipeline = parametrize("name", NODE_PIPELINES)
 
 
 def changed(**values):
@@ -68,32 +72,36 @@ def changed(**values):
     return data
 
 
-def with_entry(value):
-    x = GOOD.x.clone()
-    x[3] = value
-    return changed(x=x)
+NAN = torch.where(torch.arange(NODES)[:, None] == 3, math.nan, GOOD.x)
 
 
 @every_node_pipeline
-@pytest.mark.parametrize(
-    ("data", "message"),
+@parametrize(
+    ("key", "value", "message"),
     [
-        (GOOD.subgraph(torch.arange(0)), "no nodes|the split has ids"),
-        (changed(x=None), "features x"),
-        (with_entry(math.nan), "NaN or infinite|finite"),
-        (changed(y=torch.full((NODES,), -1)), "no label|a label"),
-        (changed(y=GOOD.y + 5), "label|classes"),
-        (changed(edge_index=torch.tensor([[0, 80], [80, 0]])), "nodes 0 to 80"),
-        (changed(edge_index=torch.tensor([[4], [4]])), "self-loops"),
+        ("x", None, "features x"),
+        ("x", NAN, "NaN or infinite|finite"),
+        ("y", torch.full((NODES,), -1), "no label|a label"),
+        ("y", GOOD.y + 5, "label|classes"),
+        ("edge_index", torch.tensor([[0, 80], [80, 0]]), "nodes 0 to 80"),
+        ("edge_index", torch.tensor([[4], [4]]), "self-loops"),
     ],
 )
-def test_bad_graphs_are_refused(name, data, message):
+def test_bad_graphs_are_refused(name, key, value, message):
     with pytest.raises((DataError, MechanismError), match=message):
-        NODE_PIPELINES[name](data)
+        NODE_PIPELINES[name](changed(**{key: value}))
 
 
 @every_node_pipeline
-@pytest.mark.parametrize("isolated", [10, NODES])
+def test_a_graph_without_nodes_is_refused(name):
+    empty = GOOD.subgraph(torch.arange(0))
+    message = "no nodes|the split has ids"
+    with pytest.raises((DataError, MechanismError), match=message):
+        NODE_PIPELINES[name](empty)
+
+
+@every_node_pipeline
+@parametrize("isolated", [10, NODES])
 def test_isolated_nodes_and_an_absent_class_are_trained_on(name, isolated):
     inside = (GOOD.edge_index >= isolated).all(dim=0)
     lonely = changed(edge_index=GOOD.edge_index[:, inside])
@@ -133,7 +141,7 @@ GRAPH_SPLIT = random_split(
 )
 
 
-@pytest.mark.parametrize("mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"])
+@parametrize("mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"])
 def test_graphs_without_nodes_or_edges_are_trained_on(mechanism):
     graphs = [graph.clone() for graph in GRAPHS]
     for number in GRAPH_SPLIT.test.tolist():
@@ -143,14 +151,10 @@ def test_graphs_without_nodes_or_edges_are_trained_on(mechanism):
         label = torch.tensor([nodes % 2])
         graphs[number] = Data(edge_index=NO_EDGES, y=label, num_nodes=nodes)
 
-    fitted = fit_gin(
-        graphs,
-        Release(mechanism, 1.0, 0.3),
-        GINParameters(layers=2, hidden=4, epochs=2),
-        split=GRAPH_SPLIT,
-        generator=generator(),
-    )
-    record = fitted[1].training
+    release = Release(mechanism, 1.0, 0.3)
+    short = GINParameters(layers=2, hidden=4, epochs=2)
+    given = {"split": GRAPH_SPLIT, "generator": generator()}
+    record = fit_gin(graphs, release, short, **given)[1].training
 
     assert record.untrained_classes == (2,)
     assert all(math.isfinite(epoch.training_loss) for epoch in record.epochs)

@@ -31,7 +31,10 @@ from gnn.pipelines.dpar import (
 from gnn.pipelines.dpar.matrix import walk_matrix
 from gnn.training import evaluate
 from mechanisms.pagerank import ista, row_epsilon, share_of_row
-from tests.unit.gnn.draws import generator, rng
+from tests.unit.gnn.draws import flat, generator, rng
+
+approx = pytest.approx
+parametrize = pytest.mark.parametrize
 
 NODES = 120
 SMALL = DPARParameters(
@@ -53,38 +56,37 @@ def fitted(graph, parameters=SMALL, seed=0, **device):
     return fit_dpar(graph, parameters, classes=2, generator=generator(seed), **device)
 
 
-def weights(model):
-    return torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-
-
 # Budget
 
 
+ROW_DELTA = 0.01 / 40
+ROW = share_of_row(8.0, 20, ROW_DELTA)
+
+
+def spent_on_row(budget):
+    return budget.value_epsilon + row_epsilon(budget.entry_epsilon, 2, ROW_DELTA)
+
+
+@parametrize("method", ["EM0", "EM1"])
+def test_selections_have_the_share_of_a_row(method):
+    """Theorems 1 and 3 and Corollary 1 give the share."""
+    found = budget_of(replace(SMALL, method=method), NODES)
+    assert spent_on_row(found) == approx(ROW, rel=1e-6)
+    assert (found.value_epsilon > 0) is (method == "EM1")
+
+
 def test_published_noise_is_that_of_the_theorems():
-    """Theorem 2 divides ε by q; Theorems 1 and 3 and Corollary 1 give a row's share."""
-    found = budget_of(SMALL, NODES)
+    """Theorem 2 divides ε by q."""
+    found = budget_of(replace(SMALL, method="GM"), NODES)
     assert found.pagerank == found.training == (8.0, 0.01)
+    assert found.row_sigma == approx(math.sqrt(2 * math.log(1.25 / ROW_DELTA)) / ROW)
 
-    delta = 0.01 / 40
-    row = share_of_row(8.0, 20, delta)
-    spent = row_epsilon(found.entry_epsilon, 2, delta)
-
-    assert spent == pytest.approx(row, rel=1e-6)
-
-    values = budget_of(replace(SMALL, method="EM1"), NODES)
-    spent = values.value_epsilon + row_epsilon(values.entry_epsilon, 2, delta)
-
-    assert spent == pytest.approx(row, rel=1e-6)
-
-    gaussian = budget_of(replace(SMALL, method="GM"), NODES)
-    sigma = math.sqrt(2 * math.log(1.25 / delta)) / row
-
-    assert gaussian.row_sigma == pytest.approx(sigma)
-    assert PLDUpper(found.noise_multiplier, 20 / 60, 15).epsilon_at(0.01) <= 8.0
-    assert PLDUpper(found.noise_multiplier * 0.999, 20 / 60, 15).epsilon_at(0.01) > 8.0
+    noise = found.noise_multiplier
+    assert PLDUpper(noise, 20 / 60, 15).epsilon_at(0.01) <= 8.0
+    assert PLDUpper(noise * 0.999, 20 / 60, 15).epsilon_at(0.01) > 8.0
 
 
-@pytest.mark.parametrize("method", ["EM0", "EM1", "GM"])
+@parametrize("method", ["EM0", "EM1", "GM"])
 def test_repaired_parts_add_up_to_the_printed_budget(method):
     """The proved budgets on the drawn nodes are amplified to at most (ε, δ)."""
     found = budget_of(replace(REPAIRED, method=method), NODES)
@@ -101,7 +103,7 @@ def test_repaired_parts_add_up_to_the_printed_budget(method):
     whole = FixedSizeSubsampled(first + second, one + other, 0.5)
     assert whole.own_delta <= 0.02
     assert whole.epsilon_at(0.02) <= 8.0
-    assert amplified(first + second, 0.5) == pytest.approx(8.0, rel=1e-3)
+    assert amplified(first + second, 0.5) == approx(8.0, rel=1e-3)
 
 
 def test_the_published_form_supports_far_more_than_its_printed_budget():
@@ -114,7 +116,7 @@ def test_the_published_form_supports_far_more_than_its_printed_budget():
     assert 100 < alone < supported_epsilon(SMALL, NODES) < alone + 16
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("changes", "message"),
     [
         ({"delta": 1.0}, "delta"),
@@ -158,16 +160,18 @@ def test_a_node_is_in_at_most_the_given_number_of_rows():
             [0, 2],
             [0, 3],
         ],
-        [[1.0, 1.0]] * 4,
+        np.ones((4, 2)),
     )
     assert matrix.rows_of_nodes.tolist() == [4, 2, 1, 1]
 
-    found = [capped(matrix, 2, rng=rng(seed)) for seed in range(20)]
-    for each in found:
-        assert each.rows_of_nodes.tolist() == [2, 2, 1, 1]
-        assert each.weights[0].tolist() == [1, 1]
+    kept = set()
+    for seed in range(20):
+        found = capped(matrix, 2, rng=rng(seed))
+        assert found.rows_of_nodes.tolist() == [2, 2, 1, 1]
+        assert found.weights[0].tolist() == [1, 1]
+        kept.add(found.weights.tobytes())
 
-    assert len({each.weights.tobytes() for each in found}) == 3
+    assert len(kept) == 3
     assert capped(matrix, 1, rng=rng()).weights.sum() == 4
     assert (capped(matrix, 4, rng=rng()).weights == matrix.weights).all()
 
@@ -188,32 +192,31 @@ def test_exact_rows_are_the_largest_entries_of_pagerank(graph, exact_rows):
     parameters = replace(EXACT, pagerank_rows=NODES)
     found = pagerank_matrix(graph, parameters, None, rng=rng())
     best = np.sort(exact_rows, axis=1)[:, -2:]
+    chosen = np.take_along_axis(exact_rows, found.ids, axis=1)
 
     assert_allclose(np.sort(found.weights, axis=1), best)
-
-    chosen = np.take_along_axis(exact_rows, found.ids, axis=1)
     assert_allclose(found.weights, chosen)
 
 
-def test_selections_are_gumbel_noisy(graph, exact_rows):
-    """Clipped entries decide with little noise; all ids are equally likely with much."""
-    one = {"k": 1, "entry_clip": 0.001}
-    clear = released(graph, entry=1e9, **one)
+ONE = {"k": 1, "entry_clip": 0.001}
 
-    assert (clear.weights == 1.0).all()
 
+def test_selections_with_little_noise_are_decided_by_clipped_entries(graph, exact_rows):
+    clear = released(graph, entry=1e9, **ONE)
     clipped = np.minimum(exact_rows, 0.001)
     chosen = np.take_along_axis(clipped, clear.ids, axis=1)[:, 0]
 
+    assert (clear.weights == 1.0).all()
     assert_allclose(chosen, clipped.max(axis=1))
 
+
+def test_all_ids_are_equally_likely_with_much_noise(graph):
+    """Poisson with mean 3 in 120 places: beyond 18 with probability 1e-6."""
     counts = np.zeros(NODES)
     for seed in range(3):
-        counts += np.bincount(
-            released(graph, entry=1e-9, seed=seed, **one).ids[:, 0], minlength=NODES
-        )
+        ids = released(graph, entry=1e-9, seed=seed, **ONE).ids
+        counts += np.bincount(ids[:, 0], minlength=NODES)
 
-    # Poisson with mean 3 in 120 places: beyond with probability 1e-6.
     assert counts.max() <= 18
 
 
@@ -234,37 +237,37 @@ def test_rows_are_gaussian_noisy_and_clipped(graph):
     assert_allclose(np.linalg.norm(quiet, axis=1), 0.01, rtol=1e-6)
 
     loud = released(graph, sigma=3.0, **whole).weights
-    assert np.std(loud) == pytest.approx(0.03, rel=0.05)
+    assert np.std(loud) == approx(0.03, rel=0.05)
 
 
 def test_other_nodes_are_trained_with_themselves(graph):
-    budget = Budget((1.0, 0.01), (1.0, 0.01), 1.0, 0.0, 0.0, 1.0)
-    found = pagerank_matrix(graph, SMALL, budget, rng=rng())
+    def found(**changes):
+        budget = Budget((1.0, 0.01), (1.0, 0.01), 1.0, 0.0, 0.0, 1.0)
+        return pagerank_matrix(graph, replace(SMALL, **changes), budget, rng=rng())
 
-    assert sorted(found.owners.tolist()) == list(range(NODES))
-    assert (found.ids[20:, 0] == found.owners[20:]).all()
-    assert (found.weights[20:] == [1.0, 0.0]).all()
-
-    without = replace(SMALL, others="none")
-    assert len(pagerank_matrix(graph, without, budget, rng=rng()).owners) == 20
+    whole = found()
+    assert sorted(whole.owners.tolist()) == list(range(NODES))
+    assert (whole.ids[20:, 0] == whole.owners[20:]).all()
+    assert (whole.weights[20:] == [1.0, 0.0]).all()
+    assert len(found(others="none").owners) == 20
     with pytest.raises(ConfigurationError, match="at most 120 nodes, got 121"):
-        pagerank_matrix(graph, replace(SMALL, k=121), None, rng=rng())
+        found(k=121)
 
 
 # Runs
 
 
-@pytest.mark.parametrize("method", ["EM0", "EM1", "GM"])
+@parametrize("method", ["EM0", "EM1", "GM"])
 def test_a_run_is_a_function_of_its_seed_for_any_layout_of_features(graph, method):
     parameters = replace(SMALL, method=method, epochs=1)
-    first, record = fitted(graph, parameters)
     sparse = graph.clone()
     sparse.x = graph.x.to_sparse_csr()
-
-    assert_close(weights(first), weights(fitted(sparse, parameters)[0]))
-
+    first, record = fitted(graph, parameters)
+    same, _ = fitted(sparse, parameters)
     other, _ = fitted(graph, parameters, seed=4)
-    assert (weights(first) != weights(other)).any()
+
+    assert_close(flat(first), flat(same))
+    assert (flat(first) != flat(other)).any()
     assert (record.counts["rows"], record.counts["steps"]) == (60, 3)
 
     noise = budget_of(parameters, NODES).noise_multiplier

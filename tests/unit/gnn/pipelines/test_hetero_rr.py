@@ -19,11 +19,12 @@ from gnn.pipelines.hetero_rr import (
     released_features,
     released_graph,
     trained_extractor,
-    united,
 )
 from gnn.pipelines.hetero_rr.edges import METHODS as EDGE_METHODS
-from gnn.pipelines.hetero_rr.features import METHODS
-from tests.unit.gnn.draws import generator, rng
+from gnn.pipelines.hetero_rr.features import NUMERIC
+from tests.unit.gnn.draws import arcs, generator, rng
+
+parametrize = pytest.mark.parametrize
 
 PUBLIC = np.arange(0, 120, 3)
 
@@ -75,10 +76,22 @@ def edges_of(graph):
 
 def test_raw_records_have_a_one_and_are_clipped():
     found = raw_records(torch.tensor([[0.5, 3.0], [-1.0, 0.0]]))
-    assert_array_equal(found, [[0.5, 1, 1], [0, 0, 1]])
+    assert_array_equal(
+        found,
+        [
+            [0.5, 1, 1],
+            [0, 0, 1],
+        ],
+    )
 
     sparse = raw_records(torch.eye(2).to_sparse_csr())
-    assert_array_equal(sparse, [[1, 0, 1], [0, 1, 1]])
+    assert_array_equal(
+        sparse,
+        [
+            [1, 0, 1],
+            [0, 1, 1],
+        ],
+    )
 
 
 def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
@@ -88,45 +101,51 @@ def test_an_extractor_of_public_nodes_separates_the_classes_of_others(
     z, labels = embedded(extractor, records), graph.y.numpy()
     assert ((z >= 0) & (z <= 1)).all()
 
-    means = np.stack([z[PUBLIC][labels[PUBLIC] == c].mean(axis=0) for c in (0, 1)])
-    distances = ((z[:, None] - means) ** 2).sum(axis=2)
-    right = distances.argmin(axis=1) == labels
+    distances = []
+    for label in (0, 1):
+        members = PUBLIC[labels[PUBLIC] == label]
+        distances.append(np.linalg.norm(z - z[members].mean(axis=0), axis=1))
+    right = np.argmin(distances, axis=0) == labels
 
     assert np.delete(right, PUBLIC).mean() > 0.9
     assert len(extractor.sensitive) == 2
 
 
-@pytest.mark.parametrize("method", METHODS)
+@parametrize(
+    ("method", "epsilon", "shift"),
+    [
+        ("FeatureRR", 200.0, 0.05),
+        ("LPGNN", 160.0, 0.0),
+        *((method, 200.0, 0.0) for method in (*NUMERIC, "clean")),
+    ],
+)
 def test_released_features_come_close_to_the_embedding_at_a_large_budget(
-    method, records, extractor, release
+    method, epsilon, shift, records, extractor, release
 ):
     """FeatureRR releases the upper end of a bin of width .1."""
     z = embedded(extractor, records)
-    epsilon = 8 * 20.0 if method == "LPGNN" else 8 * 25.0
     found = release(method=method, epsilon=epsilon)
-    shift = 0.05 if method == "FeatureRR" else 0.0
 
     assert abs((found - z).mean() - shift) < 0.05
     assert np.corrcoef(found.ravel(), z.ravel())[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
+@parametrize("form", ["published", "repaired"])
 def test_a_release_of_feature_rr_depends_on_one_record(records, release, form):
     changed = records.copy()
     changed[1, :-1] = 1 - changed[1, :-1]
-    first, second = (
-        release(each, form=form, epsilon=20.0) for each in (records, changed)
-    )
-    others = np.arange(120) != 1
+    first = release(form=form, epsilon=20.0)
+    second = release(changed, form=form, epsilon=20.0)
+    differs = (first != second).any(axis=1)
 
-    assert_array_equal(first[others], second[others])
-    assert (first[1] != second[1]).any()
+    assert np.flatnonzero(differs).tolist() == [1]
     assert set(np.unique(first)) <= {u / 10 for u in range(1, 11)}
 
 
 def test_features_may_be_sampled_or_standardised(release):
     sampled = release(method="Duchi", used="sampled", epsilon=1.0)
     assert ((sampled != 0.5).sum(axis=1) == 1).all()
+
     found = release(method="Duchi", inputs="standardised")
     assert_allclose(found.mean(axis=0), 0, atol=1e-12)
     assert_allclose(found.std(axis=0), 1)
@@ -143,32 +162,32 @@ def test_a_share_of_the_edges_is_private(graph, graph_in_two):
         divided(whole, 0.0, rng=rng())
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
-@pytest.mark.parametrize("method", EDGE_METHODS)
+@parametrize("form", ["published", "repaired"])
+@parametrize("method", EDGE_METHODS)
 def test_every_released_graph_has_the_public_edges(method, form, graph_in_two):
     release = EdgeRelease(method, 2.0, form=form, steps=5)
-    found = released_graph(graph_in_two, release, rng=rng(1))
-    public = graph_in_two.public
+    found = edges_of(released_graph(graph_in_two, release, rng=rng(1)))
+    public = edges_of(graph_in_two.public)
 
-    assert_array_equal(united(found, public).edges, found.edges)
+    assert public <= found
+    if method == "clean":
+        assert found == edges_of(graph_in_two.whole)
+    if method == "public edges alone":
+        assert found == public
 
-    added = found.edges.shape[1] > public.edges.shape[1]
-    if method in ("clean", "public edges alone"):
-        assert added is (method == "clean")
 
-
-@pytest.mark.parametrize("method", ["EdgeRand", "LapGraph"])
-@pytest.mark.parametrize("protected", ["private", "all"])
+@parametrize("method", ["EdgeRand", "LapGraph"])
+@parametrize("protected", ["private", "all"])
 def test_all_edges_or_private_ones_are_perturbed(method, protected, graph_in_two):
     release = EdgeRelease(method, 0.1, protected=protected)
     found = edges_of(released_graph(graph_in_two, release, rng=rng()))
     public = edges_of(graph_in_two.public)
-    kept = len(public & found) / len(public)
+    lost = len(public - found) / len(public)
 
-    assert kept == 1 if protected == "private" else kept < 0.7
+    assert lost == 0 if protected == "private" else lost > 0.3
 
 
-@pytest.mark.parametrize("form", ["published", "repaired"])
+@parametrize("form", ["published", "repaired"])
 def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
     form, graph_in_two
 ):
@@ -176,10 +195,10 @@ def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
     release = EdgeRelease("EdgeRR", 0.5, form=form, steps=5)
     found = edges_of(released_graph(graph_in_two, release, rng=rng(2)))
     added = found - edges_of(graph_in_two.public)
-    members = set(graph_in_two.private.edges.ravel().tolist())
-    inside = all(set(edge) <= members for edge in added)
+    others = {node for edge in added for node in edge}
+    others -= set(graph_in_two.private.edges.ravel().tolist())
 
-    assert inside is (form == "published")
+    assert bool(others) is (form == "repaired")
 
 
 # Networks
@@ -188,21 +207,25 @@ def test_published_edge_rr_adds_no_edges_to_nodes_without_private_ones(
 def test_the_network_is_two_means_over_neighbours_and_self():
     """A path 0–1–2."""
     model = MeanGCN(2, 2, hidden=4, generator=generator()).eval()
-    arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    path = arcs("01 10 12 21")
     x = torch.rand(3, 2, generator=generator(1))
-    mean = torch.tensor(
-        [
-            [1 / 2, 1 / 2, 0],
-            [1 / 3, 1 / 3, 1 / 3],
-            [0, 1 / 2, 1 / 2],
-        ]
+    mean = (
+        torch.tensor(
+            [
+                [3.0, 3.0, 0.0],
+                [2.0, 2.0, 2.0],
+                [0.0, 3.0, 3.0],
+            ]
+        )
+        / 6
     )
     first, second = model.layers
     expected = mean @ second((mean @ first(x)).relu())
 
-    assert_close(model(x, arcs), expected)
+    assert_close(model(x, path), expected)
 
+    torch.manual_seed(0)
     model.train()
-    model(x, arcs).sum().backward()
+    model(x, path).sum().backward()
 
-    assert first.weight.grad.abs().sum() > 0
+    assert first.weight.grad.any()

@@ -28,7 +28,9 @@ from gnn.training.gradients import (
 )
 from gnn.training.private import sample
 from gnn.validation import DataError, TrainingError
-from tests.unit.gnn.draws import generator, two_communities
+from tests.unit.gnn.draws import flat, generator, two_communities
+
+parametrize = pytest.mark.parametrize
 
 CPU = torch.device("cpu")
 DATA = two_communities(30, inside=0.1)
@@ -58,42 +60,36 @@ def trained(model=None, examples=None, targets=DATA.y, seed=0, **changed):
     )
 
 
-def flat(model):
-    return nn.utils.parameters_to_vector(model.parameters()).detach()
-
-
 # Gradients
 
 
-def rows():
-    return Rows(DATA.x)
-
-
-def sparse_rows():
-    return Rows(DATA.x.to_sparse_csr())
-
-
-def mixed_rows():
-    neighbours = torch.randint(60, (60, 3), generator=generator())
-    return PageRankRows(DATA.x, neighbours, torch.rand(60, 3, generator=generator(1)))
-
-
-def egos(hops=2):
-    return ego_graphs(DATA, torch.arange(60), hops=hops)
-
-
 def network(kind, **options):
-    return kind(5, 2, generator=generator(), **options)
+    return kind(5, 2, generator=generator(), **options).eval()
 
 
-CASES = {
-    "rows": (mlp, rows),
-    "sparse rows": (mlp, sparse_rows),
-    "mixed rows": (mlp, mixed_rows),
-    "GraphSAGE": (lambda: network(GraphSAGE, hidden=4), egos),
-    "GAT": (lambda: network(GAT, hidden=2, heads=2), egos),
-    "GCN": (lambda: network(GCN, hidden=4), lambda: egos(3)),
-    "APPNP": (lambda: network(APPNP, hidden=4, steps=2), lambda: egos(3)),
+MIXED = PageRankRows(
+    DATA.x,
+    torch.randint(60, (60, 3), generator=generator()),
+    torch.rand(60, 3, generator=generator(1)),
+)
+ROWS = {
+    "rows": Rows(DATA.x),
+    "sparse rows": Rows(DATA.x.to_sparse_csr()),
+    "mixed rows": MIXED,
+}
+
+
+def on_egos(hops, kind, **options):
+    examples = ego_graphs(DATA, torch.arange(60), hops=hops)
+    return lambda: network(kind, **options), examples
+
+
+CASES = {name: (mlp, examples) for name, examples in ROWS.items()}
+CASES |= {
+    "GraphSAGE": on_egos(2, GraphSAGE, hidden=4),
+    "GAT": on_egos(2, GAT, hidden=2, heads=2),
+    "GCN": on_egos(3, GCN, hidden=4),
+    "APPNP": on_egos(3, APPNP, hidden=4, steps=2),
 }
 
 
@@ -109,74 +105,77 @@ def logits_of_one(model, examples, number):
     return (examples.weights[number, :, None] * each).sum(dim=0)
 
 
-def looped(model, examples, index):
-    """Gradients one example after the other, by backward passes on the whole graph."""
-    found = {name: [] for name in weights_of(model)}
-    for number in index.tolist():
-        model.zero_grad()
-        logits = logits_of_one(model, examples, number)
-        LOSS(logits[None], DATA.y[number][None]).backward()
-        for name, weight in weights_of(model).items():
-            found[name].append(weight.grad.clone())
-
+def looped(model, examples, number):
+    """The gradient of an example, by a backward pass on the whole graph."""
     model.zero_grad()
-    return {name: torch.stack(each) for name, each in found.items()}
+    logits = logits_of_one(model, examples, number)
+    LOSS(logits[None], DATA.y[number][None]).backward()
+    found = {name: weight.grad.clone() for name, weight in weights_of(model).items()}
+    model.zero_grad()
+    return found
 
 
 def arguments_of(model, examples):
     return model, examples, examples.batch(INDEX, CPU), DATA.y[INDEX], LOSS
 
 
-@pytest.mark.parametrize("case", CASES)
+@parametrize("case", CASES)
 def test_gradients_are_those_of_a_loop(case):
     make, examples = CASES[case]
-    model, examples = make().eval(), examples()
+    model = make()
     gradients, losses, logits = by_functorch(*arguments_of(model, examples))
-    expected = looped(model, examples, INDEX)
-    for name, each in expected.items():
-        assert_close(gradients[name], each)
+    for place, number in enumerate(INDEX.tolist()):
+        for name, each in looped(model, examples, number).items():
+            assert_close(gradients[name][place], each)
 
     assert_close(losses, LOSS(logits, DATA.y[INDEX], reduction="none"))
-    assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
+    assert max(float(each.abs().max()) for each in gradients.values()) > 1e-3
 
 
-@pytest.mark.parametrize("examples", [rows, sparse_rows, mixed_rows])
-@pytest.mark.parametrize("clipping_norm", [0.3, math.inf])
-@pytest.mark.parametrize("model", [mlp(), nn.Linear(5, 2, bias=False)])
-def test_sums_by_layers_are_those_of_clipped_gradients(examples, clipping_norm, model):
-    given = arguments_of(model, examples())
+@parametrize("name", ROWS)
+@parametrize("clipping_norm", [0.3, math.inf])
+@parametrize("model", [mlp(), nn.Linear(5, 2, bias=False)])
+def test_sums_by_layers_are_those_of_clipped_gradients(name, clipping_norm, model):
+    given = arguments_of(model, ROWS[name])
     gradients, losses, logits = by_functorch(*given)
     expected = clipped_sum(gradients, clipping_norm)
     found = clipped_by_layers(*given, clipping_norm)
 
     assert_close(found, (expected, losses, logits))
 
-    norms = torch.cat([g.flatten(1) for g in gradients.values()], dim=1).norm(dim=1)
-    assert float(norms.max()) > 0.3
+    parts = [each.flatten(1) for each in gradients.values()]
+    norms = torch.cat(parts, dim=1).norm(dim=1)
+    assert norms.max() > 0.3
 
 
-def test_clipped_sums_by_hand():
-    """Norms 5, .1·√2 and 0, clipped to .5 over both weights together."""
-    first = tensor(
-        [
-            [3.0, 0.0],
-            [0.1, 0.0],
-            [0.0, 0.0],
-        ]
-    )
-    gradients = {"a": first, "b": tensor([4.0, 0.1, 0.0])}
-    expected = {"a": tensor([0.4, 0.0]), "b": tensor(0.5)}
+@parametrize(
+    ("norm", "first", "second"),
+    [
+        (0.5, [0.4, 0.0], 0.5),
+        (math.inf, [3.1, 0.0], 4.1),
+    ],
+)
+def test_clipped_sums_by_hand(norm, first, second):
+    """Norms 5, .1·√2 and 0, clipped over both weights together."""
+    gradients = {
+        "a": tensor(
+            [
+                [3.0, 0.0],
+                [0.1, 0.0],
+                [0.0, 0.0],
+            ]
+        ),
+        "b": tensor([4.0, 0.1, 0.0]),
+    }
+    expected = {"a": tensor(first), "b": tensor(second)}
 
-    assert_close(clipped_sum(gradients, 0.5), expected)
-
-    expected = {"a": tensor([3.1, 0.0]), "b": tensor(4.1)}
-    assert_close(clipped_sum(gradients, math.inf), expected)
+    assert_close(clipped_sum(gradients, norm), expected)
 
 
 # Trainings
 
 
-@pytest.mark.parametrize("how", ["functorch", "layers", "opacus"])
+@parametrize("how", ["functorch", "layers", "opacus"])
 def test_a_training_is_the_loop_written_out(how):
     """Poisson coins, clipping by a loop, noise and division, from the same generator."""
     if how == "opacus":
@@ -184,17 +183,17 @@ def test_a_training_is_the_loop_written_out(how):
 
     model, _ = trained(noise_multiplier=0.7, gradients=how, chunk=2, seed=9)
     plain, coins = mlp(), generator(9)
+    weights = weights_of(plain)
     torch.randint(2**63 - 1, (), generator=coins)  # This is the seed of dropout.
     for _ in range(5):
         uniform = torch.rand(60, dtype=torch.float64, generator=coins)
-        index = (uniform < 0.1).nonzero().squeeze(1)
-        weights = weights_of(plain)
         total = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-        for number in index:
-            one = looped(plain, rows(), number[None])
-            norm = math.sqrt(sum(float(each.square().sum()) for each in one.values()))
+        for number in (uniform < 0.1).nonzero():
+            one = looped(plain, ROWS["rows"], number.item())
+            parts = [each.flatten() for each in one.values()]
+            norm = float(torch.cat(parts).norm())
             for name, each in one.items():
-                total[name] += each[0] * min(1.0, 0.3 / norm)
+                total[name] += each * min(1.0, 0.3 / norm)
         for name, weight in weights.items():
             noise = 0.7 * 0.3 * torch.randn(weight.shape, generator=coins)
             weight.data -= 0.01 * (total[name] + noise) / 6.0
@@ -202,25 +201,33 @@ def test_a_training_is_the_loop_written_out(how):
     assert_close(flat(model), flat(plain))
 
 
-@pytest.mark.parametrize("rate", [0.2, None])
-def test_batches_have_their_law(rate):
-    """2,000 batches of 50 examples; binomial sizes by coins, or always 10; 6 deviations."""
-    repeats = 2000
+REPEATS = 2000
+ROOT = math.sqrt(REPEATS)
+
+
+def batches(rate):
+    """2,000 batches of 50 examples, as coins."""
     coins, settings = generator(), replace(QUIET, rate=rate, batch=10)
-    taken = torch.zeros(repeats, 50)
+    taken = torch.zeros(REPEATS, 50)
     for row in taken:
         row[sample(50, settings, generator=coins)] = 1
 
-    sizes = taken.sum(dim=1)
-    if rate is None:
-        assert (sizes == 10).all()
-    else:
-        assert abs(float(sizes.mean()) - 10) < 6 * math.sqrt(8 / repeats)
-        assert abs(float(sizes.var()) - 8) < 6 * 8 * math.sqrt(2 / repeats)
-        together = float((taken[:, 0] * taken[:, 1]).mean())
-        assert abs(together - 0.04) < 6 * math.sqrt(0.04 * 0.96 / repeats)
+    assert (abs(taken.mean(dim=0) - 0.2) < 6 * 0.4 / ROOT).all()
+    return taken
 
-    assert (abs(taken.mean(dim=0) - 0.2) < 6 * math.sqrt(0.16 / repeats)).all()
+
+def test_fixed_batches_have_one_size():
+    assert (batches(None).sum(dim=1) == 10).all()
+
+
+def test_poisson_batches_have_binomial_sizes():
+    """Within 6 standard deviations."""
+    taken = batches(0.2)
+    sizes = taken.sum(dim=1)
+    assert abs(float(sizes.mean()) - 10) < 6 * math.sqrt(8) / ROOT
+    assert abs(float(sizes.var()) - 8) < 6 * 8 * math.sqrt(2) / ROOT
+    together = float((taken[:, 0] * taken[:, 1]).mean())
+    assert abs(together - 0.04) < 6 * math.sqrt(0.04 * 0.96) / ROOT
 
 
 def test_empty_batches_still_get_noise():
@@ -254,10 +261,10 @@ def test_the_noise_for_a_target_is_the_smallest():
 
 def by_layers_of_a_norm():
     model = nn.Sequential(nn.Linear(5, 2), nn.LayerNorm(2))
-    return clipped_by_layers(*arguments_of(model, rows()), 0.3)
+    return clipped_by_layers(*arguments_of(model, ROWS["rows"]), 0.3)
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("call", "error", "message"),
     [
         (by_layers_of_a_norm, ConfigurationError, r"1\.weight of Sequential on Rows"),
@@ -281,7 +288,7 @@ def test_refusals(call, error, message):
         call()
 
 
-@pytest.mark.parametrize(
+@parametrize(
     ("changes", "message"),
     [
         ({"clipping_norm": 0.0}, "clipping_norm > 0, got 0.0"),
@@ -295,24 +302,19 @@ def test_settings_outside_their_range_are_refused(changes, message):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("case", CASES)
+@parametrize("case", CASES)
 def test_cuda_trains_as_the_cpu_does(case):
     """The same coins and noise: the weights differ by rounding alone."""
+    make, examples = CASES[case]
+    settings = replace(QUIET, noise_multiplier=1.0)
     found = []
     for device in ("cpu", "cuda"):
-        make, examples = CASES[case]
         model = make()
         for module in model.modules():
             if isinstance(getattr(module, "dropout", None), float):
                 module.dropout = 0.0
-        settings = replace(QUIET, noise_multiplier=1.0)
-        fit_private(
-            model,
-            examples(),
-            DATA.y,
-            settings=settings,
-            generator=generator(),
-            device=device,
-        )
+        given = {"settings": settings, "generator": generator(), "device": device}
+        fit_private(model, examples, DATA.y, **given)
         found.append(flat(model).cpu())
+
     assert_close(*found, rtol=1e-3, atol=1e-5)
