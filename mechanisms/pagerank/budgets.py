@@ -53,11 +53,14 @@ def entry_epsilon(row: float, k: int, delta: float) -> float:
     """
     check_positive("entry_epsilon", "row", row)
     most = row / 2  # K = 1: 2ε
-    return float(
-        brentq(
-            lambda epsilon: row_epsilon(epsilon, k, delta) - row, most / (10 * k), most
-        )
-    ) * (1 - 1e-9)
+    # The error of the root is relative to it, so that rounding down covers it.
+    root = brentq(
+        lambda epsilon: row_epsilon(epsilon, k, delta) - row,
+        most / (10 * k),
+        most,
+        xtol=1e-12 * most / k,
+    )
+    return float(root) * (1 - 1e-9)
 
 
 def share_of_row(epsilon: float, rows: int, delta: float) -> float:
