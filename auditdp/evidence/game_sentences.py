@@ -50,7 +50,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
-    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code recorded",
+    "replayed ratio": "the likelihood of the output on either input, by the noise in a trace of the code",
     "normal ratio": "how likely the output is on either input, by two normal laws fitted to earlier calls",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
@@ -322,13 +322,13 @@ def unsearched(
         )
         return [
             f"{played} tested{trace}; there were too few calls to search for others "
-            "by their outputs. Others may lose "
+            "by their outputs. Other pairs may lose "
             "more; more calls search for some (calls=…, or --budget quick and standard)"
         ]
     if game.looked_at < MANY_PAIRS:
         return [
-            f"only {game.looked_at} pairs of neighbours were compared, by a few calls "
-            "each. Others may lose more; --budget "
+            f"the search compared only {game.looked_at} pairs of neighbours, by a few calls "
+            "each. Other pairs may lose more; --budget "
             "standard compares about 300, by more calls"
         ]
     return []

@@ -28,7 +28,7 @@ from auditdp.record.details import CountingDetails, ExactDetails, Subject
 from auditdp.record.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 
 MISCALIBRATION = (
-    "The noise is calibrated to less than the difference of two neighbours, so the "
+    "The noise is calibrated to a smaller difference than two neighbours have, so the "
     "argument for the claim fails. The claim itself may still hold."
 )
 """Meaning of the verdict MISCALIBRATED."""

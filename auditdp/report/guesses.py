@@ -173,7 +173,7 @@ def _from_guesses(
     if bets < calls:
         percent = number(100 * bets / calls, 2)
         percent = "more than 99" if percent == "100" else percent
-        each = f"From {percent}% of the outputs, those that differ most"
+        each = f"From the {percent}% of outputs that differ most between the inputs"
     together = ""
     if beyond:
         together = ", all of these outputs together"
@@ -326,7 +326,7 @@ MEANINGS: dict[Verdict, str] = {
         "An estimate is within the stated margin of its promise, on the tested inputs."
     ),
     Verdict.INCONCLUSIVE: (
-        "Nothing is decided: a broken twin of the mechanism was not refuted, the code does "
+        "Nothing is decided: a control (a twin that is broken on purpose) was not refuted, the code does "
         "not follow its stated law, or a refutation of the claim was not confirmed."
     ),
     Verdict.ERROR: (
@@ -460,11 +460,11 @@ def trace_scope(trace: GameTrace) -> str:
     """Return the numbers of traced pairs and runs, in words.
 
     >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
-    '4,000 pairs and 8,000 runs traced'
+    '4,000 pairs in 8,000 runs'
     """
-    extents = {"part": "traced in part", "none": "not traced"}
-    scope = f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')}"
-    return f"{scope} {extents.get(trace.extent, 'traced')}"
+    extents = {"part": ", followed in part", "none": ", not followed"}
+    scope = f"{count(trace.pairs, 'pair')} in {count(trace.runs, 'run')}"
+    return f"{scope}{extents.get(trace.extent, '')}"
 
 
 def at_most(result: AuditResult) -> str:
@@ -493,7 +493,9 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the claim is unused"
-    return f"at most {most} on {trace_scope(trace)}{rest}"
+    return (
+        f"at most {most}, by a trace of {trace_scope(trace)}, which is no proof{rest}"
+    )
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:

@@ -145,7 +145,7 @@ def reasons(result: AuditResult) -> list[str]:
     undeclared = result.verdict is not result.declared
     if result.verdict is Verdict.VIOLATED and undeclared:
         sentences.append(
-            "The claim is violated, and the audit does not declare that it is."
+            "The claim is violated. The audit does not declare this, so it is a finding."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
         sentences.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
@@ -321,9 +321,7 @@ def rare_leaks(result: AuditResult) -> list[str]:
             leak = (
                 f"{symbol(result.claim)} = {twice} if the leak is in outputs that occur"
             )
-            only = (
-                "an output that is possible on one of two neighbours only, if it occurs"
-            )
+            only = "an output that only one of two neighbours gives, if it occurs"
             phrases = [
                 f"{phrase} once in {math.floor(1 / share):,} calls"
                 for phrase, share in ((leak, tail), (only, alone))

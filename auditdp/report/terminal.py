@@ -239,7 +239,7 @@ def _traced(result: AuditResult) -> list[Fact]:
         return []
     notes = []
     if not at_most(result):
-        notes.append(Fact("scope", trace_scope(trace), Tone.QUIET))
+        notes.append(Fact("traced", trace_scope(trace), Tone.QUIET))
     if trace.lines:
         table = aligned([columns(result.claim), *rows(trace.lines)], longest=40)
         notes.append(Fact("releases", "\n".join(table), Tone.QUIET))

@@ -108,7 +108,7 @@ def meaning(claim: ClaimRecord | None) -> str:
     if claim.delta:
         rest = f", but for outputs of probability {number(claim.delta)}"
     return (
-        f"No outputs are more than {factor} times as likely on one input as on its "
+        f"No output is more than {factor} times as likely on one input as on its "
         f"neighbour{rest}.{neighbours}"
     )
 
