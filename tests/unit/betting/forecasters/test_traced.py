@@ -37,10 +37,6 @@ def together(x, size, *, rng):
     return x + rng.laplace(scale=2.0, size=size)
 
 
-def mean_and_more(x, rng):
-    return {"other": rng.normal(), "mean": (x + rng.laplace(scale=2.0)) / 4}
-
-
 def in_their_own_range(values, rng):
     low, high = min(values), max(values)
     noisy = (np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2)
@@ -65,7 +61,8 @@ def descent(data, rng, *, bound=inf, seeded=False):
     for _ in range(3):
         if not seeded:
             noise = rng.normal(scale=2.0)
-        steps.append(np.clip((weight - data) ** 3, -bound, bound).sum() + noise)
+        gradients = np.clip((weight - data) ** 3, -bound, bound)
+        steps.append(gradients.sum() + noise)
         weight -= 0.3 * steps[-1]
     return steps
 
@@ -75,15 +72,16 @@ def of_laplace(noisy):
 
 
 def of_range(rows):
-    return np.abs(rows - 3) - np.log(2) - np.abs(rows - 4) / 2
+    return np.abs(rows - 4) / 2 + np.log(2) - np.abs(rows - 3)
 
 
 def of_adaptive(rows):
     first, second = rows.T
-    squares = first**2 - (first - 3) ** 2 + second**2 - (second - 3 * first) ** 2
-    return squares / 2
+    at_data = (first - 3) ** 2 + (second - 3 * first) ** 2
+    return (first**2 + second**2 - at_data) / 2
 
 
+ONE = Pair(1.0, 0.0)
 STEPS = Pair(np.array([1.5, 0.2]), np.array([0.2]))
 
 
@@ -99,31 +97,30 @@ def of_descent(rows):
     return densities[0] - densities[1]
 
 
+def of_response(rows):
+    return (2 * rows - 1) * log(3)
+
+
 BUDGET = {"claim": GaussianDP(0.5), "budget": RunBudget(1_000, 1_000)}
 
 
 @pytest.mark.parametrize(
     ("function", "pair", "expected", "options"),
     [
-        (together, Pair(1.0, 0.0), lambda rows: of_laplace(rows[:, 0]), {}),
-        (mean_and_more, Pair(1.0, 0.0), lambda rows: of_laplace(rows[:, 2] * 4), {}),
-        (
-            in_their_own_range,
-            Pair([2.0, 4.0], [2.0, 4.0, 6.0]),
-            lambda rows: -of_range(rows[:, 0]),
-            {},
-        ),
+        (together, ONE, of_laplace, {}),
+        (in_their_own_range, Pair([2.0, 4.0], [2.0, 4.0, 6.0]), of_range, {}),
         (adaptive, Pair(3.0, 0.0), of_adaptive, {}),
         (descent, STEPS, of_descent, BUDGET),
-        (response, Pair(1, 0), lambda rows: (2 * rows[:, 0] - 1) * log(3), {}),
+        (response, Pair(1, 0), of_response, {}),
     ],
 )
 def test_it_is_the_likelihood_ratio_of_the_noise(function, pair, expected, options):
     forecaster, calls = bound(function, pair, **options)
     rows = drawn(calls, pair.data, 20)
     odds = forecaster.log_odds(rows)
-    assert odds == pytest.approx(expected(rows.reshape(20, -1)), abs=1e-9)
-    alone = [forecaster.log_odds(rows[[k]])[0] for k in range(20)]
+    known = expected(rows.reshape(20, -1).squeeze())
+    assert odds == pytest.approx(known, abs=1e-9)
+    alone = [forecaster.log_odds(row[None])[0] for row in rows]
     assert alone == pytest.approx(odds), "no other output matters"
 
 
@@ -134,13 +131,6 @@ def raw_or_noisy(x, rng):
 def signed(x, rng):
     size = rng.exponential(scale=2.0)
     return x + np.where(rng.random() < 0.5, size, -size)
-
-
-def by_bits(x, size, *, rng):
-    noise = rng.standard_exponential(size)
-    bits = noise.view(np.uint64)
-    bits ^= rng.integers(0, 2, size, dtype=np.uint64) << np.uint64(63)
-    return x + 2 * noise
 
 
 def rounded(x, rng):
@@ -156,10 +146,6 @@ def shuffled(ages, rng):
     return first * 10 + second + rng.laplace()
 
 
-def answers(bits, rng):
-    return np.where(rng.random(len(bits)) < 0.75, bits, 1 - np.asarray(bits))
-
-
 def bloom(bits, rng):
     return rng.random(len(bits)) < np.where(bits, 0.75, 0.25)
 
@@ -170,6 +156,7 @@ def of_orders(outputs):
     return np.log(0.5 + moved / (4 * np.exp(-np.abs(outputs))))
 
 
+AGES = Pair([0, 0, 0, 1], [0] * 4)
 HIDDEN = np.array([0.0, 1.0, 10.0])
 TENS = np.repeat([[1, 1], [0, 0], [1, 0]], [6, 4], axis=1)
 BITS = Pair([1] * 9 + [0], [0] * 10)
@@ -182,21 +169,13 @@ BIT_ODDS = np.array([9, -9, 3]) * log(3)
         # A value that bypasses the noise is certain.
         (raw_or_noisy, Pair(0.25, 0.75), [0.25, 0.75, 0.5], [inf, -inf, 0.0], {}),
         # Noise that is not followed is read off by its shift.
-        (signed, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
-        (by_bits, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
-        (rounded, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
+        (signed, ONE, [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
+        (rounded, ONE, [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
         # Noisy values are linear functions of the whole output.
         (running_sums, Pair([0, 1, 1], [0] * 3), [[0, 9, 0], [5, 14, 23]], [0, 1], {}),
         # The density is averaged over an order that is hidden.
-        (
-            shuffled,
-            Pair([0, 0, 0, 1], [0] * 4),
-            HIDDEN,
-            of_orders(HIDDEN),
-            {"abs": 0.7},
-        ),
+        (shuffled, AGES, HIDDEN, of_orders(HIDDEN), {"abs": 0.7}),
         # Events that decide one number each are independent.
-        (answers, BITS, TENS, BIT_ODDS, {}),
         (bloom, BITS, TENS, BIT_ODDS, {}),
     ],
 )
@@ -217,7 +196,7 @@ def multiplied(x, rng):
 
 @pytest.mark.parametrize("function", [curved, multiplied, lambda x, rng: rng.laplace()])
 def test_it_abstains_if_noisy_values_cannot_be_read(function):
-    forecaster, calls = bound(function, Pair(1.0, 0.0))
+    forecaster, calls = bound(function, ONE)
     assert not forecaster.log_odds(drawn(calls, 1.0, 20)).any()
 
 
@@ -226,7 +205,7 @@ def test_it_abstains_on_an_output_of_another_form():
         released = x + rng.laplace()
         return [released] if released < 9 else [released, released]
 
-    forecaster, calls = bound(sometimes_two, Pair(1.0, 0.0))
+    forecaster, calls = bound(sometimes_two, ONE)
     odds = forecaster.log_odds(calls.form.rows([[0.25], [9.5, 9.5]]))
     assert (odds != 0).tolist() == [True, False]
     assert forecaster.abstained == 1
@@ -242,15 +221,14 @@ def seeded_anew(x, rng):
 
 def test_noise_that_is_used_twice_makes_certain_log_odds():
     """Each game has its own budget of replays."""
-    pair = Pair(1.0, 0.0)
-    mechanism, calls = looked(seeded_anew, pair)
+    mechanism, calls = looked(seeded_anew, ONE)
     made = template(mechanism)
-    assert made.reads_one_of([pair], calls.form)
+    assert made.reads_one_of([ONE], calls.form)
     for x, odds in ((1.0, inf), (0.0, -inf)):
-        forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
+        forecaster = made.bind(SeenAs(mechanism, calls.form), ONE)
         rows = drawn(calls, x, MAX_REPLAYED_OUTPUTS)
         assert (forecaster.log_odds(rows) == odds).all()
-    forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
+    forecaster = made.bind(SeenAs(mechanism, calls.form), ONE)
     assert not forecaster.log_odds(np.array([[0.3, -2.0]])).any()
 
 
@@ -315,18 +293,17 @@ def test_frequencies_are_at_most_one_if_an_output_shows_several_numbers():
 
 
 def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
-    pair = Pair(1.0, 0.0)
-    mechanism, calls = looked(lambda x, rng: x + rng.normal(), pair)
+    mechanism, calls = looked(lambda x, rng: x + rng.normal(), ONE)
     ways, budget = (ReplayedRatio._by_change,), RunBudget(20_000, 60)
     made = template(mechanism, PureDP(0.8), ways=ways, budget=budget)
-    assert made.reads_one_of([pair], calls.form)
+    assert made.reads_one_of([ONE], calls.form)
     assert made.trace.runs <= 60
 
 
 def test_a_game_that_is_certain_ends_at_the_call_that_refutes():
-    mechanism, _ = looked(lambda x, rng: x + rng.laplace(scale=0.01), Pair(1.0, 0.0))
+    mechanism, _ = looked(lambda x, rng: x + rng.laplace(scale=0.01), ONE)
     forecasters = [ViewExperts(), template(mechanism)]
-    game = new_game(mechanism, CLAIM, forecasters, pairs=[Pair(1.0, 0.0)], seed=2)
+    game = new_game(mechanism, CLAIM, forecasters, pairs=[ONE], seed=2)
     game.play(100, alpha=0.05, stop_when_refuted=True)
     gain = log(1 + exp(-1.0))
     assert game.refuted_at <= log(20) / gain + 1.5
