@@ -6,11 +6,11 @@ whole games over everything that may happen.
 
 import itertools
 from dataclasses import replace
-from math import copysign, exp, inf, prod
+from math import inf, prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy.special import expit
@@ -36,22 +36,6 @@ def bet(wealth, log_odds, coins, leaders=None, *, law=None, pair=0):
     return wealth.bet(forecasts, len(coins), leaders, pair=pair)
 
 
-@given(odds, levels, st.floats(-1.0, 1.0))
-def test_a_posterior_within_the_cap_gains_nothing_and_one_at_the_cap_is_fair(
-    log_odds, epsilon, share
-):
-    factors = []
-    for coin in (1, 0):
-        wealth = Wealth(PureDP(epsilon))
-        bet(wealth, [log_odds], [coin])
-        factors.append(exp(wealth.log_wealth))
-    posterior = expit(share * epsilon)
-    assert np.dot([posterior, 1 - posterior], factors) <= 1 + 1e-12
-    posterior = expit(copysign(epsilon, log_odds))
-    expected = np.dot([posterior, 1 - posterior], factors)
-    assert expected == pytest.approx(1.0, abs=1e-12)
-
-
 def outcomes(epsilon, delta=0.0):
     """Return (probability, coin, output) of all that a call of the extreme pair gives.
 
@@ -67,7 +51,7 @@ def outcomes(epsilon, delta=0.0):
 
 def gaussian_outcomes(mu):
     """Return the same for N(0, 1) and N(mu, 1), in four intervals."""
-    edges = np.array([-np.inf, mu / 2 - 1, mu / 2, mu / 2 + 1, np.inf])
+    edges = np.array([-inf, mu / 2 - 1, mu / 2, mu / 2 + 1, inf])
     found = []
     for coin in (1, 0):
         law = np.diff(norm.cdf(edges - mu * coin))
@@ -107,20 +91,6 @@ def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(
     law = some_law(default_rng(seed))
     claim, truth = ApproxDP(epsilon, delta), outcomes(epsilon, delta)
     assert np.max(expected_factors(claim, truth, forecasts, law)) <= 1 + 1e-9
-
-
-@given(st.floats(1e-3, 10.0), st.floats(1e-3, 0.5), st.floats(1.5, 10.0))
-@settings(max_examples=20)
-def test_more_delta_than_claimed_pays_who_is_certain_of_revealed_inputs(
-    epsilon, delta, times
-):
-    claim, truth = ApproxDP(epsilon, delta / times), outcomes(epsilon, delta)
-    law = Law(
-        np.array([0.0, inf, -inf]),
-        np.array([1 - delta, delta / 2, delta / 2]),
-    )
-    forecasts = [0.0, 0.0, inf, -inf]
-    assert expected_factors(claim, truth, forecasts, law).max() > 1
 
 
 def test_a_price_that_is_a_thousandth_too_small_is_found(monkeypatch):
@@ -184,7 +154,6 @@ GAMES = {
     "a pure claim": (PureDP(0.5), 0.5, outcomes(0.5), 3),
     "below a claim with delta": (ApproxDP(2.0, 0.2), 0.5, outcomes(0.5, 0.2), 2),
     "below a pure claim": (PureDP(2.0), 0.5, outcomes(0.5), 3),
-    "a larger claim with delta": (ApproxDP(1.0, 0.1), 1.0, outcomes(1.0, 0.1), 2),
     "a Gaussian claim": (GaussianDP(0.8), 0.8, gaussian_outcomes(0.8), 2),
 }
 

@@ -2,11 +2,13 @@
 
 import itertools
 from dataclasses import replace
-from math import exp, inf, log, prod
+from math import inf, prod
 
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from scipy.special import expit
+from scipy.stats import entropy
 
 from auditdp.betting.forecasters import batches as memory_module
 from auditdp.betting.forecasters.batches import Batch, Memory
@@ -60,21 +62,20 @@ def test_forecasts_of_fixed_views_are_odds_of_all_calls_in_cells_of_the_kept_one
     player = opened(kind)
     played = list(batches(kind, [200, 50, 40]))
     forecasts = play(player, Memory(), played)[-1]
-    sides = [[], []]
-    for pair in played:
-        for rows, part in zip(sides, pair, strict=True):
-            width = prod(part.shape[1:])
-            rows.append(part.reshape(len(part), width))
     checked = 0
     for view, forecast in zip(player.views, forecasts, strict=True):
         if isinstance(view, Learner) or not bets([forecast]):
             continue
         checked += 1
-        ones, zeros = [[view.values(part) for part in rows] for rows in sides]
+        ones, zeros = [], []
+        for pair in played:
+            for values, part in zip((ones, zeros), pair, strict=True):
+                rows = part.reshape(len(part), prod(part.shape[1:]))
+                values.append(view.values(rows))
         kind_of = Names if view.names else Partition
         partition = kind_of(np.append(zeros[0], ones[0]))
-        n1 = partition.count(np.concatenate(ones[:2]))
-        n0 = partition.count(np.concatenate(zeros[:2]))
+        n1 = partition.count(np.append(*ones[:2]))
+        n0 = partition.count(np.append(*zeros[:2]))
         odds = np.log((n1 + 0.5) / (n0 + 0.5))
         if view.names:
             odds[-1] = 0
@@ -95,7 +96,8 @@ def test_every_call_is_counted_by_every_view_that_forecasts(kind):
         experts = sum(len(each.log_odds) for each in forecasts)
         assert experts == len(player.names) == len(player.shares)
         for each in bets(forecasts):
-            assert (each.ones.sum(), each.zeros.sum()) == (len(ones), len(zeros))
+            assert each.ones.sum() == len(ones)
+            assert each.zeros.sum() == len(zeros)
             assert calls / 2 - 1 <= each.expected[1].sum() <= calls
         calls += len(ones) + len(zeros)
     assert bets(forecasts)
@@ -166,14 +168,15 @@ def test_every_expert_has_a_name_of_its_own_and_a_part_of_the_share(kind):
 
 
 def test_the_cells_draw_the_plausible_growth_of_a_call():
-    """Randomised response at 2 gains p ln(p/q) + (1-p) ln((1-p)/(1-q)) against 1."""
+    """That of randomised response at 2 against the same at 1."""
     player, memory = opened("bit"), Memory()
     rng = default_rng(0)
     assert player.plausible_growth(1.0, rng, None) == inf
-    p, q = 1 / (1 + exp(-2)), 1 / (1 + exp(-1))
-    memory.add(rng.random(20_000) < p, rng.random(20_000) < 1 - p)
+    law = expit([2.0, -2.0])
+    ones, zeros = (rng.random(20_000) < p for p in law)
+    memory.add(ones, zeros)
     player.learn(memory, stalled=True)
-    growth = p * log(p / q) + (1 - p) * log((1 - p) / (1 - q))
+    growth = entropy(law, expit([1.0, -1.0]))
     for leading in (None, PLAIN):
         found = player.plausible_growth(1.0, rng, leading)
         assert found == pytest.approx(growth, rel=0.2)
