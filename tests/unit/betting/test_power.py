@@ -90,15 +90,15 @@ def test_the_gaussian_level_is_about_right(repeats):
 )
 @pytest.mark.parametrize("white_box", [True, False])
 def test_more_calls_and_more_alpha_find_smaller_violations(claim, white_box):
-    def level(calls, alpha=0.05, share=1 / 3):
+    def level(calls=1000, alpha=0.05, share=1 / 3):
         return level_of(claim, calls, alpha, share, white_box=white_box)[0]
 
     by_calls = [level(calls) for calls in (1, 20, 100, 1000, 20_000)]
     assert by_calls == sorted(by_calls, reverse=True)
     assert by_calls[-1] > claim.level
-    by_alpha = [level(1000, alpha) for alpha in (1e-9, 1e-6, 1e-3, 0.05, 0.5)]
+    by_alpha = [level(alpha=alpha) for alpha in (1e-9, 1e-6, 1e-3, 0.05, 0.5)]
     assert by_alpha == sorted(set(by_alpha), reverse=True)
-    by_share = [level(1000, share=share) for share in (1.0, 0.3, 1e-3)]
+    by_share = [level(share=share) for share in (1.0, 0.3, 1e-3)]
     assert by_share == sorted(by_share)
     assert by_share[0] < by_share[-1]
 
@@ -110,14 +110,14 @@ def test_a_forecaster_that_has_to_learn_finds_less(claim):
 
 
 def rare(share, *, alone):
-    """Return normal noise with rare telling outputs: far off, or of one input alone."""
+    """Return normal noise with rare outputs that are far off, or of one input alone."""
+    # Twice the claim of 1, or beyond any.
+    ratio = 0.0 if alone else exp(-2)
 
     def mechanism(data, size, *, rng):
         outputs = rng.normal(size=size)
-        # Twice the claim of 1, or beyond any.
-        rate = share * (1.0 if data else 0.0 if alone else exp(-2))
-        telling = 7.25 if alone else 40 + outputs
-        return np.where(rng.random(size) < rate, telling, outputs)
+        rarely = rng.random(size) < share * (1.0 if data else ratio)
+        return np.where(rarely, 7.25 if alone else 40 + outputs, outputs)
 
     return mechanism
 
@@ -128,16 +128,16 @@ def rare(share, *, alone):
 def test_stated_rare_outputs_are_found_nine_times_in_ten(alone, repeats):
     """By a black box; a third as rare ones are not."""
 
-    def game(share, seed):
+    def played(share, seed):
         mechanism = rare(share, alone=alone)
-        made = new_game(mechanism, forecasters=[ViewExperts()], seed=seed)
-        made.play(5_000, alpha=0.05, stop_when_refuted=True)
-        return made
+        game = new_game(mechanism, forecasters=[ViewExperts()], seed=seed)
+        game.play(5_000, alpha=0.05, stop_when_refuted=True)
+        return game
 
     def found(share, games):
-        return sum(game(share, k).refuted_at is not None for k in range(games))
+        return sum(played(share, k).refuted_at is not None for k in range(games))
 
-    wealth = game(0.5, 0).wealth
+    wealth = played(0.5, 0).wealth
     part = float(np.median(wealth.shares)) / (sum(wealth.shares) + wealth.leader)
     rates = detectable_rarely(PureDP(1.0), calls=5_000, alpha=0.05, share=part)
     share = rates[alone]

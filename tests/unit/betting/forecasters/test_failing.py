@@ -44,8 +44,8 @@ class NaNPlayer:
     name = "undefined"
 
     def player(self, mechanism, pair):
-        made = ViewExperts().player(mechanism, pair)
-        forecast = made.forecast
+        player = ViewExperts().player(mechanism, pair)
+        forecast = player.forecast
 
         def undefined(batch):
             found = forecast(batch)
@@ -53,8 +53,8 @@ class NaNPlayer:
                 each.log_odds[...] = np.nan
             return found
 
-        made.forecast = undefined
-        return made
+        player.forecast = undefined
+        return player
 
 
 def leaky(x, rng):
