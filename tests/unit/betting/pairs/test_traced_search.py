@@ -1,7 +1,5 @@
 """Pairs that a trace proposes within few runs, and code that it leaves alone."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -28,11 +26,6 @@ def looked(function, calls=2_000, adjacency=AGES, listed=None):
     listed = adjacency.pairs() if listed is None else listed
     mechanism = as_mechanism(function)
     return looked_by_trace(mechanism, CLAIM, listed, adjacency, calls=calls, seed=1)
-
-
-@cache
-def looked_at_total():
-    return looked(total)
 
 
 def change(pair, of=sum):
@@ -74,9 +67,9 @@ def test_of_noise_whose_scale_moves_the_pair_with_the_largest_gain_is_proposed()
 
     adjacency = Rows(st.integers(0, 120), "add/remove")
     found, calls = looked(mean, adjacency=adjacency), Calls(as_mechanism(mean))
-    inputs = []
-    for pair in adjacency.pairs():
-        inputs += [pair.data, pair.neighbour]
+    inputs = [
+        data for pair in adjacency.pairs() for data in (pair.data, pair.neighbour)
+    ]
     calls.look(inputs, np.random.default_rng(1))
     assert found.replayed(calls.form, CLAIM) is not None
     (pair, promise), *_ = found.proposed
@@ -136,7 +129,7 @@ def test_runs_are_bounded_by_the_calls_of_the_game(calls):
 
 
 def test_the_same_seed_gives_the_same_pairs():
-    one, other = looked_at_total(), looked(total)
+    one, other = looked(total), looked(total)
     assert one.share == pytest.approx(1.2)
     assert str(one.proposed) == str(other.proposed)
     assert (one.runs, one.pairs) == (other.runs, other.pairs)
@@ -153,15 +146,9 @@ def bounded(function, calls):
     """Search with a run budget, from a pair whose sums differ by 0.3."""
     pair = Pair(RECORDS, RECORDS[1:])
     budget = RunBudget(total=calls, before_game=calls // 2)
-    return looked_by_trace(
-        as_mechanism(function),
-        GaussianDP(0.3),
-        [pair],
-        Alike([pair]),
-        calls=calls,
-        seed=1,
-        budget=budget,
-    )
+    options = {"calls": calls, "seed": 1, "budget": budget}
+    mechanism = as_mechanism(function)
+    return looked_by_trace(mechanism, GaussianDP(0.3), [pair], Alike([pair]), **options)
 
 
 def test_with_a_run_budget_a_search_ends_at_a_pair_with_a_short_game():
@@ -187,6 +174,7 @@ def test_of_opaque_code_the_pair_with_the_most_distant_outputs_is_proposed():
 
 
 def test_a_trace_of_opaque_code_bounds_nothing():
+    budget = RunBudget(total=400, before_game=200)
     look = looked_by_trace(
         lambda value, rng: value + rng.standard_t(3),
         CLAIM,
@@ -194,7 +182,7 @@ def test_a_trace_of_opaque_code_bounds_nothing():
         None,
         calls=400,
         seed=0,
-        budget=RunBudget(total=400, before_game=200),
+        budget=budget,
     )
     assert look.looked
     assert not look.is_traced
