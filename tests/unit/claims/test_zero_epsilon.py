@@ -57,10 +57,7 @@ def test_stated_laws_decide_total_variation_exactly(share, delta, verdict):
     ],
 )
 def test_a_black_box_is_played_and_counted(share, claim, verdict):
-    code = Reveals(share)
-    result = audited(
-        lambda data, size, *, rng: code(data, size, rng=rng), claim, [(0, 1)]
-    )
+    result = audited(Reveals(share).__call__, claim, [(0, 1)])
     assert result.verdict is verdict
     assert {"game", "counting"} <= {each.kind for each in result.evidence}
     assert result.epsilon_lower >= 0
