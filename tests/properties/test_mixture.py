@@ -103,27 +103,28 @@ def test_a_price_that_is_a_thousandth_too_small_is_found(monkeypatch):
     assert expected.max() > 1 + 5e-4
 
 
-def expected_wealth(claim, truth, seed, grid, calls, pairs):
-    """Return the expected wealth against every level after whole games, which begin at 1.
+def expected_wealth(claim, truth, seed, grid, sizes, pairs):
+    """Return the expected wealth against every level after games, which begin at 1.
 
-    Three forecasters forecast and expect anything, differently after every history.
-    Leaders follow the one that has gained most, as in the game. The pair depends on the
-    past as well.
+    Three forecasters forecast and expect anything, differently after every history, and
+    a batch of several calls by all of its outputs. Leaders follow the one that has
+    gained most, as in the game. The pair depends on the past as well.
     """
     total = 0.0
-    for path in itertools.product(truth, repeat=calls):
+    for path in itertools.product(truth, repeat=sum(sizes)):
         wealth = Wealth(claim, shares=(1, 1, 1), leader=1.5, levels=grid)
-        leaders, gained, history = None, 0.0, []
-        for _, coin, output in path:
-            random = default_rng([seed, *history])
-            table = random.normal(size=(3, 4)) * 3
-            table[:, random.random(4) < 0.2] *= inf
+        leaders, gained, history = None, 0.0, [seed]
+        for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+            _, coins, outputs = zip(*path[start : start + size], strict=True)
+            random = default_rng(history)
             law, pair = some_law(random), int(random.integers(pairs))
-            forecasts = table[:, [output]]
-            new = bet(wealth, forecasts, [coin], leaders, law=law, pair=pair)
+            random = default_rng([*history, *outputs])
+            forecasts = random.normal(size=(3, size)) * 3
+            forecasts[random.random((3, size)) < 0.2] *= inf
+            new = bet(wealth, forecasts, coins, leaders, law=law, pair=pair)
             gained = new + 0.5 * np.maximum(gained, -1e3)
             leaders = np.argmax(gained.max(axis=2), axis=0)
-            history += [coin, output]
+            history += [*coins, *outputs]
         probability = prod(p for p, _, _ in path)
         total = total + probability * np.exp(wealth.log_by_level)
     return total
@@ -149,47 +150,24 @@ def _levels_computed_once(monkeypatch):
     monkeypatch.setattr(Planner, "__init__", init_once)
 
 
+GAUSSIAN = gaussian_outcomes(0.8)
 GAMES = {
-    "a claim with delta": (ApproxDP(0.2, 0.4), 0.2, outcomes(0.2, 0.4), 2),
-    "a pure claim": (PureDP(0.5), 0.5, outcomes(0.5), 3),
-    "below a claim with delta": (ApproxDP(2.0, 0.2), 0.5, outcomes(0.5, 0.2), 2),
-    "below a pure claim": (PureDP(2.0), 0.5, outcomes(0.5), 3),
-    "a Gaussian claim": (GaussianDP(0.8), 0.8, gaussian_outcomes(0.8), 2),
+    "a claim with delta": (ApproxDP(0.2, 0.4), 0.2, outcomes(0.2, 0.4), (1, 1)),
+    "a pure claim": (PureDP(0.5), 0.5, outcomes(0.5), (1, 1, 1)),
+    "below a claim with delta": (ApproxDP(2.0, 0.2), 0.5, outcomes(0.5, 0.2), (1, 1)),
+    "below a pure claim": (PureDP(2.0), 0.5, outcomes(0.5), (1, 2)),
+    "batches against delta": (ApproxDP(0.2, 0.4), 0.2, outcomes(0.2, 0.4), (1, 2)),
+    "batches against a curve": (GaussianDP(0.8), 0.8, GAUSSIAN, (2,)),
+    "a curve": (GaussianDP(0.8), 0.8, GAUSSIAN, (1, 1)),
 }
 
 
 @pytest.mark.usefixtures("_early_leaders")
 @pytest.mark.parametrize(("seed", "pairs"), [(1, 2), pytest.param(0, 1, marks=full)])
-@pytest.mark.parametrize(
-    "name", [*[*GAMES][:4], *(pytest.param(name, marks=full) for name in [*GAMES][4:])]
-)
+@pytest.mark.parametrize("name", GAMES)
 def test_whole_games_with_leaders_gain_nothing_at_any_true_level(name, seed, pairs):
     """Every coin and output of all calls, against every level from the truth on."""
-    claim, true_level, truth, calls = GAMES[name]
+    claim, true_level, truth, sizes = GAMES[name]
     grid = claim.level * np.array([0.05, 0.25, 0.5, 0.8, 1.0, 1.2, 2.0])
-    expected = expected_wealth(claim, truth, seed, grid, calls, pairs)
+    expected = expected_wealth(claim, truth, seed, grid, sizes, pairs)
     assert (expected[grid >= true_level] <= 1 + 1e-9).all()
-
-
-@pytest.mark.parametrize(
-    ("claim", "truth"),
-    [
-        (ApproxDP(0.2, 0.4), outcomes(0.2, 0.4)),
-        (GaussianDP(0.8), gaussian_outcomes(0.8)),
-    ],
-    ids=["delta", "Gaussian"],
-)
-def test_whole_games_in_batches_of_several_calls_gain_nothing(claim, truth):
-    """After a first call, forecasts of two calls depend on both outputs."""
-    grid, total = claim.level * np.array([0.7, 1.0, 1.3]), 0.0
-    law = Law(np.array([-3.0, 1.0, inf]), np.ones(3))
-    for (p, one, v), (q, other, w) in itertools.product(truth, repeat=2):
-        wealth = Wealth(claim, shares=(1, 1), leader=1.0, levels=grid)
-        gained = bet(wealth, [[-3.0], [inf]], [0], law=law)
-        before = np.exp(wealth.log_by_level)
-        table = default_rng([v, w]).normal(size=(2, 2)) * 3
-        leaders = np.argmax(gained.max(axis=2), axis=0)
-        bet(wealth, table, [one, other], leaders, law=law)
-        total = total + p * q * np.exp(wealth.log_by_level)
-    true = grid >= claim.level
-    assert (total[true] <= before[true] * (1 + 1e-9)).all()

@@ -10,12 +10,11 @@ from auditdp.adjacency import Neighbours, Pair
 from auditdp.betting.forecasters.batches import Batch
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Single
-from auditdp.betting.forecasters.schedule import Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, checked_pairs
 from auditdp.betting.pair_tables import ALLOCATION
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
@@ -63,20 +62,6 @@ def test_exactly_the_given_calls_are_made(mechanism, forecasters, pairs):
         assert mechanism.calls - looked_at == game.wealth.calls == calls
         assert sum(table.calls for table in game.tables) == calls
         assert game.path[-1] == (calls, game.wealth.log_wealth)
-
-
-def test_calls_are_counted_when_every_view_counts_a_part():
-    """A clean game of many calls, in which nobody gains and all views are thinned."""
-
-    class Soon(Schedule):
-        many_calls = 200
-
-    mechanism = Counting(LaplaceMechanism(2.0))
-    game = new_game(mechanism, PureDP(30.0), [ViewExperts(schedule=Soon)])
-    game.tables[0].next_ranking = 100
-    game.play(1_500, alpha=0.05)
-    assert set(game.tables[0].players[0].schedule.thinning) == {Schedule.late_part}
-    assert mechanism.calls - 2 * PROBES == game.wealth.calls == 1_500
 
 
 def test_the_game_stops_at_its_refutation_or_plays_on():
@@ -255,7 +240,7 @@ def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     "kind",
-    ["missing", "no width", "large integers", "nearly overflowing", "matrix", "number"],
+    ["no width", "missing", "large integers", "nearly overflowing", "matrix", "number"],
 )
 def test_a_true_claim_stands_whatever_the_outputs_are(kind):
     """Their laws do not depend on the input; each refutes with probability 1e-6."""
@@ -293,21 +278,12 @@ def test_a_leak_of_any_kind_is_found(kind):
     assert found.details.confirmation.confirmed
 
 
-def dependent(data, size, *, rng):
-    return np.full(size, rng.random())
-
-
 @pytest.mark.parametrize(
-    ("mechanism", "pairs", "error", "message"),
-    [
-        (Response(1.0), [], AdjacencyError, "no pairs to play"),
-        (Response(1.0), [Pair(0, 7)], AdjacencyError, "7"),
-        (dependent, [PAIR], MechanismError, "independent runs"),
-    ],
+    ("pairs", "message"), [([], "no pairs to play"), ([Pair(0, 7)], "7")]
 )
-def test_unplayable_games_are_errors(mechanism, pairs, error, message):
-    with pytest.raises(error, match=message):
-        play(mechanism, play=pairs)
+def test_unplayable_games_are_errors(pairs, message):
+    with pytest.raises(AdjacencyError, match=message):
+        play(Response(1.0), play=pairs)
 
 
 def test_evidence_reports_the_game():

@@ -1,21 +1,18 @@
 """The violation that a clean game would have found: simulated, and monotone."""
 
-from math import ceil, exp, inf
+from math import exp, inf
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.power import (
     HIGHEST_LEVEL,
     POWER,
-    _response_power,
     detectable_level,
     detectable_rarely,
 )
-from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.testing import GaussianMechanism, Response
 from tests.unit.betting.toys import new_game
@@ -161,14 +158,3 @@ def test_a_budget_that_can_refute_nothing_has_an_infinite_level():
     assert "randomised response" in alternative
     assert level_of(PureDP(1.0), 10)[0] < 64
     assert level_of(PureDP(100.0), 1000)[0] == inf
-
-
-@pytest.mark.parametrize(
-    ("calls", "needed"), [(50, 3.0), (1, 0.1), (10_000, 12.0), (50, -100.0)]
-)
-def test_the_power_against_randomised_response_is_a_binomial_tail(calls, needed):
-    (log_q, log_1q), (log_p, log_1p) = log_cap(1.0), log_cap(1.3)
-    slope = log_p - log_q - log_1p + log_1q
-    enough = ceil((needed - calls * (log_1p - log_1q)) / slope)
-    expected = binom.sf(enough - 1, calls, exp(log_p))
-    assert _response_power(PureDP(1.0), 1.3, calls, needed) == expected

@@ -40,8 +40,6 @@ def roc(pair, a):
 
 
 LOG3 = math.log(3)
-# T(a) = .1 + 4a up to .1, then .3 + 2a up to the axis a + b = 1, at .7/3.
-AXIS = 0.7 / 3
 
 
 @pytest.mark.parametrize(
@@ -53,12 +51,6 @@ AXIS = 0.7 / 3
         ([(LOG3, 0.2)], [0.0, 0.2], [0.2, 0.6]),
         # Total variation alone.
         ([(0.0, 0.25)], [0.0, 0.375], [0.25, 0.375]),
-        # Two statements have the segments of their envelope.
-        (
-            [(math.log(4), 0.1), (math.log(2), 0.3)],
-            [0.0, 0.1, AXIS - 0.1],
-            [0.1, 0.4, 2 * (AXIS - 0.1)],
-        ),
         # Statements that promise nothing.
         ([(1.0, 1.0)], [0.0], [1.0]),
         ([(1000.0, 0.5)], [0.0], [1.0]),

@@ -152,10 +152,9 @@ def test_a_users_score_is_never_called_without_outputs():
     player = opened("vector", prepare=lambda rows: np.full(len(rows), rows.max()))
     views = {name.split(" in ")[0] for name in player.names}
     assert views == {"value", "fingerprint"}
-    one_sided = np.ones((3, 3)), np.ones((0, 3))
-    other_sided = np.ones((0, 3)), np.ones((20, 3))
-    play(player, Memory(), [one_sided, other_sided, *batches("vector", [3, 9])])
-    player.forecast(batch(*one_sided))
+    some, none = np.ones((20, 3)), np.ones((0, 3))
+    play(player, Memory(), [(some, none), (none, some), *batches("vector", [3, 9])])
+    player.forecast(batch(some, none))
 
 
 @pytest.mark.parametrize("kind", ["vector", "long", "no width"])

@@ -86,7 +86,7 @@ def test_against_pure_claims_the_growth_is_the_divergence_from_the_cap(epsilon, 
 
 @pytest.mark.parametrize(
     ("epsilon", "mu", "gain"),
-    [(1.994, 1.0, 6.5e-4), (2.342, 1.1547, 6.5e-4), (1.994, 1.118, 1.5e-3)],
+    [(2.342, 1.1547, 6.5e-4), (1.994, 1.118, 1.5e-3)],
 )
 def test_rare_cells_do_not_set_the_price_of_an_accountants_claim(epsilon, mu, gain):
     """With 256 cells and a tolerance of 1e-12 the gain is 15 % more."""
@@ -186,7 +186,6 @@ def test_the_excess_is_that_of_the_most_telling_event():
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(1e-3),
         PureDP(64.0),
         ApproxDP(1.0, 1e-12),
         ApproxDP(1e-3, 0.9),
