@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 from scipy.optimize import linprog
-from scipy.special import expit, logit
+from scipy.special import comb, expit, logit
 from scipy.stats import binom, norm
 
 from auditdp.bounds import from_guesses, from_observed
@@ -34,46 +34,32 @@ def test_perfect_guessing(guesses, method):
     assert exact - 2e-5 <= found <= exact
 
 
-def bits(length):
-    return list(itertools.product((0, 1), repeat=length))
-
-
 def largest_probability(canaries, guesses, correct, statements):
     """The largest P(V >= v) of all mechanisms that keep some (epsilon, delta).
 
-    It is found by a linear programme. An output guesses some of the coins, and the
-    variables are its probability for each coins, and its excess in each constraint.
+    It is found by a linear programme. Averaged over permutations and flips of the coins,
+    a mechanism keeps its claim and its V, so that the probability of an output depends
+    on its number of right guesses alone. A neighbour differs in a coin that is guessed
+    with probability guesses/canaries, and then one guess more is right or wrong.
     """
-    coins = bits(canaries)
-    chosen = itertools.combinations(range(canaries), guesses)
-    outputs = list(itertools.product(chosen, bits(guesses)))
-    right = []
-    for truth, (places, guess) in itertools.product(coins, outputs):
-        hits = sum(truth[i] == g for i, g in zip(places, guess, strict=True))
-        right.append(hits >= correct)
-    losses, deltas = [], []
-    for (one, other), (epsilon, delta) in itertools.product(
-        itertools.permutations(np.eye(len(coins)), 2), statements
-    ):
-        pair = np.array(coins)[(one + other) > 0]
-        if (pair[0] != pair[1]).sum() == 1:
-            losses.append(one - exp(epsilon) * other)
-            deltas.append(delta)
-    each = np.eye(len(outputs))
-    summed = np.ones((1, len(outputs)))
-    losses = np.kron(losses, each)
+    right = np.arange(guesses + 1)
+    outputs = comb(guesses, right)
+    each = np.eye(guesses + 1)
+    losses, sums = [], []
+    for epsilon, _ in statements:
+        losses += [*(each[1:] - exp(epsilon) * each[:-1])]
+        losses += [*(each[:-1] - exp(epsilon) * each[1:])]
+        sums.append(np.tile(comb(guesses - 1, right[:-1]), 2))
+    # Further variables are the excess of every loss.
     excess = np.eye(len(losses))
-    totals = np.kron(np.eye(len(deltas)), summed)
-    laws = np.kron(np.eye(len(coins)), summed)
-    gain = np.append(right, np.zeros(len(losses)))
+    sums = np.kron(np.eye(len(statements)), sums[0])
+    most = [delta * canaries / guesses for _, delta in statements]
     found = linprog(
-        -gain / len(coins),
-        A_ub=np.block(
-            [[losses, -excess], [np.zeros((len(deltas), len(right))), totals]]
-        ),
-        b_ub=np.append(np.zeros(len(losses)), deltas),
-        A_eq=np.hstack([laws, np.zeros((len(coins), len(losses)))]),
-        b_eq=np.ones(len(coins)),
+        -np.append(outputs * (right >= correct), 0 * excess[0]),
+        A_ub=np.block([[np.array(losses), -excess], [0 * sums[:, : len(right)], sums]]),
+        b_ub=np.append(0 * excess[0], most),
+        A_eq=[np.append(outputs, 0 * excess[0])],
+        b_eq=[1.0],
     )
     return -found.fun
 
@@ -190,7 +176,7 @@ def test_the_law_of_right_guesses_is_exact():
     propensities = np.array([0.3, 0.5, 0.6, 0.8, 0.9])
     guessed_in = np.array([True, True, False, True, False])
     chances = expit(0.7 + np.where(guessed_in, 1, -1) * logit(propensities))
-    outcomes = np.array(bits(5))
+    outcomes = np.array(list(itertools.product((0, 1), repeat=5)))
     laws = np.prod(np.where(outcomes, chances, 1 - chances), axis=1)
     exact = laws[outcomes.sum(axis=1) >= 4].sum()
     found = from_given_propensities(guessed_in, 4, propensities, 0.05, 0.7)

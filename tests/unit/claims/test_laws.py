@@ -112,36 +112,3 @@ def test_the_curve_is_that_of_its_statements_together(claim):
         assert most >= exact * (1 - 1e-9) - 1e-15
         if claim.delta is not None:
             assert most == pytest.approx(exact, rel=1e-6, abs=1e-12)
-
-
-@every
-def test_post_processing_loses_no_more(claim):
-    """Atoms of the pair that the claim allows are joined, or sent elsewhere at random.
-
-    The claim still holds, both ways.
-    """
-    pair, rng = DominatingPair.of(claim.statements()), np.random.default_rng(1)
-    joined = np.eye(3)[rng.integers(3, size=len(pair.p))]
-    random = rng.dirichlet(np.full(4, 0.3), len(pair.p))
-    for channel, epsilon in product((joined, random), EPSILONS):
-        p, q = pair.p @ channel, pair.q @ channel
-        most = pair.hockey_stick(epsilon) + SLACK
-        assert DominatingPair(p, q).hockey_stick(epsilon) <= most
-        assert DominatingPair(q, p).hockey_stick(epsilon) <= most
-
-
-@every
-def test_two_releases_lose_no_more_than_the_sum_and_no_less_than_one(claim):
-    """Theorem 3.16 of Dwork & Roth (2014).
-
-    (ε₁, δ₁) and (ε₂, δ₂) make (ε₁ + ε₂, δ₁ + δ₂).
-    """
-    pair = DominatingPair.of(claim.statements())
-    for other in (claim, PureDP(0.5), ApproxDP(0.2, 0.01)):
-        second = DominatingPair.of(other.statements())
-        p, q = np.outer(pair.p, second.p), np.outer(pair.q, second.q)
-        both = DominatingPair(p.ravel(), q.ravel())
-        for one, two in product((0.0, 0.3, 2.5), (0.0, 1.0)):
-            most = pair.hockey_stick(one) + second.hockey_stick(two)
-            assert both.hockey_stick(one + two) <= most + SLACK
-            assert both.hockey_stick(one) >= pair.hockey_stick(one) - SLACK

@@ -80,12 +80,6 @@ def test_less_noise_makes_a_larger_distance(rng, noise):
     assert half > 1.2 * full
 
 
-def test_changes_of_all_columns_add_up(rng):
-    like, same = usual(rng.laplace(size=(512, 4))), rng.laplace(size=(N, 4))
-    one, alternating = np.eye(4)[0], np.array([1, -1, 1, -1])
-    assert far(same + alternating, same, like) > 1.5 * far(same + one, same, like)
-
-
 def test_no_numbers_have_no_distance():
     empty = np.zeros((4, 0))
     assert far(empty, empty, Usual.of([empty])) == 0
@@ -97,8 +91,8 @@ def forgetful(data, rng):
     return 1e12, first / len(data) ** 2 + rng.normal()
 
 
-def distance_of(trace, pair, seed=0, runs=6):
-    return output_distance(trace, pair, [], [], seed, runs)
+def distance_of(trace, pair):
+    return output_distance(trace, pair, [], [], 0, 6)
 
 
 ALONE = Pair([3.0], [0.0])
@@ -117,23 +111,6 @@ def test_pairs_with_equal_outputs_count_once():
     alike = [Pair(list(AMONG.data), list(AMONG.neighbour)) for _ in range(9)]
     assert farthest_pair(trace, [*alike, ALONE], seed=0, runs=6, rounds=2) is ALONE
     assert trace.runs == 2 * (2 * 12 + 8 * 2)
-
-
-def sampled(data, rng):
-    """Return a final model: in each step a batch of records is drawn."""
-    total = 0.0
-    for _ in range(100):
-        total += data[rng.random(len(data)) < 0.1].sum() + rng.normal()
-    return total
-
-
-@pytest.mark.full
-def test_the_distance_of_sampled_models_varies_little_with_the_seed():
-    """With other draws on the other input, the deviation is 0.29."""
-    data = np.array([1.0, 0.0, 0.0, 0.0])
-    pair = Pair(data, data[1:])
-    found = [distance_of(Trace(sampled), pair, seed, runs=48) for seed in range(8)]
-    assert np.std(found) < 0.15
 
 
 def test_noise_of_another_size_counts_and_outputs_without_numbers_do_not():

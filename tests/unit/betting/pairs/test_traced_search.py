@@ -54,9 +54,12 @@ SHARES = Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)
     ],
 )
 def test_the_pair_that_loses_most_is_proposed(function, adjacency, measure, expected):
-    (pair, promise), *_ = looked(function, adjacency=adjacency).proposed
+    found = looked(function, adjacency=adjacency)
+    (pair, promise), *_ = found.proposed
     assert promise == PROMISED
     assert measure(pair) == expected
+    if function is total:
+        assert found.share == pytest.approx(1.2)
 
 
 def test_of_noise_whose_scale_moves_the_pair_with_the_largest_gain_is_proposed():
@@ -126,13 +129,6 @@ def test_runs_are_bounded_by_the_calls_of_the_game(calls):
 
     most = 3 * trace_runs(calls, vectorised=False)
     assert looked(coins, calls).runs <= (0 if calls == 60 else most)
-
-
-def test_the_same_seed_gives_the_same_pairs():
-    one, other = looked(total), looked(total)
-    assert one.share == pytest.approx(1.2)
-    assert str(one.proposed) == str(other.proposed)
-    assert (one.runs, one.pairs) == (other.runs, other.pairs)
 
 
 RECORDS = np.array([0.3, -0.2, 2.5, 0.1, -1.5, 0.4])
