@@ -264,9 +264,6 @@ def of_coin(function, coin=None):
 LEAKING = {
     "no number": lambda data, n, rng: np.where(rng.random(n) < data, nan, 1.0),
     "large integers": lambda data, n, rng: np.full((n, 2), 2**60) + data,
-    "one of many bits": lambda data, n, rng: (
-        rng.integers(0, 2, (n, 40)) * (np.arange(40) != 17 * data)
-    ),
 }
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from auditdp import PureDP, Verdict, check
 from auditdp.betting.forecasters.experts import ViewExperts
-from auditdp.errors import AuditError
 
 
 class Failing:
@@ -97,11 +96,3 @@ def test_without_other_forecasters_the_audit_is_inconclusive(failing, error):
     found = checked(leaky, [failing])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert error in found.summary
-
-
-def test_an_exception_of_the_mechanism_is_an_error():
-    def broken(x, rng):
-        raise KeyError(x)
-
-    with pytest.raises(AuditError):
-        checked(broken, [Failing("odds")])
