@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 from scipy.special import expit
-from scipy.stats import entropy, norm
+from scipy.stats import norm
 
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.nearest_region import (
@@ -59,9 +59,7 @@ def growth(claim, zeros, ones):
     ("claim", "law", "calls"),
     [
         (GaussianDP(0.9), gaussian(1.0), 2_706),
-        (GaussianDP(0.4), gaussian(0.5), 2_484),
         (GaussianDP(1.6), gaussian(2.0), 232),
-        (ApproxDP(1.0, 0.01), leaky(1.5, 0.01), 147),
         (ApproxDP(1.0, 0.01), leaky(1.0, 0.05), 250),
         (ApproxDP(1.0, 0.01), leaky(1.2), 940),
         (ApproxDP(1.0, 1e-5), leaky(1.1, 1e-5), 3_146),
@@ -75,13 +73,6 @@ def test_the_growth_is_the_known_limit(claim, law, calls):
     gained, price = growth(claim, *law)
     assert log(20) / gained == pytest.approx(calls, rel=0.015)
     assert abs(price) < 0.01 * gained
-
-
-@pytest.mark.parametrize(("epsilon", "truth"), [(1.0, 1.1), (0.5, 1.0)])
-def test_against_pure_claims_the_growth_is_the_divergence_from_the_cap(epsilon, truth):
-    gained, _ = growth(PureDP(epsilon), *leaky(truth))
-    divergence = entropy(expit([truth, -truth]), expit([epsilon, -epsilon]))
-    assert gained == pytest.approx(divergence, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +91,9 @@ def test_rare_cells_do_not_set_the_price_of_an_accountants_claim(epsilon, mu, ga
 # For some other laws, and claims with a large delta, the solver ends before that.
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
 @pytest.mark.parametrize(
-    "claim", [PureDP(0.7), ApproxDP(0.5, 0.05), ApproxDP(0.1, 0.3)], ids=str
+    "claim",
+    [PureDP(0.7), ApproxDP(0.5, 0.05), ApproxDP(0.1, 0.3), GaussianDP(0.5)],
+    ids=str,
 )
 def test_no_allowed_law_is_nearer(claim, seed):
     """Σ P ln P₀ + Q ln Q₀ is concave, so it is largest if no step that is allowed gains.
@@ -117,23 +110,6 @@ def test_no_allowed_law_is_nearer(claim, seed):
     bet = Region(np.stack([zeros / p, ones / q], axis=1))
     price = bet.price(DominatingPair.of(claim.statements()))
     assert price == pytest.approx(0.0, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("claim", "law"),
-    [
-        (PureDP(1.0), leaky(0.3)),
-        (GaussianDP(1.0), gaussian(0.3, 9)),
-    ],
-)
-def test_a_law_that_the_claim_allows_is_its_own_nearest(claim, law):
-    zeros, ones = law
-    bounds = lines_of(claim)
-    assert excess(zeros, ones, bounds) < 0
-    (p,), (q,) = nearest_laws(zeros[None], ones[None], bounds[None])
-    common = zeros + ones > 1e-2
-    assert p[common] == pytest.approx(zeros[common], rel=1e-3)
-    assert q[common] == pytest.approx(ones[common], rel=1e-3)
 
 
 @pytest.mark.parametrize("mu", [0.2, 1.0])

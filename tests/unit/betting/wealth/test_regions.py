@@ -1,4 +1,4 @@
-"""Regions: prices and choices against brute force, and the theorem on random claims."""
+"""Regions: prices and choices against brute force."""
 
 from math import exp, inf, log
 
@@ -72,14 +72,6 @@ def test_the_bet_is_the_best_of_all_at_any_log_odds(seed, count):
         assert other == pytest.approx(wrong[right >= own - 1e-12].max())
 
 
-@given(seeds, st.integers(1, 8))
-def test_choices_move_towards_coin_1_as_the_odds_do(seed, count):
-    region = Region(some_factors(default_rng(seed), count))
-    assert (np.diff(region.thresholds) > 0).all()
-    assert (np.diff(region.logs[0]) < 0).all()
-    assert (np.diff(region.logs[1]) > 0).all()
-
-
 @pytest.mark.parametrize("epsilon", [1.0, 40.0])
 def test_a_gain_that_is_lost_in_rounding_is_no_bet(epsilon):
     gained = 1 + 0.5 * exp(-epsilon)
@@ -87,20 +79,6 @@ def test_a_gain_that_is_lost_in_rounding_is_no_bet(epsilon):
     on_zeros, on_ones = region.choose(np.array([0.0, inf]))
     assert (on_zeros[0], on_ones[0]) == (0.0, 0.0)
     assert on_zeros[1] == (0.0 if gained == 1.0 else log(0.5))
-
-
-@given(seeds, st.integers(1, 5), st.integers(1, 6))
-def test_no_post_processing_of_what_a_claim_allows_gains(seed, outputs, count):
-    """Any channel to a few outputs, and any factor at each: at most the price."""
-    random = default_rng(seed)
-    pair, factors = some_pair(random), some_factors(random, count)
-    concentration = np.full(outputs, random.choice([0.05, 1.0]))
-    channel = random.dirichlet(concentration, size=len(pair.p))
-    price = exp(Region(factors).price(pair))
-    for _ in range(5):
-        on_zeros, on_ones = factors[random.integers(0, count, outputs)].T
-        expected = (pair.p @ channel @ on_zeros + pair.q @ channel @ on_ones) / 2
-        assert expected <= price * (1 + 1e-9)
 
 
 @given(seeds, st.floats(0.0, 1.0))
