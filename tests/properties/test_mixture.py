@@ -16,6 +16,7 @@ from numpy.random import default_rng
 from scipy.special import expit
 from scipy.stats import norm
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.limits import LIMITS
 from auditdp.betting.wealth import levels as levels_module
 from auditdp.betting.wealth import mixture as module
@@ -23,7 +24,6 @@ from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.betting.wealth.plans import Planner
 from auditdp.betting.wealth.regions import Region
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 full = pytest.mark.full
 levels = st.floats(1e-3, 30.0)

@@ -6,18 +6,16 @@ from math import ceil, inf, isfinite, log, nan
 import numpy as np
 import pytest
 
-from auditdp.adjacency import Neighbours, Pair
+from auditdp import ApproxDP, GaussianDP, Neighbours, Pair, PureDP, Verdict
 from auditdp.betting.forecasters.batches import Batch
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Single
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, checked_pairs
 from auditdp.betting.pair_tables import ALLOCATION
 from auditdp.betting.wealth.mixture import Wealth
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.numerics.streams import stream
-from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from tests.unit.betting.toys import (
     CLAIM,

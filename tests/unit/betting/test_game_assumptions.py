@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from auditdp.adjacency import AnyValues, Neighbours, QueryAnswers
+from auditdp import AnyValues, Neighbours, QueryAnswers, Verdict, unseeded
 from auditdp.errors import (
     AdjacencyError,
     ConfigurationError,
 )
 from auditdp.evidence.confirmation import play_again
 from auditdp.mechanism.calls.recording import MOST_BYTES
-from auditdp.mechanism.protocol import unseeded
 from auditdp.numerics.streams import stream
-from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 from tests.unit.betting import toys
 from tests.unit.betting.toys import CLAIM, new_game

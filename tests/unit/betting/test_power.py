@@ -5,6 +5,7 @@ from math import exp, inf
 import numpy as np
 import pytest
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.power import (
@@ -13,7 +14,6 @@ from auditdp.betting.power import (
     detectable_level,
     detectable_rarely,
 )
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.testing import GaussianMechanism, Response
 from tests.unit.betting.toys import new_game
 

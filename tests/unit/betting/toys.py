@@ -5,11 +5,10 @@ from math import inf, nan
 
 import numpy as np
 
-from auditdp.adjacency import AnyValues, Pair
+from auditdp import AnyValues, Pair, PureDP
 from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls

@@ -14,6 +14,7 @@ from scipy.special import expit, xlogy
 from scipy.stats import binom, binomtest
 from statsmodels.stats.proportion import proportion_confint
 
+from auditdp import PureDP
 from auditdp.bounds import (
     METHODS,
     Bound,
@@ -31,7 +32,6 @@ from auditdp.bounds import (
 from auditdp.bounds.one_event import Counts
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.bounds.result import LIMITS, Question
-from auditdp.claims.statements import PureDP
 from auditdp.errors import ConfigurationError
 
 every_curve = pytest.mark.parametrize(

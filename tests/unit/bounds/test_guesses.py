@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from auditdp import GaussianDP
 from auditdp.bounds import from_guesses, from_observed
 from auditdp.bounds.one_run import (
     curve_refuted,
@@ -21,7 +22,6 @@ from auditdp.bounds.one_run import (
     one_run_p_value,
 )
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
-from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from auditdp import GaussianDP
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ClaimError
 
 curve_points = st.lists(

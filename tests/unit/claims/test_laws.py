@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+from auditdp import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.dominating import LARGEST_EPSILON, DominatingPair
 from auditdp.claims.statements import CLAIMS, ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ClaimError

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AuditError, ClaimError
 
 

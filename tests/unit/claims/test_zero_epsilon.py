@@ -6,11 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import ApproxDP, PureDP
+from auditdp import ApproxDP, FiniteLaw, PureDP
 from auditdp.accountants import OptimalComposition
 from auditdp.bounds import from_counts, from_guesses, from_outputs
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism.laws import FiniteLaw
 from tests.unit.evidence.toys import BIT, CERTIFIED, NOT_REFUTED, VIOLATED, audited
 
 

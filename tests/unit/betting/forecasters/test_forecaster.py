@@ -11,7 +11,7 @@ from scipy.stats import entropy
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from auditdp.adjacency import Pair
+from auditdp import FiniteLaw, Pair
 from auditdp.betting.forecasters.batches import Batch, Memory
 from auditdp.betting.forecasters.estimators import ESTIMATORS
 from auditdp.betting.forecasters.forecaster import (
@@ -23,7 +23,6 @@ from auditdp.betting.forecasters.forecaster import (
     player,
 )
 from auditdp.betting.wealth.forecasts import ForecastLine
-from auditdp.mechanism.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from tests.unit.betting.toys import PAIR, Constant
 

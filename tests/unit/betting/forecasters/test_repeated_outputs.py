@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from auditdp.adjacency import Neighbours
+from auditdp import Neighbours, PureDP, Verdict
 from auditdp.betting.forecasters.batches import Batch, Memory
 from auditdp.betting.forecasters.repeated_outputs import PRIOR, SHARE, Repeating
 from auditdp.betting.limits import LIMITS
-from auditdp.claims.statements import PureDP
-from auditdp.record.results import Verdict
 from tests.unit.betting.toys import PAIR, new_game, play
 
 

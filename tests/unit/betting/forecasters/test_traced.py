@@ -6,13 +6,12 @@ from math import exp, inf, log, sin, sqrt, tanh
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
-from auditdp.adjacency import Pair
+from auditdp import GaussianDP, Pair, PureDP
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.traced import ReplayedRatio, RunBudget
 from auditdp.betting.forecasters.traced_replay import MAX_REPLAYED_OUTPUTS
-from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls.representation import SeenAs
 from auditdp.tracing import Trace
 from tests.unit.betting.toys import CLAIM, looked, new_game
@@ -67,58 +66,59 @@ def descent(data, rng, *, bound=inf, seeded=False):
     return steps
 
 
-def of_laplace(noisy):
-    return (np.abs(noisy) - np.abs(noisy - 1)) / 2
+# Log-densities of known outputs, shape (outputs, numbers), on one input.
 
 
-def of_range(rows):
-    return np.abs(rows - 4) / 2 + np.log(2) - np.abs(rows - 3)
+def of_together(rows, x):
+    return laplace.logpdf(rows[:, 0], x, 2.0)
 
 
-def of_adaptive(rows):
+def of_range(rows, values):
+    width = max(values) - min(values)
+    return laplace.logpdf(rows[:, 0], np.mean(values), width / 2)
+
+
+def of_adaptive(rows, x):
     first, second = rows.T
-    at_data = (first - 3) ** 2 + (second - 3 * first) ** 2
-    return (first**2 + second**2 - at_data) / 2
+    return norm.logpdf(first, x) + norm.logpdf(second, x * first)
+
+
+def of_descent(rows, data):
+    weight, density = np.zeros((len(rows), 1)), 0.0
+    for step in rows.T:
+        mean = ((weight - data) ** 3).sum(axis=1)
+        density = density + norm.logpdf(step, mean, 2.0)
+        weight = weight - 0.3 * step[:, None]
+    return density
+
+
+def of_response(rows, x):
+    return np.log(np.where(rows[:, 0] == x, 0.75, 0.25))
 
 
 ONE = Pair(1.0, 0.0)
 STEPS = Pair(np.array([1.5, 0.2]), np.array([0.2]))
 
 
-def of_descent(rows):
-    densities = []
-    for data in (STEPS.data, STEPS.neighbour):
-        weight, density = np.zeros((len(rows), 1)), 0.0
-        for step in rows.T:
-            mean = ((weight - data) ** 3).sum(axis=1)
-            density = density + norm.logpdf(step, mean, 2.0)
-            weight = weight - 0.3 * step[:, None]
-        densities.append(density)
-    return densities[0] - densities[1]
-
-
-def of_response(rows):
-    return (2 * rows - 1) * log(3)
-
-
 BUDGET = {"claim": GaussianDP(0.5), "budget": RunBudget(1_000, 1_000)}
 
 
 @pytest.mark.parametrize(
-    ("function", "pair", "expected", "options"),
+    ("function", "pair", "density", "options"),
     [
-        (together, ONE, of_laplace, {}),
+        (together, ONE, of_together, {}),
         (in_their_own_range, Pair([2.0, 4.0], [2.0, 4.0, 6.0]), of_range, {}),
         (adaptive, Pair(3.0, 0.0), of_adaptive, {}),
         (descent, STEPS, of_descent, BUDGET),
         (response, Pair(1, 0), of_response, {}),
     ],
 )
-def test_it_is_the_likelihood_ratio_of_the_noise(function, pair, expected, options):
+def test_it_is_the_likelihood_ratio_of_the_noise(function, pair, density, options):
     forecaster, calls = bound(function, pair, **options)
     rows = drawn(calls, pair.data, 20)
     odds = forecaster.log_odds(rows)
-    known = expected(rows.reshape(20, -1).squeeze())
+    numbers = rows.reshape(20, -1)
+    known = density(numbers, pair.data) - density(numbers, pair.neighbour)
     assert odds == pytest.approx(known, abs=1e-9)
     alone = [forecaster.log_odds(row[None])[0] for row in rows]
     assert alone == pytest.approx(odds), "no other output matters"
@@ -152,8 +152,8 @@ def bloom(bits, rng):
 
 def of_orders(outputs):
     """Return the log-odds averaged over the hidden order of one 1 among three 0."""
-    moved = np.exp(-np.abs(outputs - 10)) + np.exp(-np.abs(outputs - 1))
-    return np.log(0.5 + moved / (4 * np.exp(-np.abs(outputs))))
+    orders = laplace.pdf(outputs[:, None], [0, 0, 1, 10])
+    return np.log(orders.mean(axis=1) / orders[:, 0])
 
 
 AGES = Pair([0, 0, 0, 1], [0] * 4)

@@ -7,13 +7,12 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from auditdp.adjacency import Pair
+from auditdp import GaussianDP, Pair
 from auditdp.betting.forecasters.traced import (
     SUBSAMPLED_RUN_SCHEDULE,
     ReplayedRatio,
     RunBudget,
 )
-from auditdp.claims.statements import GaussianDP
 from auditdp.tracing import Trace
 from tests.unit.betting.toys import looked
 

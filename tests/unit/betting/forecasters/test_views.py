@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy.stats import mode
 
-from auditdp.adjacency import Pair
+from auditdp import Pair
 from auditdp.betting.forecasters.views import (
     as_rows,
     by_inputs,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.adjacency import Pair
+from auditdp import Pair
 from auditdp.betting.pairs.distances import (
     Usual,
     distance,

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import Alike, Pair, Rows
+from auditdp import Alike, GaussianDP, Pair, Rows
 from auditdp.adjacency.pair_search import key
 from auditdp.betting.forecasters.traced import RunBudget
 from auditdp.betting.pairs.trace_summary import PROMISED
 from auditdp.betting.pairs.traced_search import looked_by_trace, trace_runs
-from auditdp.claims.statements import GaussianDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from auditdp import ApproxDP, GaussianDP
 from auditdp.betting.limits import NEGLIGIBLE
 from auditdp.betting.wealth.levels import (
     HIGHEST_LEVEL,
@@ -14,7 +15,6 @@ from auditdp.betting.wealth.levels import (
     crossed,
     level_grid,
 )
-from auditdp.claims.statements import ApproxDP, GaussianDP
 
 
 @pytest.mark.parametrize("level", [1e-5, 1e-3, 7.3, 64.0, 200.0])

@@ -11,13 +11,13 @@ import pytest
 from numpy.random import default_rng
 from scipy.special import expit
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.limits import LIMITS, NEGLIGIBLE
 from auditdp.betting.wealth import mixture as module
 from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import CLAIM_SHARE, Wealth
 from auditdp.betting.wealth.regions import log_cap
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]
 CLAIMS = [

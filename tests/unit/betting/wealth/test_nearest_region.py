@@ -8,6 +8,7 @@ from numpy.random import default_rng
 from scipy.special import expit
 from scipy.stats import norm
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.nearest_region import (
     excess,
@@ -16,7 +17,6 @@ from auditdp.betting.wealth.nearest_region import (
 )
 from auditdp.betting.wealth.regions import Region
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 
 def lines_of(claim):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from scipy.special import expit
 
+from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.wealth.regions import Region
 from auditdp.claims.dominating import DominatingPair
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 CLAIMS = [PureDP(0.3), PureDP(2.0), ApproxDP(1.0, 0.05), ApproxDP(0.2, 0.4)]
 seeds = st.integers(0, 2**32 - 1)
