@@ -41,7 +41,8 @@ def outcomes(epsilon, delta=0.0):
 
     Outputs are bit 1, bit 0, revealed 1 and revealed 0.
     """
-    keep, lose = (1 - delta) * expit(epsilon), (1 - delta) * expit(-epsilon)
+    keep = (1 - delta) * expit(epsilon)
+    lose = (1 - delta) * expit(-epsilon)
     laws = {1: [keep, lose, delta, 0.0], 0: [lose, keep, 0.0, delta]}
     found = []
     for coin, law in laws.items():
@@ -89,7 +90,8 @@ def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(
     epsilon, delta, forecasts, seed
 ):
     law = some_law(default_rng(seed))
-    claim, truth = ApproxDP(epsilon, delta), outcomes(epsilon, delta)
+    claim = ApproxDP(epsilon, delta)
+    truth = outcomes(epsilon, delta)
     assert np.max(expected_factors(claim, truth, forecasts, law)) <= 1 + 1e-9
 
 
@@ -113,11 +115,14 @@ def expected_wealth(claim, truth, seed, grid, sizes, pairs):
     total = 0.0
     for path in itertools.product(truth, repeat=sum(sizes)):
         wealth = Wealth(claim, shares=(1, 1, 1), leader=1.5, levels=grid)
-        leaders, gained, history = None, 0.0, [seed]
+        leaders = None
+        gained = 0.0
+        history = [seed]
         for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
             _, coins, outputs = zip(*path[start : start + size], strict=True)
             random = default_rng(history)
-            law, pair = some_law(random), int(random.integers(pairs))
+            law = some_law(random)
+            pair = int(random.integers(pairs))
             random = default_rng([*history, *outputs])
             forecasts = random.normal(size=(3, size)) * 3
             forecasts[random.random((3, size)) < 0.2] *= inf
@@ -140,7 +145,8 @@ def _early_leaders(monkeypatch):
 @pytest.fixture(autouse=True)
 def _levels_computed_once(monkeypatch):
     """Compute the pair, lines and ready regions of a level once for all games."""
-    computed, init = {}, Planner.__init__
+    computed = {}
+    init = Planner.__init__
 
     def init_once(self, claim, grid):
         init(self, claim, grid)
@@ -163,7 +169,13 @@ GAMES = {
 
 
 @pytest.mark.usefixtures("_early_leaders")
-@pytest.mark.parametrize(("seed", "pairs"), [(1, 2), pytest.param(0, 1, marks=full)])
+@pytest.mark.parametrize(
+    ("seed", "pairs"),
+    [
+        (1, 2),
+        pytest.param(0, 1, marks=full),
+    ],
+)
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_games_with_leaders_gain_nothing_at_any_true_level(name, seed, pairs):
     """Every coin and output of all calls, against every level from the truth on."""

@@ -84,7 +84,14 @@ def test_an_explanation_has_bets_that_were_made():
         assert "turned 1 unit into" in found.counterexample.explanation
 
 
-@pytest.mark.parametrize("data", [1, np.ones(3), {"a": [1]}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        1,
+        np.ones(3),
+        {"a": [1]},
+    ],
+)
 def test_two_equal_inputs_are_refused(data):
     pairs = Neighbours([(data, deepcopy(data))])
     with pytest.raises(AdjacencyError, match="both inputs of a pair are"):
@@ -112,7 +119,11 @@ def test_outputs_with_randomness_from_elsewhere_are_stored_and_bet_on_again():
 
 
 @pytest.mark.parametrize(
-    ("bound", "most"), [("MOST_BYTES", 64), ("FileLimits.result_bytes", 128)]
+    ("bound", "most"),
+    [
+        ("MOST_BYTES", 64),
+        ("FileLimits.result_bytes", 128),
+    ],
 )
 def test_too_many_outputs_are_not_stored(monkeypatch, bound, most):
     """Half of the room of a result is for other things."""

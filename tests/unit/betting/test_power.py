@@ -20,7 +20,8 @@ from tests.unit.betting.toys import new_game
 pytestmark = pytest.mark.dear
 
 GAMES = 150
-ALONE, SHARED = 1.0, 16 / 18.03
+ALONE = 1.0
+SHARED = 16 / 18.03
 """The stake of the likelihood ratio alone, and beside others.
 
 It is 16 beside leaders and a watcher of 1 each, and repeats of .03.
@@ -77,7 +78,13 @@ def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(
 
 
 @pytest.mark.parametrize(
-    "claim", [ApproxDP(1.0, 0.01), PureDP(1.0), GaussianDP(1.0)], ids=str
+    "claim",
+    [
+        ApproxDP(1.0, 0.01),
+        PureDP(1.0),
+        GaussianDP(1.0),
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("white_box", [True, False])
 def test_more_calls_and_more_alpha_find_smaller_violations(claim, white_box):
@@ -129,7 +136,8 @@ def test_stated_rare_outputs_are_found_nine_times_in_ten(alone, repeats):
     rates = detectable_rarely(PureDP(1.0), calls=5_000, alpha=0.05, share=part)
     share = rates[alone]
     assert 0 < share < 0.5
-    games, fewer = repeats(400, least=30), repeats(400, least=10)
+    games = repeats(400, least=30)
+    fewer = repeats(400, least=10)
     assert found(share, games) >= repeats.fewest(games, POWER)
     assert found(share / 3, fewer) < POWER * fewer
 

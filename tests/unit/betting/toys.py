@@ -96,7 +96,8 @@ class Leaky:
     """
 
     def __init__(self, leak, where):
-        self.leak, self.where = leak, where
+        self.leak = leak
+        self.where = where
         self.calls = 0
 
     def respond(self, data):
@@ -130,7 +131,8 @@ class Constant:
     """A forecaster whose odds are the same for every output."""
 
     def __init__(self, log_odds, name="constant"):
-        self.value, self.name = log_odds, name
+        self.value = log_odds
+        self.name = name
         self.fits = 0
 
     def fit(self, outputs, labels):

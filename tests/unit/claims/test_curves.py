@@ -39,7 +39,14 @@ ZCDP = ZeroConcentratedDP(0.5)
 RENYI = RenyiDP(4.0, 2.0)
 
 
-@pytest.mark.parametrize("curve", [GDP.delta_at, GDP, PLDUpper(1.0, 1.0, 1)])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        GDP.delta_at,
+        GDP,
+        PLDUpper(1.0, 1.0, 1),
+    ],
+)
 def test_the_points_of_a_curve_are_on_it_and_its_level_is_epsilon_at_the_quoted_delta(
     curve,
 ):
@@ -107,7 +114,8 @@ def test_concentrated_dp_implies_hardly_less_than_the_gaussian_that_it_describes
     At δ = 1e-6 it is not far below.
     """
     mu = math.sqrt(2 * rho)
-    claim, exact = ZeroConcentratedDP(rho), GaussianDP(mu)
+    claim = ZeroConcentratedDP(rho)
+    exact = GaussianDP(mu)
     for epsilon in np.linspace(0.0, rho + 6 * mu, 40):
         assert claim.delta_at(epsilon) >= exact.delta_at(epsilon)
     near = next(e for e, d in claim.statements() if d < 1e-6)
@@ -140,7 +148,12 @@ def test_a_curve_is_refuted_or_bounded():
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
-    ("claim", "parameter"), [(CURVE, "epsilon"), (ZCDP, "rho"), (RENYI, "epsilon")]
+    ("claim", "parameter"),
+    [
+        (CURVE, "epsilon"),
+        (ZCDP, "rho"),
+        (RENYI, "epsilon"),
+    ],
 )
 def test_an_audit_of_a_curve_is_a_game_alone(claim, parameter):
     for scale, verdict in ((1.0, NOT_REFUTED), (0.25, VIOLATED)):

@@ -87,7 +87,8 @@ def test_the_curve_is_that_of_its_statements_together(claim):
 
     Between them, no more is promised.
     """
-    statements, tangents = claim.statements(), claim.tangents()
+    statements = claim.statements()
+    tangents = claim.tangents()
     places = {epsilon for epsilon, _ in tangents}
     assert places <= set(statements[:, 0]) or not claim.of_curve
     assert len(places) == len(tangents)
@@ -108,7 +109,8 @@ def test_the_curve_is_that_of_its_statements_together(claim):
 
     between = np.linspace(0, min(1.5 * statements[-1, 0], LARGEST_EPSILON), 97)
     for epsilon in [*between, *EPSILONS]:
-        most, exact = pair.hockey_stick(epsilon), claim.delta_at(epsilon)
+        most = pair.hockey_stick(epsilon)
+        exact = claim.delta_at(epsilon)
         assert most >= exact * (1 - 1e-9) - 1e-15
         if claim.delta is not None:
             assert most == pytest.approx(exact, rel=1e-6, abs=1e-12)

@@ -17,7 +17,8 @@ def batch(ones, zeros, seed=0):
 
 
 def test_outputs_are_mixed_with_their_coins_and_sorted_back():
-    ones, zeros = np.arange(5.0) + 100, np.arange(3.0)
+    ones = np.arange(5.0) + 100
+    zeros = np.arange(3.0)
     mixed = batch(ones, zeros)
     assert len(mixed) == 8
     assert (mixed.mixed >= 100).tolist() == (mixed.labels == 1).tolist()
@@ -35,7 +36,8 @@ def test_every_order_of_the_coins_is_as_likely():
 
 
 def test_batch_and_memory_copy_their_outputs():
-    ones, memory = np.ones((3, 1)), Memory()
+    ones = np.ones((3, 1))
+    memory = Memory()
     mixed = batch(ones, np.zeros((3, 1)))
     memory.add(ones, ones)
     mixed.mixed[:] = 7
@@ -46,7 +48,9 @@ def test_batch_and_memory_copy_their_outputs():
 
 
 def test_a_memory_has_outputs_by_coin_and_in_order():
-    memory, ones, zeros = Memory(), [], []
+    memory = Memory()
+    ones = []
+    zeros = []
     random = default_rng(0)
     for start in range(0, 40_000, 1_000):
         heads, tails = random.integers(0, 9, 2)
@@ -63,7 +67,13 @@ def test_a_memory_has_outputs_by_coin_and_in_order():
     assert labels.dtype == np.int8
 
 
-@pytest.mark.parametrize("shape", [(3, 2, 4), (3, 0)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3, 2, 4),
+        (3, 0),
+    ],
+)
 def test_a_memory_has_outputs_of_their_type_and_shape(shape):
     memory = Memory()
     outputs = np.ones(shape, np.float32)

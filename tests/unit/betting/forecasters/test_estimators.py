@@ -58,8 +58,10 @@ def test_odds_of_one_cell_are_those_of_known_estimates(ones, zeros):
 
     Of the interval, the end that is nearer to one half counts, or one half.
     """
-    odds, swapped = one_cell(ones, zeros), one_cell(zeros, ones)
-    plain, cautious = odds["cells"], odds["cells, cautious"]
+    odds = one_cell(ones, zeros)
+    swapped = one_cell(zeros, ones)
+    plain = odds["cells"]
+    cautious = odds["cells, cautious"]
     mean = (ones + 0.5) / (ones + zeros + 1)
     assert plain == pytest.approx(logit(mean))
     low, high = proportion_confint(
@@ -101,9 +103,9 @@ def test_only_estimators_of_names_bet_on_names():
 def test_nested_odds_go_from_those_of_the_tail_to_those_of_a_full_cell():
     """The tail of a cell: it, the next one inwards, and all further out."""
     partition = Partition(np.arange(6.0))
-    tails = [[0, 1], [0, 1, 2], [0, 1, 2, 3], [2, 3, 4, 5], [3, 4, 5], [4, 5]]
-    counts = random_counts(partition, 2) + 1
-    for cell, tail in enumerate(tails):
+    for cell in range(6):
+        tail = slice(cell + 2) if cell < 3 else slice(cell - 1, None)
+        counts = random_counts(partition, 2) + 1
         counts[:, cell] = 0
         zeros, ones = counts[:, tail].sum(axis=1) + 0.5
         odds = odds_of("cells, nested", partition, counts)[cell]
@@ -111,14 +113,15 @@ def test_nested_odds_go_from_those_of_the_tail_to_those_of_a_full_cell():
         counts[:, cell] = 1e6, 3e6
         odds = odds_of("cells, nested", partition, counts)[cell]
         assert odds == pytest.approx(log(3), abs=1e-4)
-        counts[:, cell] = cell + 1, 9 - cell
 
 
 @pytest.mark.parametrize("name", SHAPED)
 def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
     """Of every call, by scikit-learn; many weights are shrunk by a common factor."""
-    values, rng = normal(400), default_rng(1)
-    partition, estimator = Partition(values), BY_NAME[name]
+    values = normal(400)
+    rng = default_rng(1)
+    partition = Partition(values)
+    estimator = BY_NAME[name]
     coins = rng.random(400) < expit(0.4 * values)
     shapes = partition.shapes[estimator.shapes]
     model = LogisticRegression(C=1 / estimator.ridge, fit_intercept=False, tol=1e-10)
@@ -133,7 +136,8 @@ def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
 
 @pytest.mark.parametrize("name", CURVED)
 def test_many_weights_that_may_be_chance_are_not_bet_on(name):
-    partition, values = Partition(normal(400)), normal(400, seed=1)
+    partition = Partition(normal(400))
+    values = normal(400, seed=1)
     counts = counted(partition, values, values).counts
     counts[0, ::2] += 1  # less than a standard error
     assert not odds_of(name, partition, counts).any()

@@ -67,7 +67,8 @@ def test_forecasts_of_fixed_views_are_odds_of_all_calls_in_cells_of_the_kept_one
         if isinstance(view, Learner) or not bets([forecast]):
             continue
         checked += 1
-        ones, zeros = [], []
+        ones = []
+        zeros = []
         for pair in played:
             for values, part in zip((ones, zeros), pair, strict=True):
                 rows = part.reshape(len(part), prod(part.shape[1:]))
@@ -90,7 +91,9 @@ def test_forecasts_of_fixed_views_are_odds_of_all_calls_in_cells_of_the_kept_one
 @pytest.mark.parametrize("kind", [*OUTPUTS][:14])
 def test_every_call_is_counted_by_every_view_that_forecasts(kind):
     """Every call pays for delta; learned views have counted at most all calls."""
-    player, memory, calls = opened(kind), Memory(), 0
+    player = opened(kind)
+    memory = Memory()
+    calls = 0
     for ones, zeros in batches(kind, SIZES):
         (forecasts,) = play(player, memory, [(ones, zeros)])
         experts = sum(len(each.log_odds) for each in forecasts)
@@ -106,7 +109,8 @@ def test_every_call_is_counted_by_every_view_that_forecasts(kind):
 @pytest.mark.parametrize("kind", ["number", "bits", "half new"])
 def test_a_forecast_of_an_output_depends_on_earlier_batches_only(kind):
     """Two players with the same past forecast the same with the coins exchanged."""
-    first, second = opened(kind), opened(kind)
+    first = opened(kind)
+    second = opened(kind)
     *past, (ones, zeros) = batches(kind, SIZES)
     for player in (first, second):
         play(player, Memory(), past)
@@ -119,7 +123,8 @@ def test_a_forecast_of_an_output_depends_on_earlier_batches_only(kind):
 
 
 def test_every_expert_abstains_before_calls_of_both_coins():
-    player, memory = opened("number"), Memory()
+    player = opened("number")
+    memory = Memory()
     one_sided = itertools.repeat((np.ones(4), np.ones(0)), 5)
     for forecasts in play(player, memory, one_sided):
         assert not bets(forecasts)
@@ -128,7 +133,12 @@ def test_every_expert_abstains_before_calls_of_both_coins():
 
 
 @pytest.mark.parametrize(
-    ("kind", "again"), [("bits", True), ("vector", False), ("constant", True)]
+    ("kind", "again"),
+    [
+        ("bits", True),
+        ("vector", False),
+        ("constant", True),
+    ],
 )
 def test_names_are_used_only_if_they_repeat(kind, again):
     player = opened(kind)
@@ -140,7 +150,8 @@ def test_names_are_used_only_if_they_repeat(kind, again):
 
 def test_a_full_memory_ends_learning_and_not_counting(monkeypatch):
     monkeypatch.setattr(memory_module, "LIMITS", replace(LIMITS, memory_bytes=400))
-    player, memory = opened("number"), Memory()
+    player = opened("number")
+    memory = Memory()
     forecasts = play(player, memory, batches("number", [30, 30, 200, 100, 10]))
     assert memory.full
     assert forecasts[-1][0].expected[1].sum() == 360
@@ -152,7 +163,8 @@ def test_a_users_score_is_never_called_without_outputs():
     player = opened("vector", prepare=lambda rows: np.full(len(rows), rows.max()))
     views = {name.split(" in ")[0] for name in player.names}
     assert views == {"value", "fingerprint"}
-    some, none = np.ones((20, 3)), np.ones((0, 3))
+    some = np.ones((20, 3))
+    none = np.ones((0, 3))
     play(player, Memory(), [(some, none), (none, some), *batches("vector", [3, 9])])
     player.forecast(batch(some, none))
 
@@ -168,7 +180,8 @@ def test_every_expert_has_a_name_of_its_own_and_a_part_of_the_share(kind):
 
 def test_the_cells_draw_the_plausible_growth_of_a_call():
     """That of randomised response at 2 against the same at 1."""
-    player, memory = opened("bit"), Memory()
+    player = opened("bit")
+    memory = Memory()
     rng = default_rng(0)
     assert player.plausible_growth(1.0, rng, None) == inf
     law = expit([2.0, -2.0])

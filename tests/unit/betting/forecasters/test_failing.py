@@ -90,7 +90,11 @@ def test_the_other_forecasters_still_find_the_violation(place, first):
 
 
 @pytest.mark.parametrize(
-    ("failing", "error"), [(Failing("odds"), "ZeroDivisionError"), (NaNPlayer(), "NaN")]
+    ("failing", "error"),
+    [
+        (Failing("odds"), "ZeroDivisionError"),
+        (NaNPlayer(), "NaN"),
+    ],
 )
 def test_without_other_forecasters_the_audit_is_inconclusive(failing, error):
     found = checked(leaky, [failing])

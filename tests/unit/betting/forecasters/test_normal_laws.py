@@ -110,7 +110,12 @@ def test_a_threshold_has_the_odds_of_the_rule_of_succession():
 
 
 @pytest.mark.parametrize(
-    ("shift", "errors", "found"), [(0.1, 2, False), (0.75, 2, True), (0.75, 1, False)]
+    ("shift", "errors", "found"),
+    [
+        (0.1, 2, False),
+        (0.75, 2, True),
+        (0.75, 1, False),
+    ],
 )
 def test_a_threshold_has_few_errors(shift, errors, found):
     threshold = by_threshold(STEPS, STEPS + shift, max_errors=errors)

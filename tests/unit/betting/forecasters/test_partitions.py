@@ -41,7 +41,8 @@ def test_a_repeated_value_among_single_ones_has_a_cell_of_its_own():
     for value in (0.25, -3.0):
         near = np.nextafter(value, [-inf, value, inf])
         below, cell, above = partition.index(near)
-        assert (below, above) == (cell - 1, cell + 1)
+        assert below == cell - 1
+        assert above == cell + 1
     plain = Partition(noise).size
     assert plain == partition.size - 4
     # Where repeats are everywhere, none is cut out.
@@ -86,7 +87,8 @@ def test_shapes_are_functions_of_the_share_below_the_middle_of_a_cell(values):
     cells = partition.index(np.array(values))
     for cell in set(cells.tolist()):
         u = np.mean((cells < cell) + 0.5 * (cells == cell))
-        line, clipped = 2 * u - 1, np.clip(5 * u - 2.5, -1, 1)
+        line = 2 * u - 1
+        clipped = np.clip(5 * u - 2.5, -1, 1)
         expected = [line, 1 + log(u), 1 + log(1 - u), norm.ppf(u), clipped]
         assert partition.shapes[:, cell] == pytest.approx(expected, abs=1e-12)
 

@@ -33,11 +33,13 @@ def played(player, ones, zeros=()):
 def test_a_value_of_one_coin_is_expected_under_that_coin_again():
     player = opened()
     (first,) = played(player, [1.5, 2.5], [3.5])
-    assert (first.ones.tolist(), first.zeros.tolist()) == ([0, 0, 2], [0, 0, 1])
+    assert first.ones.tolist() == [0, 0, 2]
+    assert first.zeros.tolist() == [0, 0, 1]
     (second,) = played(player, [1.5, 9.5], [3.5, 1.5])
     # It is not known yet whether coins agree.
     assert second.log_odds.tolist() == [[0, 0, 0]]
-    assert (second.ones.tolist(), second.zeros.tolist()) == ([1, 0, 1], [1, 1, 0])
+    assert second.ones.tolist() == [1, 0, 1]
+    assert second.zeros.tolist() == [1, 1, 0]
     (third,) = played(player, [2.5, 1.5])
     odds = np.log((2 + PRIOR) / (1 + PRIOR))  # two agreed and one did not
     assert third.log_odds[0] == pytest.approx([odds, -odds, 0])
@@ -45,7 +47,8 @@ def test_a_value_of_one_coin_is_expected_under_that_coin_again():
 
 
 def test_every_call_is_counted():
-    rng, player = default_rng(1), opened(3)
+    rng = default_rng(1)
+    player = opened(3)
     for size in (5, 30, 20):
         ones = rng.integers(0, 1_000, (size, 3))
         zeros = rng.integers(0, 1_000, (size + 3, 3))
@@ -65,7 +68,8 @@ def test_signs_of_zero_and_payloads_of_nan_are_values_of_their_own():
 
 
 def test_numbers_that_repeat_often_are_left_out():
-    player, rng = opened(2), default_rng(1)
+    player = opened(2)
+    rng = default_rng(1)
     size = LIMITS.repeating_trial
     for _ in range(2):
         rows = np.column_stack([rng.integers(0, 9, size), rng.normal(size=size)])

@@ -37,7 +37,8 @@ def together(x, size, *, rng):
 
 
 def in_their_own_range(values, rng):
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     noisy = (np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2)
     return low + (high - low) * noisy
 
@@ -56,7 +57,9 @@ def descent(data, rng, *, bound=inf, seeded=False):
 
     With ``bound`` they are equal; with ``seeded`` the noise is the same in each step.
     """
-    weight, noise, steps = 0.0, rng.normal(scale=2.0), []
+    weight = 0.0
+    noise = rng.normal(scale=2.0)
+    steps = []
     for _ in range(3):
         if not seeded:
             noise = rng.normal(scale=2.0)
@@ -84,7 +87,8 @@ def of_adaptive(rows, x):
 
 
 def of_descent(rows, data):
-    weight, density = np.zeros((len(rows), 1)), 0.0
+    weight = np.zeros((len(rows), 1))
+    density = 0.0
     for step in rows.T:
         mean = ((weight - data) ** 3).sum(axis=1)
         density = density + norm.logpdf(step, mean, 2.0)
@@ -212,7 +216,8 @@ def test_it_abstains_on_an_output_of_another_form():
 
 
 def seeded_anew(x, rng):
-    seed, released = int(rng.integers(2**32)), [0.0]
+    seed = int(rng.integers(2**32))
+    released = [0.0]
     for _ in range(2):
         noise = default_rng(seed).laplace()
         released.append(tanh(x + released[-1]) + noise)
@@ -293,7 +298,8 @@ def test_frequencies_are_at_most_one_if_an_output_shows_several_numbers():
 
 def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
     mechanism, calls = looked(lambda x, rng: x + rng.normal(), ONE)
-    ways, budget = (ReplayedRatio._by_change,), RunBudget(20_000, 60)
+    ways = (ReplayedRatio._by_change,)
+    budget = RunBudget(20_000, 60)
     made = template(mechanism, PureDP(0.8), ways=ways, budget=budget)
     assert made.reads_one_of([ONE], calls.form)
     assert made.trace.runs <= 60

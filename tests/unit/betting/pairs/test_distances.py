@@ -61,7 +61,8 @@ def test_repeated_outputs_may_be_equal_by_chance(rng):
 
 def test_with_the_same_randomness_the_largest_change_is_the_farthest(rng):
     """Each of six columns has chance deviations of its own, which inputs share."""
-    like, same = usual(rng.laplace(size=(2048, 6))), rng.laplace(size=(N, 6))
+    like = usual(rng.laplace(size=(2048, 6)))
+    same = rng.laplace(size=(N, 6))
     spread = spread_of([same, same + 3])
     found = []
     for shift in (1.0, 1.4):

@@ -68,7 +68,8 @@ def test_of_noise_whose_scale_moves_the_pair_with_the_largest_gain_is_proposed()
         return (sum(ages) + rng.laplace(scale=120.0)) / max(len(ages), 1)
 
     adjacency = Rows(st.integers(0, 120), "add/remove")
-    found, calls = looked(mean, adjacency=adjacency), Calls(as_mechanism(mean))
+    found = looked(mean, adjacency=adjacency)
+    calls = Calls(as_mechanism(mean))
     inputs = [
         data for pair in adjacency.pairs() for data in (pair.data, pair.neighbour)
     ]

@@ -60,7 +60,13 @@ class Bettor:
 
 
 @pytest.mark.parametrize(
-    "claim", [*CLAIMS, GaussianDP(0.003), ApproxDP(1e-3, 1e-6)], ids=str
+    "claim",
+    [
+        *CLAIMS,
+        GaussianDP(0.003),
+        ApproxDP(1e-3, 1e-6),
+    ],
+    ids=str,
 )
 def test_rounding_is_towards_0_and_small_compared_with_the_claim(claim):
     bets = Bettor(claim).bets
@@ -87,7 +93,8 @@ def log_gain(region, price, odds, coins):
 def test_a_batch_is_settled_by_the_regions_and_prices_of_its_plan(claim):
     """By every call: leaders at every level, and all ways at every judged anchor."""
     bettor = Bettor(claim)
-    bets, levels = bettor.bets, bettor.levels
+    bets = bettor.bets
+    levels = bettor.levels
 
     def check_price(region, price, level):
         own = region.price(pair_at(claim, levels[level]))
@@ -129,7 +136,9 @@ def test_a_batch_is_settled_by_the_regions_and_prices_of_its_plan(claim):
 @pytest.mark.parametrize("claim", CLAIMS[1:3], ids=str)
 def test_a_plan_stays_until_the_calls_of_its_pair_have_grown_by_a_quarter(claim):
     bettor = Bettor(claim, levels=[claim.level])
-    plan, calls, until = None, 0, 0.0
+    plan = None
+    calls = 0
+    until = 0.0
     for seed, size in enumerate((8, 1, 8, 3, 2, 1, 10)):
         bettor.play(size, seed)
         assert (bettor.bets.plans[0] is not plan) == (calls >= until)
@@ -164,7 +173,12 @@ def test_calls_beyond_the_cap_are_right_or_wrong(claim):
 
 @pytest.mark.parametrize(
     "claim",
-    [ApproxDP(64.0, 1e-12), ApproxDP(1e-3, 0.9), GaussianDP(0.01), GaussianDP(30.0)],
+    [
+        ApproxDP(64.0, 1e-12),
+        ApproxDP(1e-3, 0.9),
+        GaussianDP(0.01),
+        GaussianDP(30.0),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("size", [1e-9, 700.0, inf])

@@ -42,6 +42,12 @@ def test_the_bound_is_the_chain_of_levels_that_were_ever_crossed(path, alpha, ot
     assert (crossed(highest[-1], other) > chain) <= (other > alpha)
 
 
-@pytest.mark.parametrize(("excess", "count"), [(0, 0), (2 * NEGLIGIBLE, 1)])
+@pytest.mark.parametrize(
+    ("excess", "count"),
+    [
+        (0, 0),
+        (2 * NEGLIGIBLE, 1),
+    ],
+)
 def test_a_level_is_crossed_by_more_than_rounding(excess, count):
     assert crossed(np.array([log(20) + excess]), 0.05) == count

@@ -77,7 +77,10 @@ def test_the_growth_is_the_known_limit(claim, law, calls):
 
 @pytest.mark.parametrize(
     ("epsilon", "mu", "gain"),
-    [(2.342, 1.1547, 6.5e-4), (1.994, 1.118, 1.5e-3)],
+    [
+        (2.342, 1.1547, 6.5e-4),
+        (1.994, 1.118, 1.5e-3),
+    ],
 )
 def test_rare_cells_do_not_set_the_price_of_an_accountants_claim(epsilon, mu, gain):
     """With 256 cells and a tolerance of 1e-12 the gain is 15 % more."""
@@ -92,7 +95,12 @@ def test_rare_cells_do_not_set_the_price_of_an_accountants_claim(epsilon, mu, ga
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
 @pytest.mark.parametrize(
     "claim",
-    [PureDP(0.7), ApproxDP(0.5, 0.05), ApproxDP(0.1, 0.3), GaussianDP(0.5)],
+    [
+        PureDP(0.7),
+        ApproxDP(0.5, 0.05),
+        ApproxDP(0.1, 0.3),
+        GaussianDP(0.5),
+    ],
     ids=str,
 )
 def test_no_allowed_law_is_nearer(claim, seed):
