@@ -4,6 +4,7 @@ from math import exp, inf
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from auditdp import ApproxDP, GaussianDP, PureDP
 from auditdp.betting.forecasters.experts import ViewExperts
@@ -11,9 +12,11 @@ from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.power import (
     HIGHEST_LEVEL,
     POWER,
+    _response_power,
     detectable_level,
     detectable_rarely,
 )
+from auditdp.betting.wealth.regions import log_cap
 from auditdp.testing import GaussianMechanism, Response
 from tests.unit.betting.toys import new_game
 
@@ -156,3 +159,14 @@ def test_a_budget_that_can_refute_nothing_has_an_infinite_level():
     assert "randomised response" in alternative
     assert level_of(PureDP(1.0), 10)[0] < 64
     assert level_of(PureDP(100.0), 1000)[0] == inf
+
+
+@pytest.mark.parametrize("calls", [1, 50, 10_000])
+@pytest.mark.parametrize("needed", [0.1, 3.0, -100.0])
+def test_the_power_against_randomised_response_is_a_binomial_tail(calls, needed):
+    (log_q, log_p), (log_1q, log_1p) = log_cap(np.array([1.0, 1.3]))
+    right = np.arange(calls + 1)
+    wealth = right * (log_p - log_q) + (calls - right) * (log_1p - log_1q)
+    tail = binom.pmf(right, calls, exp(log_p))[wealth >= needed].sum()
+    found = _response_power(PureDP(1.0), 1.3, calls, needed)
+    assert found == pytest.approx(tail, abs=1e-9)

@@ -15,6 +15,7 @@ from auditdp.betting.forecasters.views import (
     by_inputs,
     fingerprint,
     residue_of,
+    signed,
     views_of,
 )
 from auditdp.betting.limits import LIMITS
@@ -150,6 +151,10 @@ def test_integers_that_doubles_round_have_different_fingerprints(values, width):
     rows[:, -1] = values
     one, other = fingerprint(rows)
     assert one != other
+
+
+def test_signed_numbers_distinguish_the_zeros():
+    assert np.sign(signed(np.array([0.0, -0.0, 1.0]))).tolist() == [0, -1, 1]
 
 
 READINGS = 0.123456789, 0.7654321
