@@ -12,25 +12,15 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from auditdp import AnyValues, Neighbours, QueryAnswers, Verdict, unseeded
-from auditdp.errors import (
-    AdjacencyError,
-    ConfigurationError,
-)
+from auditdp import Neighbours, QueryAnswers, Verdict, unseeded
+from auditdp.errors import AdjacencyError, ConfigurationError
 from auditdp.evidence.confirmation import play_again
 from auditdp.mechanism.calls.recording import MOST_BYTES
 from auditdp.numerics.streams import stream
 from auditdp.testing import LaplaceMechanism, Response
-from tests.unit.betting import toys
-from tests.unit.betting.toys import CLAIM, new_game
+from tests.unit.betting.toys import BIT, CLAIM, new_game, play
 
 pytestmark = pytest.mark.dear
-
-BIT = AnyValues((0.0, 1.0))
-
-
-def play(mechanism, claim=CLAIM, pairs=BIT, **options):
-    return toys.play(mechanism, claim, pairs, **options)
 
 
 class Scored:
