@@ -79,8 +79,7 @@ OUTPUTS = {
     "infinite": lambda coin, n, rng: rng.choice([inf, -inf, 0.0], (n, 3)),
     "large integers": lambda coin, n, rng: rng.integers(-(2**62), 2**62, (n, 2)),
     "nearly overflowing": lambda coin, n, rng: rng.choice([1e308, -1e308], (n, 40)),
-    "half precision": lambda coin, n, rng: rng.normal(size=(n, 4)).astype("f2"),
-    "column order": lambda coin, n, rng: rng.normal(size=(3, n)).T,
+    "half precision": lambda coin, n, rng: rng.normal(size=(4, n)).T.astype("f2"),
     "never a number": lambda coin, n, rng: np.full((n, 3), nan),
 }
 """Functions of the coin, the number of outputs and the rng.

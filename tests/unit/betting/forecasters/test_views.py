@@ -151,7 +151,6 @@ STEPPED = {
     "half precision": lambda rng, n: rng.laplace(size=n).astype(np.float16),
     "thousandths": lambda rng, n: rng.laplace(size=n).round(3),
     "whole numbers": lambda rng, n: rng.geometric(1e-4, n) - rng.geometric(1e-4, n),
-    "steps of 2⁻²⁰": lambda rng, n: rng.integers(-(2**20), 2**20, n) / 2**20,
 }
 
 
