@@ -66,22 +66,6 @@ def test_known_atoms(statements, half_p, half_q):
         assert pair.log_odds == pytest.approx(np.log(pair.q) - np.log(pair.p))
 
 
-@pytest.mark.parametrize(
-    "implied",
-    [
-        (2.0, 0.01),
-        (0.5, 0.9),
-        (1.0, 0.01),
-    ],
-)
-def test_implied_statements_change_nothing_in_either_order(implied):
-    plain = pair_of((1.0, 0.01))
-    for statements in ([(1.0, 0.01), implied], [implied, (1.0, 0.01)]):
-        pair = pair_of(*statements)
-        assert pair.p == pytest.approx(plain.p, abs=1e-15)
-        assert pair.q == pytest.approx(plain.q, abs=1e-15)
-
-
 @given(curve_points)
 @example([(0.0, 0.3), (1.0, 0.3), (1.0, 0.2), (3.0, 0.0)])
 @example([(12.0, 0.0), (0.0, 0.95)])
