@@ -64,7 +64,7 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing():
 
 
 @pytest.mark.full
-def test_an_explanation_has_bets_that_were_made():
+def test_an_explanation_counts_bets_of_the_confirmation():
     """Also if the leaders had not bet: never 0 bets of which 0 were right."""
     for seed in range(20):
         found = play(LaplaceMechanism(0.4), alpha=0.01, seed=seed, stop=True)

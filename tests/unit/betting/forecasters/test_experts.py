@@ -57,7 +57,7 @@ def bets(forecasts):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", [*OUTPUTS][:14])
-def test_forecasts_of_fixed_views_are_odds_of_all_calls_in_cells_of_the_kept_ones(kind):
+def test_forecasts_of_fixed_views_are_odds_of_all_calls_in_cells_of_stored_ones(kind):
     """By brute force: calls are cut after 200, and a batch comes before the next cut."""
     player = opened(kind)
     played = list(batches(kind, [200, 50, 40]))

@@ -148,7 +148,7 @@ def test_a_view_of_a_part_forecasts_and_counts_that_part_alone():
             assert new.sum() - old.sum() == calls
 
 
-def test_a_new_cut_counts_all_kept_calls():
+def test_a_new_cut_counts_all_stored_calls():
     player = opened("number", schedule=schedule_of(whole=0))
     memory = Memory()
     play(player, memory, batches("number", [300]))

@@ -199,7 +199,7 @@ def multiplied(x, rng):
 
 
 @pytest.mark.parametrize("function", [curved, multiplied])
-def test_it_abstains_if_noisy_values_cannot_be_read(function):
+def test_it_abstains_if_noisy_values_do_not_follow_from_the_output(function):
     forecaster, calls = bound(function, ONE)
     assert not forecaster.log_odds(drawn(calls, 1.0, 20)).any()
 

@@ -134,7 +134,7 @@ def test_counted_laws_give_bets_that_gain_more_than_they_cost(mu):
     assert bad <= 1
 
 
-def test_the_excess_is_that_of_the_most_telling_event():
+def test_the_excess_is_that_of_the_event_that_differs_most():
     bounds = lines_of(PureDP(log(3)))  # (1/4) b <= (3/4) a
     found = excess(np.array([0.9, 0.1]), np.array([0.5, 0.5]), bounds)
     assert found == pytest.approx(0.5 / 4 - 0.1 * 3 / 4)
