@@ -1,25 +1,22 @@
 """The loop of the game: its calls, leaders and pairs, and a confirmation of it."""
 
 from functools import partial
-from math import ceil, isfinite, isnan, log, nan
+from math import ceil, inf, isfinite, log, nan
 
 import numpy as np
 import pytest
 
-from auditdp.adjacency import Neighbours, Pair
+from auditdp import ApproxDP, GaussianDP, Neighbours, Pair, PureDP, Verdict
 from auditdp.betting.forecasters.batches import Batch
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Single
-from auditdp.betting.forecasters.schedule import Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, checked_pairs
 from auditdp.betting.pair_tables import ALLOCATION
 from auditdp.betting.wealth.mixture import Wealth
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.numerics.streams import stream
-from auditdp.record.results import Verdict
-from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
+from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from tests.unit.betting.toys import (
     CLAIM,
     OUTPUTS,
@@ -36,10 +33,10 @@ pytestmark = pytest.mark.dear
 
 
 def test_the_texts_of_played_pairs_differ():
-    """A report knows a pair by its text, in which long inputs are cut."""
+    """A report identifies a pair by its text, in which long inputs are cut."""
     rest = [{"city": "Ulm", "age": k} for k in range(40)]
     long = [Pair([*rest, last], rest) for last in ({"city": "Bonn"}, None)]
-    assert len(set(map(str, long))) == 1
+    assert str(long[0]) == str(long[1])
     played = checked_pairs(Neighbours([*long, Pair(0, 1)]))
     assert len(set(map(str, played))) == 3
     assert str(played[-1]) == "0 | 1"
@@ -49,8 +46,8 @@ def test_the_texts_of_played_pairs_differ():
 @pytest.mark.parametrize(
     ("mechanism", "forecasters", "pairs"),
     [
-        (StatedLeaky(1.5, lambda data: True), None, 5),
-        (StatedLeaky(1.5, lambda data: True), [LikelihoodRatio()], 1),
+        (StatedLeaky(1.5, bool), None, 5),
+        (StatedLeaky(1.5, bool), [LikelihoodRatio()], 1),
         (Counting(lambda data, size, *, rng: rng.random((size, 3))), None, 1),
     ],
 )
@@ -65,27 +62,14 @@ def test_exactly_the_given_calls_are_made(mechanism, forecasters, pairs):
         assert game.path[-1] == (calls, game.wealth.log_wealth)
 
 
-def test_calls_are_counted_when_every_view_counts_a_part():
-    """A clean game of many calls, in which nobody gains and all views are thinned."""
-
-    class Soon(Schedule):
-        many_calls = 200
-
-    mechanism = Counting(LaplaceMechanism(2.0))
-    game = new_game(mechanism, PureDP(30.0), [ViewExperts(schedule=Soon)])
-    game.tables[0].next_ranking = 100
-    game.play(1_500, alpha=0.05)
-    assert set(game.tables[0].players[0].schedule.thinning) == {Schedule.late_part}
-    assert mechanism.calls - 2 * PROBES == game.wealth.calls == 1_500
-
-
 def test_the_game_stops_at_its_refutation_or_plays_on():
     game = new_game(Response(3.0))
     game.play(5_000, alpha=0.05, stop_when_refuted=True)
     at = game.refuted_at
     assert at == game.wealth.calls < 5_000
     game.play(600, alpha=0.05)
-    assert (game.refuted_at, game.wealth.calls) == (at, 600)
+    assert game.refuted_at == at
+    assert game.wealth.calls == 600
 
 
 class Diary:
@@ -94,7 +78,8 @@ class Diary:
     name = "diary"
 
     def __init__(self):
-        self.learned, self.pages = [], []
+        self.learned = []
+        self.pages = []
 
     def bind(self, mechanism, pair):
         return self
@@ -121,45 +106,27 @@ def test_a_batch_is_forecast_with_all_earlier_batches():
 
 def test_leaders_follow_the_largest_recent_gain_on_a_pair(monkeypatch):
     """Earlier gains fade by the square of their age's share; the prior is added."""
-    gained, led = [], []
+    bets = []
     bet = Wealth.bet
 
     def spy(self, forecasts, calls, leaders=None, *, pair=0):
-        led.append(leaders)
-        gained.append((bet(self, forecasts, calls, leaders, pair=pair), calls))
-        return gained[-1][0]
+        gained = bet(self, forecasts, calls, leaders, pair=pair)
+        bets.append((gained, calls, leaders))
+        return gained
 
     monkeypatch.setattr(Wealth, "bet", spy)
     forecasters = [Constant(1.4, "one"), Constant(-1.4, "other"), LikelihoodRatio()]
     game = new_game(Response(2.0), forecasters=forecasters, levels=True)
     game.play(400, alpha=0.05)
-    assert led[0] is None
-    score, played = 0.0, 0
+    score = 0.0
+    played = 0
+    best = None
     prior = np.log([1.0, 1.0, LikelihoodRatio.share])[:, None]
-    for (won, calls), leaders in zip(gained, led[1:], strict=False):
+    for gained, calls, leaders in bets:
+        assert np.array_equal(leaders, best)
         played += calls
-        score = won + score * (1 - calls / played) ** 2
+        score = gained + score * (1 - calls / played) ** 2
         best = np.argmax(score.max(axis=2) + prior, axis=0)
-        assert leaders.tolist() == best.tolist()
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim"),
-    [
-        (LaplaceMechanism(0.4), PureDP(1.0)),
-        (LeakyResponse(1.0, 0.3), ApproxDP(1.0, 0.05)),
-    ],
-)
-def test_the_seed_determines_everything(mechanism, claim):
-    records = []
-    for seed in (0, 0, 1):
-        pairs = [Pair(1, 0, str(k)) for k in range(3)]
-        game = new_game(mechanism, claim, seed=seed, levels=True, pairs=pairs)
-        game.play(150, alpha=0.05)
-        calls = [table.calls for table in game.tables]
-        bound = game.wealth.lower_bound(0.05)
-        records.append((game.path, bound, calls, game.best_forecaster))
-    assert records[0] == records[1] != records[2]
 
 
 def seventh(data):
@@ -169,24 +136,25 @@ def seventh(data):
 PAIRS = [Pair(2 * k + 1, 2 * k, str(k)) for k in range(12)]
 
 
-@pytest.mark.parametrize(("kind", "calls"), [(Leaky, 4_000), (StatedLeaky, 2_000)])
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        (Leaky, 4_000),
+        (StatedLeaky, 2_000),
+    ],
+)
 def test_the_pair_that_leaks_is_played_most_and_every_pair_once(kind, calls):
     game = new_game(kind(2.5, seventh), pairs=PAIRS)
     game.play(calls, alpha=1e-9)
     played = [table.calls for table in game.tables]
     assert min(played) >= 4
-    assert np.argmax(played) == 7
     assert played[7] > calls / 2
     assert game.best.pair.name == "7"
 
 
 def test_three_batches_of_four_go_to_the_pair_that_gains():
     """Beyond the share that every pair gets: all twelve pairs leak alike."""
-
-    def alike(data, size, *, rng):
-        return Response(2.0)(data % 2, size, rng=rng)
-
-    game = new_game(alike, pairs=PAIRS)
+    game = new_game(Leaky(2.0, lambda data: True), pairs=PAIRS)
     game.play(4_000, alpha=1e-9)
     most = max(game.tables, key=lambda table: table.calls)
     assert most.calls > 0.75 * (1 - 1 / ALLOCATION.neglect) * game.wealth.calls
@@ -194,10 +162,7 @@ def test_three_batches_of_four_go_to_the_pair_that_gains():
 
 
 def test_the_pair_that_refuted_is_the_best_until_another_gains_as_much(monkeypatch):
-    def raw(data, size, *, rng):
-        return np.full(size, data)
-
-    game = new_game(raw, pairs=[Pair(1, 0), Pair(2, 0)])
+    game = new_game(Response(inf), pairs=PAIRS[:2])
     game.play(200, alpha=0.05, stop_when_refuted=True)
     best = game.best
     (other,) = (table for table in game.tables if table is not best)
@@ -217,31 +182,23 @@ def test_gains_at_low_levels_alone_are_not_followed_before_the_refutation():
 
 def test_a_pair_that_fell_behind_is_played_in_batches_of_the_average(monkeypatch):
     game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "late")])
-    sizes, draw = [], game.draw
+    sizes = []
+    draw = game.draw
     game.choose = lambda tables, wealth, **_: int(wealth.calls >= 2_000)
 
     def recorded(pair, size, rng):
-        sizes.append((pair.name, game.wealth.calls, size))
+        sizes.append((pair.name, size))
         return draw(pair, size, rng)
 
     monkeypatch.setattr(game, "draw", recorded)
     game.play(4_000, alpha=1e-300)  # no verdict is near, or batches would be smaller
     calls = {"": 0, "late": 0}
-    for name, played, size in sizes[:-1]:
-        share = max(calls[name], CATCHING_UP * played / 2)
+    for name, size in sizes[:-1]:
+        share = max(calls[name], CATCHING_UP * sum(calls.values()) / 2)
         assert size == max(FIRST_BATCH, ceil(BATCH_GROWTH * share))
         calls[name] += size
-    late = next(size for name, _, size in sizes if name == "late")
-    assert late > 0.1 * 0.5 * 1_000 > 10 * FIRST_BATCH
-
-
-def test_a_pair_may_be_added_to_a_game_that_goes_on():
-    game = new_game(StatedLeaky(2.5, lambda data: data > 1))
-    game.play(100, alpha=1e-9)
-    game.add(Pair(3, 2))
-    game.play(600, alpha=1e-9)
-    assert all(table.calls > 0 for table in game.tables)
-    assert (game.best.pair.data, game.best.pair.neighbour) == (3, 2)
+    late = dict(reversed(sizes))["late"]
+    assert late > 50 > 10 * FIRST_BATCH
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
@@ -259,8 +216,9 @@ def test_the_plausible_growth_is_finite_for_a_sure_draw(value):
 
 def confirmation_of(game, seed, calls):
     fresh = game.confirmation(game.calls.singly(), partial(stream, seed, "fresh"))
-    assert (fresh.wealth.log_wealth, fresh.wealth.calls) == (0.0, 0)
-    assert (fresh.path, fresh.refuted_at) == ([(0, 0.0)], None)
+    assert fresh.wealth.calls == 0
+    assert fresh.path == [(0, 0.0)]
+    assert fresh.refuted_at is None
     assert not fresh.wealth.right.any()
     fresh.play(calls, alpha=0.05, stop_when_refuted=True)
     return fresh
@@ -280,7 +238,8 @@ def test_a_confirmation_is_a_fresh_game_with_the_learned_forecasters():
 @pytest.mark.statistical
 def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
     """After games at a tight claim, which never observed a violation."""
-    refuted, games = 0, repeats(200)
+    refuted = 0
+    games = repeats(200)
     for seed in range(games):
         game = new_game(Response(1.0), forecasters=[ViewExperts()], seed=seed)
         game.play(60, alpha=0.05)
@@ -290,86 +249,52 @@ def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
-    "kind", ["no width", "missing", "large integers", "nearly overflowing", "matrix"]
+    "kind",
+    ["no width", "missing", "large integers", "nearly overflowing", "matrix", "number"],
 )
 def test_a_true_claim_stands_whatever_the_outputs_are(kind):
     """Their laws do not depend on the input; each refutes with probability 1e-6."""
-    for claim in (PureDP(0.5), ApproxDP(0.5, 0.01)):
-        found = play(
-            lambda data, size, *, rng: OUTPUTS[kind](0, size, rng),
-            claim,
-            calls=300,
-            alpha=1e-6,
-        )
+    tight = [ApproxDP(1e-4, 0.9), PureDP(1e-6), GaussianDP(1e-5)]
+    for claim in [PureDP(0.5), ApproxDP(0.5, 0.01), GaussianDP(50.0), *tight]:
+        found = play(of_coin(OUTPUTS[kind], 0), claim, calls=300, alpha=1e-6)
         assert found.verdict is Verdict.NOT_REFUTED
         assert found.calls <= 300
-        assert found.epsilon_lower <= 0.5
+        assert found.epsilon_lower <= claim.level
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        ApproxDP(1e-4, 0.9),
-        PureDP(1e-6),
-        GaussianDP(1e-5),
-        GaussianDP(50.0),
-    ],
-    ids=str,
-)
-def test_noise_alone_refutes_no_claim(claim):
-    found = play(
-        lambda data, size, *, rng: rng.normal(size=size),
-        claim,
-        calls=200,
-        alpha=1e-6,
-    )
-    assert found.verdict is Verdict.NOT_REFUTED
-    assert not isnan(found.log_e_value)
+def of_coin(function, coin=None):
+    """Return a function of the coin as a mechanism, with a fixed coin if one is given."""
 
+    def mechanism(data, size, *, rng):
+        return function(data if coin is None else coin, size, rng)
 
-def often(data, rng, n):
-    return rng.random(n) < 0.1 + 0.8 * data
+    return mechanism
 
 
 LEAKING = {
-    "no number": lambda data, n, rng: np.where(often(data, rng, n), nan, 1.0),
+    "no number": lambda data, n, rng: np.where(rng.random(n) < data, nan, 1.0),
     "large integers": lambda data, n, rng: np.full((n, 2), 2**60) + data,
-    "one of many bits": lambda data, n, rng: (
-        rng.integers(0, 2, (n, 40)) * (np.arange(40) != 17 * data)
-    ),
-    "the width that is used": lambda data, n, rng: np.where(
-        np.arange(6) < 2 + 2 * data, rng.random((n, 6)), nan
-    ),
 }
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", LEAKING)
 def test_a_leak_of_any_kind_is_found(kind):
-    found = play(
-        lambda data, size, *, rng: LEAKING[kind](data, size, rng),
-        calls=1_500,
-        alpha=1e-3,
-    )
+    found = play(of_coin(LEAKING[kind]), calls=1_500, alpha=1e-3)
     assert found.verdict is Verdict.VIOLATED
     assert found.details.confirmation.confirmed
 
 
-def dependent(data, size, *, rng):
-    return np.full(size, rng.random())
-
-
 @pytest.mark.parametrize(
-    ("mechanism", "pairs", "error", "message"),
+    ("pairs", "message"),
     [
-        (Response(1.0), [], AdjacencyError, "no pairs to play"),
-        (Response(1.0), [Pair(0, 7)], AdjacencyError, "7"),
-        (dependent, [PAIR], MechanismError, "independent runs"),
+        ([], "no pairs to play"),
+        ([Pair(0, 7)], "7"),
     ],
 )
-def test_unplayable_games_are_errors(mechanism, pairs, error, message):
-    with pytest.raises(error, match=message):
-        play(mechanism, play=pairs)
+def test_unplayable_games_are_errors(pairs, message):
+    with pytest.raises(AdjacencyError, match=message):
+        play(Response(1.0), play=pairs)
 
 
 def test_evidence_reports_the_game():
@@ -392,20 +317,12 @@ def test_evidence_reports_the_game():
     assert confirmation.right / confirmation.bets > CLAIM.posterior_cap()
 
 
-def test_a_gaussian_finding_is_reported_by_its_own_parameter():
-    """The total variation of 1-GDP is 2 Φ(1/2) - 1, so 69.15 % of bets are right."""
-    found = play(GaussianMechanism(0.5), GaussianDP(1.0), alpha=0.01, calls=3_000)
-    assert found.verdict is Verdict.VIOLATED
-    assert "μ ≥" in found.statement
-    assert "ε" not in found.statement
-    confirmation = found.details.confirmation
-    assert confirmation.bets == confirmation.calls
-    assert confirmation.right / confirmation.bets > 0.6915
-
-
 @pytest.mark.parametrize(
     ("claim", "leaky"),
-    [(PureDP(1.0), LaplaceMechanism(0.4)), (GaussianDP(1.0), GaussianMechanism(0.4))],
+    [
+        (PureDP(1.0), LaplaceMechanism(0.4)),
+        (GaussianDP(1.0), GaussianMechanism(0.4)),
+    ],
 )
 def test_a_game_of_a_control_has_no_bound_and_refutes_no_later(claim, leaky):
     bounded, control = (
@@ -421,17 +338,14 @@ def test_a_game_of_a_control_has_no_bound_and_refutes_no_later(claim, leaky):
     ("function", "message"),
     [
         (lambda data, rng: 7, "outputs were the same, whatever the input"),
-        (lambda data, rng: data, "drew nothing from the rng"),
+        (lambda data, rng: data, "drew nothing from the given rng"),
         (lambda data, rng: 1 // data + rng.random(), "raised ZeroDivisionError"),
         (LaplaceMechanism(1.0), None),
     ],
 )
 def test_notices_of_the_calls(function, message):
     details = play(function, calls=306).details
-    notices = [text for text in details.notices if "both inputs of every" not in text]
-    assert len(details.notices) - len(notices) == (details.same_outputs is not None)
-    if message is None:
-        assert notices == []
-    else:
-        (notice,) = notices
-        assert message in notice
+    other = [text for text in details.notices if "both inputs of every" not in text]
+    assert len(details.notices) - len(other) == (details.same_outputs is not None)
+    assert len(other) == (message is not None)
+    assert all(message in text for text in other)

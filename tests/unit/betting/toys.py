@@ -5,11 +5,10 @@ from math import inf, nan
 
 import numpy as np
 
-from auditdp.adjacency import AnyValues, Pair
+from auditdp import AnyValues, Pair, PureDP
 from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
@@ -80,8 +79,7 @@ OUTPUTS = {
     "infinite": lambda coin, n, rng: rng.choice([inf, -inf, 0.0], (n, 3)),
     "large integers": lambda coin, n, rng: rng.integers(-(2**62), 2**62, (n, 2)),
     "nearly overflowing": lambda coin, n, rng: rng.choice([1e308, -1e308], (n, 40)),
-    "half precision": lambda coin, n, rng: rng.normal(size=(n, 4)).astype("f2"),
-    "column order": lambda coin, n, rng: rng.normal(size=(3, n)).T,
+    "half precision": lambda coin, n, rng: rng.normal(size=(4, n)).T.astype("f2"),
     "never a number": lambda coin, n, rng: np.full((n, 3), nan),
 }
 """Functions of the coin, the number of outputs and the rng.
@@ -97,7 +95,8 @@ class Leaky:
     """
 
     def __init__(self, leak, where):
-        self.leak, self.where = leak, where
+        self.leak = leak
+        self.where = where
         self.calls = 0
 
     def respond(self, data):
@@ -131,7 +130,8 @@ class Constant:
     """A forecaster whose odds are the same for every output."""
 
     def __init__(self, log_odds, name="constant"):
-        self.value, self.name = log_odds, name
+        self.value = log_odds
+        self.name = name
         self.fits = 0
 
     def fit(self, outputs, labels):

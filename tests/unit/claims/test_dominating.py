@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 
+from auditdp import GaussianDP
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ClaimError
 
 curve_points = st.lists(
@@ -35,13 +34,12 @@ def roc(pair, a):
 
     It is linear between sums of atoms.
     """
-    p, q = (np.append(0.0, np.cumsum(atoms)) for atoms in (pair.p, pair.q))
+    p = np.append(0.0, np.cumsum(pair.p))
+    q = np.append(0.0, np.cumsum(pair.q))
     return np.interp(a, p, q)
 
 
 LOG3 = math.log(3)
-# T(a) = .1 + 4a up to .1, then .3 + 2a up to the axis a + b = 1, at .7/3.
-AXIS = 0.7 / 3
 
 
 @pytest.mark.parametrize(
@@ -53,12 +51,6 @@ AXIS = 0.7 / 3
         ([(LOG3, 0.2)], [0.0, 0.2], [0.2, 0.6]),
         # Total variation alone.
         ([(0.0, 0.25)], [0.0, 0.375], [0.25, 0.375]),
-        # Two statements have the segments of their envelope.
-        (
-            [(math.log(4), 0.1), (math.log(2), 0.3)],
-            [0.0, 0.1, AXIS - 0.1],
-            [0.1, 0.4, 2 * (AXIS - 0.1)],
-        ),
         # Statements that promise nothing.
         ([(1.0, 1.0)], [0.0], [1.0]),
         ([(1000.0, 0.5)], [0.0], [1.0]),
@@ -72,18 +64,6 @@ def test_known_atoms(statements, half_p, half_q):
     assert pair.q == pytest.approx(half_q + half_p[::-1], abs=1e-15)
     with np.errstate(divide="ignore"):
         assert pair.log_odds == pytest.approx(np.log(pair.q) - np.log(pair.p))
-
-
-@pytest.mark.parametrize(
-    "implied",
-    [(2.0, 0.05), (2.0, 0.01), (0.5, 0.9), (1.0, 0.02), (0.0, 1.0), (1.0, 0.01)],
-)
-def test_implied_statements_change_nothing_in_either_order(implied):
-    plain = pair_of((1.0, 0.01))
-    for statements in ([(1.0, 0.01), implied], [implied, (1.0, 0.01)]):
-        pair = pair_of(*statements)
-        assert pair.p == pytest.approx(plain.p, abs=1e-15)
-        assert pair.q == pytest.approx(plain.q, abs=1e-15)
 
 
 @given(curve_points)
@@ -102,22 +82,11 @@ def test_the_roc_is_the_lower_envelope(statements):
     assert roc(pair, grid) == pytest.approx(expected, abs=1e-9)
 
 
-@given(curve_points)
-def test_the_pair_satisfies_every_statement_and_promises_more_than_each(statements):
-    pair = pair_of(*statements)
-    for epsilon, delta in statements:
-        assert pair.hockey_stick(epsilon) <= delta + 1e-12 * math.exp(epsilon)
-        for other in (0.0, 0.3, 1.0, 4.0):
-            alone = pair_of((epsilon, delta)).hockey_stick(other)
-            assert pair.hockey_stick(other) <= alone + 1e-12 * math.exp(other)
-
-
 @given(curve_points, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_lines_are_the_envelope(statements, a, b):
     bounds = lines(np.array(statements))
-    room = bounds[:, 1] * a + bounds[:, 2] - bounds[:, 0] * b
+    room = bounds @ [-b, a, 1.0]
     below = b <= envelope(statements, a) + 1e-12
-
     assert (room >= -1e-12).all() == below or abs(room.min()) < 1e-9
     assert (np.diff(bounds[:, 1] / bounds[:, 0]) >= 0).all()
 
@@ -129,15 +98,11 @@ def test_lines_stay_finite_where_e_to_the_epsilon_does_not():
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 8.0])
 def test_little_of_a_gaussian_curve_is_lost(mu):
-    """Between two statements the pair allows what a mu less than .1 % larger does."""
+    """Between two statements the pair allows less than a mu .1 % larger does."""
     pair = DominatingPair.of(GaussianDP(mu).statements())
+    larger = GaussianDP(1.001 * mu)
     for epsilon in mu * np.arange(0.025, mu / 2 + 3, 0.1):
-        allowed = pair.hockey_stick(epsilon)
-
-        def excess(other, epsilon=epsilon, allowed=allowed):
-            return GaussianDP(other).delta_at(epsilon) - allowed
-
-        assert brentq(excess, 0.9 * mu, 1.1 * mu, xtol=1e-9 * mu) < 1.001 * mu
+        assert pair.hockey_stick(epsilon) < larger.delta_at(epsilon)
 
 
 @pytest.mark.parametrize("mu", [33.0, 200.0])

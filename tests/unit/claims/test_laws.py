@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+from auditdp import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.dominating import LARGEST_EPSILON, DominatingPair
 from auditdp.claims.statements import CLAIMS, ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ClaimError
@@ -61,7 +61,8 @@ def test_the_curve_is_a_probability_that_falls_and_is_convex_in_the_exponential_
 def test_a_stronger_claim_allows_no_more(claim):
     multiples = [f * claim.level for f in (0.5, 1.0, 1.5, 2.0) if claim.level]
     for strong, weak in pairwise(map(claim.at, claim.levels or multiples)):
-        assert all(strong.delta_at(e) <= weak.delta_at(e) + SLACK for e in EPSILONS)
+        for epsilon in EPSILONS:
+            assert strong.delta_at(epsilon) <= weak.delta_at(epsilon) + SLACK
         assert strong.posterior_cap() <= weak.posterior_cap()
 
 
@@ -69,9 +70,10 @@ def test_a_stronger_claim_allows_no_more(claim):
 def test_another_level_changes_nothing_else(claim):
     level = claim.level if claim.levels else 2.5
     other = dataclasses.replace(claim, source="S").at(level)
-    assert (type(other), other.source, other.delta) == (type(claim), "S", claim.delta)
+    assert type(other) is type(claim)
+    assert other.source == "S"
+    assert other.delta == claim.delta
     assert other.level == level
-
     with pytest.raises(ClaimError):
         claim.at(-1.0)
     if claim.recorded_by:
@@ -85,7 +87,8 @@ def test_the_curve_is_that_of_its_statements_together(claim):
 
     Between them, no more is promised.
     """
-    statements, tangents = claim.statements(), claim.tangents()
+    statements = claim.statements()
+    tangents = claim.tangents()
     places = {epsilon for epsilon, _ in tangents}
     assert places <= set(statements[:, 0]) or not claim.of_curve
     assert len(places) == len(tangents)
@@ -93,51 +96,21 @@ def test_the_curve_is_that_of_its_statements_together(claim):
     with np.errstate(all="raise", under="ignore", divide="ignore"):
         pair = DominatingPair.of(statements)
     known = [each for each in [*statements, *tangents] if each[0] <= LARGEST_EPSILON]
-    attained = [
-        claim.delta_at(e) == pytest.approx(d, rel=1e-9, abs=1e-300) for e, d in known
-    ]
-
+    attained = []
+    for k, (epsilon, delta) in enumerate(known):
+        found = claim.delta_at(epsilon)
+        attained.append(found == pytest.approx(delta, rel=1e-9, abs=1e-300))
+        assert found <= delta * (1 + 1e-9)
+        if k % 7 == 0:
+            exact = pytest.approx(found, rel=1e-6, abs=1e-14)
+            assert pair.hockey_stick(epsilon) == exact
     assert any(attained)
     assert all(attained) or claim.of_curve
-    assert all(claim.delta_at(e) <= d * (1 + 1e-9) for e, d in known)
 
-    for epsilon, _ in known[::7]:
-        exact = pytest.approx(claim.delta_at(epsilon), rel=1e-6, abs=1e-14)
-        assert pair.hockey_stick(epsilon) == exact
     between = np.linspace(0, min(1.5 * statements[-1, 0], LARGEST_EPSILON), 97)
     for epsilon in [*between, *EPSILONS]:
-        least = claim.delta_at(epsilon) * (1 - 1e-9) - 1e-15
-        assert pair.hockey_stick(epsilon) >= least
-
-
-@every
-def test_post_processing_loses_no_more(claim):
-    """Atoms of the pair that the claim allows are joined, or sent elsewhere at random.
-
-    The claim still holds, both ways.
-    """
-    pair, rng = DominatingPair.of(claim.statements()), np.random.default_rng(1)
-    joined = np.eye(3)[rng.integers(3, size=len(pair.p))]
-    random = rng.dirichlet(np.full(4, 0.3), len(pair.p))
-    for channel, epsilon in product((joined, random), EPSILONS):
-        p, q = pair.p @ channel, pair.q @ channel
-        most = pair.hockey_stick(epsilon) + SLACK
-        assert DominatingPair(p, q).hockey_stick(epsilon) <= most
-        assert DominatingPair(q, p).hockey_stick(epsilon) <= most
-
-
-@every
-def test_two_releases_lose_no_more_than_the_sum_and_no_less_than_one(claim):
-    """Theorem 3.16 of Dwork & Roth (2014).
-
-    (ε₁, δ₁) and (ε₂, δ₂) make (ε₁ + ε₂, δ₁ + δ₂).
-    """
-    pair = DominatingPair.of(claim.statements())
-    for other in (claim, PureDP(0.5), ApproxDP(0.2, 0.01)):
-        second = DominatingPair.of(other.statements())
-        p, q = np.outer(pair.p, second.p), np.outer(pair.q, second.q)
-        both = DominatingPair(p.ravel(), q.ravel())
-        for one, two in product((0.0, 0.3, 2.5), (0.0, 1.0)):
-            most = pair.hockey_stick(one) + second.hockey_stick(two)
-            assert both.hockey_stick(one + two) <= most + SLACK
-            assert both.hockey_stick(one) >= pair.hockey_stick(one) - SLACK
+        most = pair.hockey_stick(epsilon)
+        exact = claim.delta_at(epsilon)
+        assert most >= exact * (1 - 1e-9) - 1e-15
+        if claim.delta is not None:
+            assert most == pytest.approx(exact, rel=1e-6, abs=1e-12)

@@ -93,7 +93,13 @@ def test_a_mechanism_that_keeps_it_is_not_refuted(stepped):
     assert result(stepped, 2.0).verdict is NOT_REFUTED
 
 
-@pytest.mark.parametrize(("each", "verdict"), [(0.25, CERTIFIED), (0.6, VIOLATED)])
+@pytest.mark.parametrize(
+    ("each", "verdict"),
+    [
+        (0.25, CERTIFIED),
+        (0.6, VIOLATED),
+    ],
+)
 def test_accountants_decide_it(each, verdict, stepped):
     assert cross_check(stepped, [OptimalComposition(each, 0.0, 2)]).verdict is verdict
 

@@ -17,10 +17,10 @@ def batch(ones, zeros, seed=0):
 
 
 def test_outputs_are_mixed_with_their_coins_and_sorted_back():
-    ones, zeros = np.arange(5.0) + 100, np.arange(3.0)
+    ones = np.arange(5.0) + 100
+    zeros = np.arange(3.0)
     mixed = batch(ones, zeros)
     assert len(mixed) == 8
-    assert sorted(mixed.mixed.tolist()) == [*zeros, *ones]
     assert (mixed.mixed >= 100).tolist() == (mixed.labels == 1).tolist()
     back = mixed.by_coin(mixed.mixed)
     assert [sorted(side.tolist()) for side in back] == [ones.tolist(), zeros.tolist()]
@@ -36,7 +36,8 @@ def test_every_order_of_the_coins_is_as_likely():
 
 
 def test_batch_and_memory_copy_their_outputs():
-    ones, memory = np.ones((3, 1)), Memory()
+    ones = np.ones((3, 1))
+    memory = Memory()
     mixed = batch(ones, np.zeros((3, 1)))
     memory.add(ones, ones)
     mixed.mixed[:] = 7
@@ -47,28 +48,37 @@ def test_batch_and_memory_copy_their_outputs():
 
 
 def test_a_memory_has_outputs_by_coin_and_in_order():
-    memory, ones, zeros = Memory(), [], []
+    memory = Memory()
+    ones = []
+    zeros = []
     random = default_rng(0)
     for start in range(0, 40_000, 1_000):
         heads, tails = random.integers(0, 9, 2)
-        ones.append(start + np.arange(heads * 2).reshape(-1, 2))
-        zeros.append(-start - np.arange(tails * 2).reshape(-1, 2))
-        memory.add(ones[-1], zeros[-1])
-        assert memory.ones.tolist() == np.concatenate(ones).tolist()
-        assert memory.zeros.tolist() == np.concatenate(zeros).tolist()
-        assert memory.calls == len(memory.ones) + len(memory.zeros)
+        batch = start + np.arange(heads + tails)[:, None]
+        memory.add(batch[:heads], batch[heads:])
+        ones += batch[:heads].tolist()
+        zeros += batch[heads:].tolist()
+        assert memory.ones.tolist() == ones
+        assert memory.zeros.tolist() == zeros
+        assert memory.calls == len(ones) + len(zeros)
     outputs, labels = memory.labelled()
-    assert outputs.tolist() == np.concatenate(ones + zeros).tolist()
-    assert labels.tolist() == [1] * len(memory.ones) + [0] * len(memory.zeros)
+    assert outputs.tolist() == ones + zeros
+    assert labels.tolist() == [1] * len(ones) + [0] * len(zeros)
     assert labels.dtype == np.int8
 
 
-@pytest.mark.parametrize("shape", [(3, 2, 4), (3, 0)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3, 2, 4),
+        (3, 0),
+    ],
+)
 def test_a_memory_has_outputs_of_their_type_and_shape(shape):
     memory = Memory()
     outputs = np.ones(shape, np.float32)
-    memory.add(outputs, outputs[:0])
-    memory.add(outputs, outputs[:0])
+    for _ in range(2):
+        memory.add(outputs, outputs[:0])
     assert memory.ones.shape == (6, *shape[1:])
     assert memory.zeros.shape == (0, *shape[1:])
     assert memory.ones.dtype == memory.zeros.dtype == np.float32
@@ -78,11 +88,9 @@ def test_a_memory_has_outputs_of_their_type_and_shape(shape):
 def test_a_full_memory_counts_calls_and_keeps_no_more_outputs(monkeypatch):
     monkeypatch.setattr(module, "LIMITS", replace(LIMITS, memory_bytes=100))
     memory = Memory()
-    memory.add(np.zeros(5), np.zeros(5))
-    assert not memory.full
-    memory.add(np.ones(3), np.ones(0))
-    assert memory.full
-    memory.add(np.full(50, 2.0), np.full(50, 2.0))
+    for value, ones, zeros in ((0.0, 5, 5), (1.0, 3, 0), (2.0, 50, 50)):
+        assert memory.full == (value == 2)
+        memory.add(np.full(ones, value), np.full(zeros, value))
     assert memory.calls == 113
     assert memory.ones.tolist() == [0.0] * 5 + [1.0] * 3
     assert memory.zeros.tolist() == [0.0] * 5

@@ -6,13 +6,12 @@ from math import exp, inf, log, sin, sqrt, tanh
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
-from auditdp.adjacency import Pair
+from auditdp import GaussianDP, Pair, PureDP
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.traced import ReplayedRatio, RunBudget
 from auditdp.betting.forecasters.traced_replay import MAX_REPLAYED_OUTPUTS
-from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls.representation import SeenAs
 from auditdp.tracing import Trace
 from tests.unit.betting.toys import CLAIM, looked, new_game
@@ -37,12 +36,9 @@ def together(x, size, *, rng):
     return x + rng.laplace(scale=2.0, size=size)
 
 
-def mean_and_more(x, rng):
-    return {"other": rng.normal(), "mean": (x + rng.laplace(scale=2.0)) / 4}
-
-
 def in_their_own_range(values, rng):
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     noisy = (np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2)
     return low + (high - low) * noisy
 
@@ -61,69 +57,74 @@ def descent(data, rng, *, bound=inf, seeded=False):
 
     With ``bound`` they are equal; with ``seeded`` the noise is the same in each step.
     """
-    weight, noise, steps = 0.0, rng.normal(scale=2.0), []
+    weight = 0.0
+    noise = rng.normal(scale=2.0)
+    steps = []
     for _ in range(3):
         if not seeded:
             noise = rng.normal(scale=2.0)
-        steps.append(np.clip((weight - data) ** 3, -bound, bound).sum() + noise)
+        gradients = np.clip((weight - data) ** 3, -bound, bound)
+        steps.append(gradients.sum() + noise)
         weight -= 0.3 * steps[-1]
     return steps
 
 
-def of_laplace(noisy):
-    return (np.abs(noisy) - np.abs(noisy - 1)) / 2
+# Log-densities of known outputs, shape (outputs, numbers), on one input.
 
 
-def of_range(rows):
-    return np.abs(rows - 3) - np.log(2) - np.abs(rows - 4) / 2
+def of_together(rows, x):
+    return laplace.logpdf(rows[:, 0], x, 2.0)
 
 
-def of_adaptive(rows):
+def of_range(rows, values):
+    width = max(values) - min(values)
+    return laplace.logpdf(rows[:, 0], np.mean(values), width / 2)
+
+
+def of_adaptive(rows, x):
     first, second = rows.T
-    squares = first**2 - (first - 3) ** 2 + second**2 - (second - 3 * first) ** 2
-    return squares / 2
+    return norm.logpdf(first, x) + norm.logpdf(second, x * first)
 
 
+def of_descent(rows, data):
+    weight = np.zeros((len(rows), 1))
+    density = 0.0
+    for step in rows.T:
+        mean = ((weight - data) ** 3).sum(axis=1)
+        density = density + norm.logpdf(step, mean, 2.0)
+        weight = weight - 0.3 * step[:, None]
+    return density
+
+
+def of_response(rows, x):
+    return np.log(np.where(rows[:, 0] == x, 0.75, 0.25))
+
+
+ONE = Pair(1.0, 0.0)
 STEPS = Pair(np.array([1.5, 0.2]), np.array([0.2]))
-
-
-def of_descent(rows):
-    densities = []
-    for data in (STEPS.data, STEPS.neighbour):
-        weight, density = np.zeros((len(rows), 1)), 0.0
-        for step in rows.T:
-            mean = ((weight - data) ** 3).sum(axis=1)
-            density = density + norm.logpdf(step, mean, 2.0)
-            weight = weight - 0.3 * step[:, None]
-        densities.append(density)
-    return densities[0] - densities[1]
 
 
 BUDGET = {"claim": GaussianDP(0.5), "budget": RunBudget(1_000, 1_000)}
 
 
 @pytest.mark.parametrize(
-    ("function", "pair", "expected", "options"),
+    ("function", "pair", "density", "options"),
     [
-        (together, Pair(1.0, 0.0), lambda rows: of_laplace(rows[:, 0]), {}),
-        (mean_and_more, Pair(1.0, 0.0), lambda rows: of_laplace(rows[:, 2] * 4), {}),
-        (
-            in_their_own_range,
-            Pair([2.0, 4.0], [2.0, 4.0, 6.0]),
-            lambda rows: -of_range(rows[:, 0]),
-            {},
-        ),
+        (together, ONE, of_together, {}),
+        (in_their_own_range, Pair([2.0, 4.0], [2.0, 4.0, 6.0]), of_range, {}),
         (adaptive, Pair(3.0, 0.0), of_adaptive, {}),
         (descent, STEPS, of_descent, BUDGET),
-        (response, Pair(1, 0), lambda rows: (2 * rows[:, 0] - 1) * log(3), {}),
+        (response, Pair(1, 0), of_response, {}),
     ],
 )
-def test_it_is_the_likelihood_ratio_of_the_noise(function, pair, expected, options):
+def test_it_is_the_likelihood_ratio_of_the_noise(function, pair, density, options):
     forecaster, calls = bound(function, pair, **options)
     rows = drawn(calls, pair.data, 20)
     odds = forecaster.log_odds(rows)
-    assert odds == pytest.approx(expected(rows.reshape(20, -1)), abs=1e-9)
-    alone = [forecaster.log_odds(rows[[k]])[0] for k in range(20)]
+    numbers = rows.reshape(20, -1)
+    known = density(numbers, pair.data) - density(numbers, pair.neighbour)
+    assert odds == pytest.approx(known, abs=1e-9)
+    alone = [forecaster.log_odds(row[None])[0] for row in rows]
     assert alone == pytest.approx(odds), "no other output matters"
 
 
@@ -134,13 +135,6 @@ def raw_or_noisy(x, rng):
 def signed(x, rng):
     size = rng.exponential(scale=2.0)
     return x + np.where(rng.random() < 0.5, size, -size)
-
-
-def by_bits(x, size, *, rng):
-    noise = rng.standard_exponential(size)
-    bits = noise.view(np.uint64)
-    bits ^= rng.integers(0, 2, size, dtype=np.uint64) << np.uint64(63)
-    return x + 2 * noise
 
 
 def rounded(x, rng):
@@ -156,20 +150,17 @@ def shuffled(ages, rng):
     return first * 10 + second + rng.laplace()
 
 
-def answers(bits, rng):
-    return np.where(rng.random(len(bits)) < 0.75, bits, 1 - np.asarray(bits))
-
-
 def bloom(bits, rng):
     return rng.random(len(bits)) < np.where(bits, 0.75, 0.25)
 
 
 def of_orders(outputs):
     """Return the log-odds averaged over the hidden order of one 1 among three 0."""
-    moved = np.exp(-np.abs(outputs - 10)) + np.exp(-np.abs(outputs - 1))
-    return np.log(0.5 + moved / (4 * np.exp(-np.abs(outputs))))
+    orders = laplace.pdf(outputs[:, None], [0, 0, 1, 10])
+    return np.log(orders.mean(axis=1) / orders[:, 0])
 
 
+AGES = Pair([0, 0, 0, 1], [0] * 4)
 HIDDEN = np.array([0.0, 1.0, 10.0])
 TENS = np.repeat([[1, 1], [0, 0], [1, 0]], [6, 4], axis=1)
 BITS = Pair([1] * 9 + [0], [0] * 10)
@@ -182,21 +173,13 @@ BIT_ODDS = np.array([9, -9, 3]) * log(3)
         # A value that bypasses the noise is certain.
         (raw_or_noisy, Pair(0.25, 0.75), [0.25, 0.75, 0.5], [inf, -inf, 0.0], {}),
         # Noise that is not followed is read off by its shift.
-        (signed, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
-        (by_bits, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
-        (rounded, Pair(1.0, 0.0), [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
+        (signed, ONE, [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
+        (rounded, ONE, [-9.0, 9.0], [-0.5, 0.5], {"rel": 0.3}),
         # Noisy values are linear functions of the whole output.
         (running_sums, Pair([0, 1, 1], [0] * 3), [[0, 9, 0], [5, 14, 23]], [0, 1], {}),
         # The density is averaged over an order that is hidden.
-        (
-            shuffled,
-            Pair([0, 0, 0, 1], [0] * 4),
-            HIDDEN,
-            of_orders(HIDDEN),
-            {"abs": 0.7},
-        ),
+        (shuffled, AGES, HIDDEN, of_orders(HIDDEN), {"abs": 0.7}),
         # Events that decide one number each are independent.
-        (answers, BITS, TENS, BIT_ODDS, {}),
         (bloom, BITS, TENS, BIT_ODDS, {}),
     ],
 )
@@ -215,9 +198,9 @@ def multiplied(x, rng):
     return (x + 1) * rng.standard_cauchy()
 
 
-@pytest.mark.parametrize("function", [curved, multiplied, lambda x, rng: rng.laplace()])
-def test_it_abstains_if_noisy_values_cannot_be_read(function):
-    forecaster, calls = bound(function, Pair(1.0, 0.0))
+@pytest.mark.parametrize("function", [curved, multiplied])
+def test_it_abstains_if_noisy_values_do_not_follow_from_the_output(function):
+    forecaster, calls = bound(function, ONE)
     assert not forecaster.log_odds(drawn(calls, 1.0, 20)).any()
 
 
@@ -226,14 +209,15 @@ def test_it_abstains_on_an_output_of_another_form():
         released = x + rng.laplace()
         return [released] if released < 9 else [released, released]
 
-    forecaster, calls = bound(sometimes_two, Pair(1.0, 0.0))
+    forecaster, calls = bound(sometimes_two, ONE)
     odds = forecaster.log_odds(calls.form.rows([[0.25], [9.5, 9.5]]))
     assert (odds != 0).tolist() == [True, False]
     assert forecaster.abstained == 1
 
 
 def seeded_anew(x, rng):
-    seed, released = int(rng.integers(2**32)), [0.0]
+    seed = int(rng.integers(2**32))
+    released = [0.0]
     for _ in range(2):
         noise = default_rng(seed).laplace()
         released.append(tanh(x + released[-1]) + noise)
@@ -242,15 +226,14 @@ def seeded_anew(x, rng):
 
 def test_noise_that_is_used_twice_makes_certain_log_odds():
     """Each game has its own budget of replays."""
-    pair = Pair(1.0, 0.0)
-    mechanism, calls = looked(seeded_anew, pair)
+    mechanism, calls = looked(seeded_anew, ONE)
     made = template(mechanism)
-    assert made.reads_one_of([pair], calls.form)
+    assert made.reads_one_of([ONE], calls.form)
     for x, odds in ((1.0, inf), (0.0, -inf)):
-        forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
+        forecaster = made.bind(SeenAs(mechanism, calls.form), ONE)
         rows = drawn(calls, x, MAX_REPLAYED_OUTPUTS)
         assert (forecaster.log_odds(rows) == odds).all()
-    forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
+    forecaster = made.bind(SeenAs(mechanism, calls.form), ONE)
     assert not forecaster.log_odds(np.array([[0.3, -2.0]])).any()
 
 
@@ -270,7 +253,6 @@ def two_sided(x, rng):
 @pytest.mark.parametrize(
     ("function", "distance"),
     [
-        (lambda x, rng: x + rng.laplace(scale=2.0), 1 - exp(-1 / 4)),
         (
             lambda x, rng: (x + rng.normal(scale=2.0), x + rng.normal(scale=2.0)),
             2 * norm.cdf(sqrt(2) / 4) - 1,
@@ -315,18 +297,18 @@ def test_frequencies_are_at_most_one_if_an_output_shows_several_numbers():
 
 
 def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
-    pair = Pair(1.0, 0.0)
-    mechanism, calls = looked(lambda x, rng: x + rng.normal(), pair)
-    ways, budget = (ReplayedRatio._by_change,), RunBudget(20_000, 60)
+    mechanism, calls = looked(lambda x, rng: x + rng.normal(), ONE)
+    ways = (ReplayedRatio._by_change,)
+    budget = RunBudget(20_000, 60)
     made = template(mechanism, PureDP(0.8), ways=ways, budget=budget)
-    assert made.reads_one_of([pair], calls.form)
+    assert made.reads_one_of([ONE], calls.form)
     assert made.trace.runs <= 60
 
 
 def test_a_game_that_is_certain_ends_at_the_call_that_refutes():
-    mechanism, _ = looked(lambda x, rng: x + rng.laplace(scale=0.01), Pair(1.0, 0.0))
+    mechanism, _ = looked(lambda x, rng: x + rng.laplace(scale=0.01), ONE)
     forecasters = [ViewExperts(), template(mechanism)]
-    game = new_game(mechanism, CLAIM, forecasters, pairs=[Pair(1.0, 0.0)], seed=2)
+    game = new_game(mechanism, CLAIM, forecasters, pairs=[ONE], seed=2)
     game.play(100, alpha=0.05, stop_when_refuted=True)
     gain = log(1 + exp(-1.0))
     assert game.refuted_at <= log(20) / gain + 1.5

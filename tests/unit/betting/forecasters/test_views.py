@@ -4,11 +4,10 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.random import default_rng
+from scipy.stats import mode
 
-from auditdp.adjacency import Pair
+from auditdp import Pair
 from auditdp.betting.forecasters.views import (
     as_rows,
     by_inputs,
@@ -50,25 +49,18 @@ def test_a_vector_has_a_view_of_each_kind(kind):
     assert all(values.dtype == np.float64 for values in views.values())
 
 
-@pytest.mark.parametrize(
-    ("row", "kind", "total", "difference"),
-    [([255, 1], np.uint8, 256, -254), ([127, -128], np.int8, -1, -255)],
-)
-def test_small_integers_do_not_wrap_around(row, kind, total, difference):
-    views = values_of(np.array([row], kind))
-    assert (views["sum"][0], views["[1] - [0]"][0]) == (total, difference)
-
-
-def test_nan_is_passed_on():
-    views = values_of([[1.0, nan, 2.0], [nan, nan, nan]])
-    assert np.isnan(views["[1]"]).all()
-    assert views["[0]"][0] == 1.0
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_small_integers_do_not_wrap_around(kind):
+    limits = np.iinfo(kind)
+    views = values_of(np.array([[limits.max, limits.min, limits.max]], kind))
+    assert views["sum"][0] == 2 * limits.max + limits.min
+    assert views["[1] - [0]"][0] == limits.min - limits.max
 
 
 def test_long_outputs_have_views_of_their_first_coordinates():
     names = list(values_of(np.zeros((2, 500))))
     coordinates = [f"[{j}]" for j in range(LIMITS.coordinates)]
-    assert [name for name in names if name.startswith("[")] == coordinates
+    assert names[: LIMITS.coordinates] == coordinates
     assert len(names) == LIMITS.coordinates + 5
 
 
@@ -79,19 +71,25 @@ def test_an_output_of_the_shape_of_the_inputs_is_nearer_to_one_of_them():
     assert views["nearer input"].tolist() == [3, -3, 0, 2, 2]
     assert views["steps nearer to input"].tolist() == [3, 1, 2, 2, 2]
     assert views["along the change"].tolist() == [1, -4, -1.5, 0, -inf]
-    bytes_ = np.array([[0, 1], [1, 1]], np.uint8)
-    assert values_of(bytes_, Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
     matrices = Pair(np.eye(2), np.zeros((2, 2)))
-    assert values_of(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
+    rows = as_rows(np.eye(2, dtype=np.uint8)[None])
+    assert values_of(rows, matrices)["nearer input"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
-    "data", [[1.0], np.zeros((2, 2)), ["a", "b", "c"], None, [[1], [1, 2], [3]]]
+    ("width", "data"),
+    [
+        (3, [1.0]),
+        (3, np.zeros((2, 2))),
+        (3, ["a", "b", "c"]),
+        (3, None),
+        (3, [[1], [1, 2], [3]]),
+        (1, [1.0]),  # the value itself is as informative
+    ],
 )
-def test_inputs_of_another_shape_are_not_compared_with_outputs(data):
-    assert not NEAR & set(values_of(np.zeros((2, 3)), Pair(data, data)))
-    # Of one number the value itself tells the same.
-    assert not NEAR & set(values_of(np.zeros((2, 1)), Pair([1.0], [0.0])))
+def test_inputs_of_another_shape_are_not_compared_with_outputs(width, data):
+    views = values_of(np.zeros((2, width)), Pair(data, data))
+    assert not NEAR & set(views)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,6 @@ def test_inputs_of_another_shape_are_not_compared_with_outputs(data):
     [
         ([0.1, 0.7, 2.3], [0.4, 1.1, 3.0], [1, 1, 1]),
         # One number lies beyond the data and the other beyond the neighbour.
-        ([0.1, 0.1], [0.0, 0.0], [1, -1]),
         ([1 / 3, 1 / 3], [0.0, 0.0], [1, -1]),
     ],
 )
@@ -109,7 +106,8 @@ def test_nearness_does_not_show_the_last_bits_of_floating_point_noise(
     pair = Pair(np.array(data), np.array(neighbour))
     far = default_rng(0).uniform(5, 50, size=(1000, len(data))) * direction
     for start in (pair.data, pair.neighbour):
-        assert len(np.unique(values_of(start + far, pair)["nearer input"])) == 1
+        values = values_of(start + far, pair)["nearer input"]
+        assert len(set(values)) == 1
 
 
 @pytest.mark.parametrize("kind", "bB?hqQefd")
@@ -117,41 +115,30 @@ def test_nearness_does_not_show_the_last_bits_of_floating_point_noise(
 def test_equal_rows_share_a_fingerprint_and_others_do_not(kind, width):
     rows = default_rng(0).integers(0, 2, (100, width)).astype(kind)
     prints = fingerprint(rows)
-    assert not np.isnan(prints).any()
     assert fingerprint(rows[::-1]).tolist() == prints[::-1].tolist()
-    alone = [fingerprint(rows[k : k + 1])[0] for k in range(100)]
-    assert alone == prints.tolist()
-    assert len(np.unique(prints)) == len(np.unique(rows, axis=0))
+    assert fingerprint(rows[7:8]).tolist() == [prints[7]]
+    assert len(set(prints)) == len(np.unique(rows, axis=0))
 
 
-ORDERS = [[1, 2, 3], [3, 2, 1], [2, 1, 3]]
 BEYOND_SIGNED = [[2**64 - 1], [2**64 - 2], [2**63], [2**63 + 1]]
 
 
 @pytest.mark.parametrize(
     ("rows", "distinct"),
     [
-        (np.array(ORDERS), 3),
-        (np.array(ORDERS, np.uint8), 3),
+        (np.array([[1, 2, 3], [3, 2, 1], [2, 1, 3]], np.uint8), 3),
         (np.array([[0.0, 1.0], [-0.0, 1.0]]), 2),
         (np.array([[nan], [inf], [-inf], [0.0], [1.0]]), 5),
         (np.array([[nan, 1.0], [nan, 1.0]]), 1),
         (np.array(BEYOND_SIGNED, np.uint64), 4),
+        (np.array([[7, 2**62], [7, 2**62 + 1], [7, -(2**63)]]), 3),
         (np.zeros((3, 0)), 1),
     ],
 )
 def test_different_outputs_have_different_fingerprints(rows, distinct):
-    assert len(np.unique(fingerprint(rows))) == distinct
-
-
-@given(
-    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2, unique=True),
-    st.integers(1, 3),
-)
-def test_integers_that_doubles_round_have_different_fingerprints(values, width):
-    rows = np.zeros((2, width), np.int64)
-    rows[:, -1] = values
-    assert len(np.unique(fingerprint(rows))) == 2
+    prints = fingerprint(rows)
+    assert not np.isnan(prints).any()
+    assert len(set(prints)) == distinct
 
 
 def test_signed_numbers_distinguish_the_zeros():
@@ -164,7 +151,6 @@ STEPPED = {
     "half precision": lambda rng, n: rng.laplace(size=n).astype(np.float16),
     "thousandths": lambda rng, n: rng.laplace(size=n).round(3),
     "whole numbers": lambda rng, n: rng.geometric(1e-4, n) - rng.geometric(1e-4, n),
-    "steps of 2⁻²⁰": lambda rng, n: rng.integers(-(2**20), 2**20, n) / 2**20,
 }
 
 
@@ -179,11 +165,11 @@ def outputs(noise, of=READINGS, count=8, seed=1):
 
 
 @pytest.mark.parametrize("kind", STEPPED)
-def test_residues_tell_the_value_that_noise_was_added_to(kind):
+def test_residues_show_the_value_that_noise_was_added_to(kind):
     residue = residue_of(outputs(STEPPED[kind]))
-    one, other = np.split(residue(outputs(STEPPED[kind], count=1_000, seed=2)), 2)
-    values, counts = np.unique(one, return_counts=True)
-    common = values[np.argmax(counts)]
+    new = outputs(STEPPED[kind], count=1_000, seed=2)
+    one, other = np.split(residue(new), 2)
+    common = mode(one).mode
     assert (one == common).mean() > 0.9
     assert (other == common).mean() < 0.01
 
@@ -191,13 +177,12 @@ def test_residues_tell_the_value_that_noise_was_added_to(kind):
 @pytest.mark.parametrize(
     "column",
     [
-        outputs(lambda rng, n: 1e-6 * rng.laplace(size=n)),
+        outputs(laplace),
         outputs(lambda rng, n: 1e3 * rng.normal(size=n), of=(41.0, 42.0)),
         outputs(STEPPED["single precision"], of=(41.0, 42.0)),  # nothing is left
         outputs(lambda rng, n: rng.integers(0, 3, n), of=(0, 1)),  # numbers repeat
         outputs(laplace).round(2),  # rounded after the noise
-        np.full(16, np.nan),
-        np.full(16, 3.0),
+        np.full(16, nan),
         np.array([1.5, 2.5]),
     ],
 )
@@ -207,7 +192,7 @@ def test_numbers_without_steps_have_no_residues(column):
 
 def test_residues_of_missing_and_huge_numbers_are_numbers():
     residue = residue_of(outputs(STEPPED["single precision"]))
-    assert np.isnan(residue(np.array([np.nan, np.inf, -np.inf]))).all()
+    assert np.isnan(residue(np.array([nan, inf, -inf]))).all()
     assert np.isfinite(residue(np.array([1e200, -1e200, 0.0]))).all()
 
 

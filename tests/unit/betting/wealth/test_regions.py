@@ -1,4 +1,4 @@
-"""Regions: prices and choices against brute force, and the theorem on random claims."""
+"""Regions: prices and choices against brute force."""
 
 from math import exp, inf, log
 
@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from scipy.special import expit
 
-from auditdp.betting.wealth.regions import ROUNDING, Region
+from auditdp import ApproxDP, GaussianDP, PureDP
+from auditdp.betting.wealth.regions import Region
 from auditdp.claims.dominating import DominatingPair
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 CLAIMS = [PureDP(0.3), PureDP(2.0), ApproxDP(1.0, 0.05), ApproxDP(0.2, 0.4)]
 seeds = st.integers(0, 2**32 - 1)
@@ -35,25 +36,11 @@ def some_pair(random):
     return DominatingPair.of(np.stack([epsilons, deltas], axis=1))
 
 
-@pytest.mark.parametrize(
-    ("factors", "pair", "price"),
-    [
-        ([[1.0, 1.0]], pair_of(PureDP(log(3))), 0.0),
-        # A certain forecaster bets 1/q on its side and nothing on the other.
-        ([[4 / 3, 1e-300], [1e-300, 4 / 3]], pair_of(PureDP(log(3))), 0.0),
-        # A pair that reveals everything allows both at once.
-        ([[2.0, 1e-300], [1e-300, 2.0]], DominatingPair(*np.eye(2)), log(2)),
-    ],
-)
-def test_the_price_of_known_regions(factors, pair, price):
-    found = Region(np.array(factors)).price(pair)
-    assert found == pytest.approx(price, abs=2 * ROUNDING)
-
-
 @given(seeds, st.integers(1, 12))
 def test_the_price_is_the_sum_of_the_best_in_every_atom(seed, count):
     random = default_rng(seed)
-    factors, pair = some_factors(random, count), some_pair(random)
+    factors = some_factors(random, count)
+    pair = some_pair(random)
     total = 0.0
     for p, q in zip(pair.p, pair.q, strict=True):
         total += max((p * e0 + q * e1) / 2 for e0, e1 in factors)
@@ -67,28 +54,26 @@ def test_the_bet_is_the_best_of_all_at_any_log_odds(seed, count):
     if random.random() < 0.5:  # ties and repetitions
         factors = np.exp(np.round(np.log(factors)))
     region = Region(factors)
-    odds = [*random.normal(size=20) * 4, *region.thresholds, 0.0, 700.0, -700.0]
-    odds = np.array(odds).clip(-700, 700)
-    r, not_r = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(odds))
+    odds = np.concatenate(
+        [random.normal(size=20) * 4, region.thresholds, [0, 999, -999]]
+    )
+    odds = odds.clip(-700, 700)
+    r = expit(odds)
+    not_r = expit(-odds)
     logs = np.log(factors)
     best = np.max(np.outer(not_r, logs[:, 0]) + np.outer(r, logs[:, 1]), axis=1)
     on_zeros, on_ones = region.choose(odds)
     # Thresholds are rounded.
     assert not_r * on_zeros + r * on_ones == pytest.approx(best, abs=1e-7)
     certain = region.choose(np.array([-inf, inf])).T
-    for coin, (own, other) in enumerate((certain[0], certain[1][::-1])):
-        right, wrong = logs[:, coin], logs[:, 1 - coin]
+    for coin in (0, 1):
+        right = logs[:, coin]
+        wrong = logs[:, 1 - coin]
+        own = certain[coin, coin]
+        other = certain[coin, 1 - coin]
         assert own == pytest.approx(right.max())
         # Of those that are as good at certainty, the one that loses least.
         assert other == pytest.approx(wrong[right >= own - 1e-12].max())
-
-
-@given(seeds, st.integers(1, 8))
-def test_choices_move_towards_coin_1_as_the_odds_do(seed, count):
-    region = Region(some_factors(default_rng(seed), count))
-    assert (np.diff(region.thresholds) > 0).all()
-    assert (np.diff(region.logs[0]) < 0).all()
-    assert (np.diff(region.logs[1]) > 0).all()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 40.0])
@@ -96,28 +81,16 @@ def test_a_gain_that_is_lost_in_rounding_is_no_bet(epsilon):
     gained = 1 + 0.5 * exp(-epsilon)
     region = Region(np.array([[1.0, 1.0], [0.5, gained], [gained, 0.5]]))
     on_zeros, on_ones = region.choose(np.array([0.0, inf]))
-    assert (on_zeros[0], on_ones[0]) == (0.0, 0.0)
+    assert on_zeros[0] == 0.0
+    assert on_ones[0] == 0.0
     assert on_zeros[1] == (0.0 if gained == 1.0 else log(0.5))
-
-
-@given(seeds, st.integers(1, 5), st.integers(1, 6))
-def test_no_post_processing_of_what_a_claim_allows_gains(seed, outputs, count):
-    """Any channel to a few outputs, and any factor at each: at most the price."""
-    random = default_rng(seed)
-    pair, factors = some_pair(random), some_factors(random, count)
-    concentration = np.full(outputs, random.choice([0.05, 1.0]))
-    channel = random.dirichlet(concentration, size=len(pair.p))
-    price = exp(Region(factors).price(pair))
-    for _ in range(5):
-        on_zeros, on_ones = factors[random.integers(0, count, outputs)].T
-        expected = (pair.p @ channel @ on_zeros + pair.q @ channel @ on_ones) / 2
-        assert expected <= price * (1 + 1e-9)
 
 
 @given(seeds, st.floats(0.0, 1.0))
 def test_a_part_of_the_stake_costs_the_same_part_of_the_price(seed, fraction):
     random = default_rng(seed)
-    pair, region = some_pair(random), Region(some_factors(random, 5))
+    pair = some_pair(random)
+    region = Region(some_factors(random, 5))
     whole = exp(region.price(pair))
     part = exp(region.mixed(fraction).price(pair))
     assert part == pytest.approx(1 - fraction + fraction * whole, rel=1e-9)
