@@ -34,10 +34,10 @@ LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """The composition of several losses.
+    """The composed loss of several releases on one pair.
 
     Args:
-        parts: The loss of each release on the pair.
+        parts: The loss of each release.
     """
 
     parts: tuple[Loss, ...]
@@ -48,7 +48,7 @@ class ComposedLoss:
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
     def times(self, factor: float) -> ComposedLoss:
-        """Return a copy with ε, μ and ρ of each part multiplied by a factor."""
+        """Return a copy with ε, μ and ρ of each part, but not δ, times a factor."""
         parts = []
         for part in self.parts:
             rho = None if part.rho is None else part.rho * factor
@@ -98,7 +98,7 @@ class ComposedLoss:
         return self.statements > LIMITS.composed_epsilon or math.isinf(self.squared_mu)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a δ such that the pair is (epsilon, δ)-indistinguishable."""
+        """Return an upper bound of the smallest δ of the pair at an epsilon."""
         if self.delta >= 1 or self._is_unbounded:
             is_within = self.statements <= epsilon and not self.squared_mu
             return min(1.0, self.delta) if is_within else 1.0
@@ -126,7 +126,15 @@ class ComposedLoss:
         return 1 - (1 - composition.delta_at(epsilon)) * others
 
     def level(self, claim: Claim) -> float:
-        """Return the smallest level of a claim of this kind that the losses satisfy."""
+        """Return an upper bound of the smallest level that the losses satisfy.
+
+        Args:
+            claim: A claim whose kind, such as ``PureDP``, says what the level is. Its
+                own level does not matter, but its δ or its order does.
+
+        Returns:
+            The bound, which is infinite if no level is known to be satisfied.
+        """
         if isinstance(claim, PureDP):
             return self.epsilon
         if isinstance(claim, GaussianDP):
@@ -153,10 +161,9 @@ class ComposedLoss:
         )
 
     def share(self, claim: Claim) -> float:
-        """Return the loss relative to a claim, which is 1 at the claim.
+        """Return the loss divided by the claimed loss, as a rank for searches.
 
-        A search maximises it. For claims without a single parameter it composes no
-        curves, and is an estimate.
+        For claims with a δ or with the curve of an accountant it is only an estimate.
         """
         if isinstance(claim, LEVELLED):
             return _ratio(self.level(claim), claim.level)
@@ -198,7 +205,7 @@ def _max_mu(epsilon: float, delta: float) -> float:
 
 
 def allowed_delta(claim: Claim | None) -> float:
-    """Return the δ that a claim states or quotes; 0 for other claims."""
+    """Return the δ that a claim states or quotes; 0 if it has none, and for None."""
     if isinstance(claim, AccountedDP):
         return float(claim.quoted or 0.0)
     return float(getattr(claim, "delta", None) or 0.0)

@@ -16,7 +16,7 @@ SINGLE = 1e-5
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """Limits of a trace that protect time and memory, and numbers of its runs."""
+    """Limits that protect time and memory, and the numbers of runs of each test."""
 
     # Largest number of outcomes of one release that are forced.
     outcomes: int = 16
