@@ -33,7 +33,10 @@ from auditdp.numerics.arrays import Floats
 
 
 class Claim:
-    """Base of the claims of privacy: frozen dataclasses of their parameters."""
+    """Base class of the claims of privacy.
+
+    Each subclass is a frozen dataclass of its parameters.
+    """
 
     parameter: ClassVar[str] = "epsilon"
     """Name of the field that holds the level, in this class and in records."""

@@ -111,7 +111,15 @@ def _by_record(
 ) -> dict[Key, Numbers]:
     """Return the correspondence of draws or releases that a loop makes for each record.
 
-    It is empty if the inputs do not differ in one record.
+    Args:
+        recorded: The record.
+        replayed: The replay.
+        before: The recorded draws or releases, by their key.
+        after: Those of the replay, by their key.
+
+    Returns:
+        The correspondence, for keys with different numbers of items before and after.
+        It is empty if the inputs do not differ in one record.
     """
     keys = [key for key in before if key in after]
     keys = [key for key in keys if len(before[key]) != len(after[key])]

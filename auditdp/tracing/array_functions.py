@@ -138,8 +138,8 @@ GATHERING: dict[str, tuple[int, ...]] = {
 }
 """Functions that put entries of several arrays into one.
 
-The value is the places of these arrays among the arguments. It is () if the first
-argument is the list of the arrays.
+Each value has the places of these arrays among the function's arguments. It is () if
+the first argument is a list of the arrays.
 """
 
 

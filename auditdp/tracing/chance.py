@@ -54,7 +54,7 @@ def tables_of(release: Release) -> Any:
     """Return the probabilities of the outcomes of an event, a choice or a maximum.
 
     Returns:
-        An array of shape (events, outcomes).
+        An array of shape (events, outcomes). A choice or a maximum counts as one event.
     """
     if release.kind == COIN:
         p = np.atleast_1d(np.asarray(release.location, float)).ravel()

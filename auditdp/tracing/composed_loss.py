@@ -4,11 +4,12 @@ Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of t
 this pair. The ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
 occur, two bounds hold and the smaller one counts: the Gaussian curve moved by Σε_i, and
 the curve of zero-concentrated DP with ρ = Σμ_i²/2 + Σρ_i. The ρ_i of a statement is ε_i
-tanh(ε_i/2), unless the noise has a smaller known one.
+tanh(ε_i/2), unless a smaller ρ_i of its noise is known.
 
-An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1
-− e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex
-Gaussian one between the same two points, and the other half is its mirror image.
+An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)). Its trade-off function is at least
+the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε). This line is the chord of
+the Gaussian trade-off function, which is convex, between the same two points. The other
+half is the mirror image.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.trace_limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 
 LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
-"""Claims with a single parameter, by which losses compare."""
+"""Claims that are tested by their level; others are tested at each statement."""
 
 
 @dataclass(frozen=True)

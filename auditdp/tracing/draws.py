@@ -49,7 +49,7 @@ class WatchedDraw:
             comparisons of u with numbers; empty without comparisons. The key is the
             entry that was compared, or ``WHOLE`` if all entries were.
         drawn: Copy of an array as the sampler returned it, for replays; None for a
-            number, and for a draw that repeats the numbers of an earlier one.
+            number, and for a draw that is made of another one, as by rounding.
         is_lent: Whether the code got the memory of the array, as by ``view``, so that
             it may have changed the numbers.
     """

@@ -96,6 +96,8 @@ def end(run: WatchedRun, tensor: Any, why: str) -> None:
 def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
     """Write noise or numbers into a tensor, which stands for its content from then on.
 
+    If the noise cannot be followed there, it ends.
+
     Args:
         run: The run.
         target: The tensor.

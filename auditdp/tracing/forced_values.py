@@ -52,7 +52,7 @@ def forced_result(computed: Any, recorded: Any) -> Any:
 
     Returns:
         The result. Entries that the record lacks, and imaginary parts, are those of
-        ``computed``. Without a way to convert the shape, it is ``computed``.
+        ``computed``. If the shapes do not fit, the result is ``computed``.
     """
     if not is_array(computed):
         return computed if ndim(recorded) else _forced_number(computed, recorded)

@@ -26,7 +26,10 @@ from auditdp.tracing.watched_run import WatchedRun
 SHOWING = ("is in the output", "is printed")
 """Uses of noise that reveal its number as it is."""
 ROUNDING_RTOL = 0.01
-"""Relative difference of noise and the sum of its terms that is taken for rounding."""
+"""Largest relative difference between noise and the sum of its terms by rounding.
+
+With a larger difference, code has changed the numbers.
+"""
 WHOLE = ("geometric", "integer", "binomial", "rounded Laplace")
 """Families of whole draws, whose sums are whole as well."""
 LAZY = [name for name, family in FAMILIES.items() if family.is_part]

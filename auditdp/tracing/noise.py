@@ -140,7 +140,7 @@ class Noise(Form):
 
     @property
     def requires_grad(self) -> Any:
-        """True if it is a tensor with a gradient."""
+        """The attribute of a tensor; setting it ends the noise."""
         return self._now.requires_grad
 
     @requires_grad.setter
@@ -282,7 +282,10 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Change it in place, with its memory, into other noise or into numbers.
+        """Turn this object into other noise or into numbers, and write its memory.
+
+        Args:
+            result: The other noise, or the numbers.
 
         Returns:
             This object if it is noise now, else its array.
@@ -388,7 +391,10 @@ class Noise(Form):
         return getattr(settled, name)
 
     def _method(self, name: str) -> Any:
-        """Return a method of the number, array or tensor, or None if it has no rule."""
+        """Return a method of the number, array or tensor that follows the noise.
+
+        It is None if there is no rule for a method of this name.
+        """
         kind = type(self.value)
         if hasattr(kind, "detach"):
             if name == "data":
@@ -598,7 +604,16 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
 
 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
-    """Return the product, or the quotient, of two values, one or both of them noise."""
+    """Return the product, or the quotient, of two values, one or both of them noise.
+
+    The noise ends if both are noise (see ``signed`` for an exception), or if the noise
+    is the divisor.
+
+    Args:
+        first: A number, an array, or noise.
+        second: A number, an array, or noise.
+        divide: Whether the first is divided by the second.
+    """
     compute = operator.truediv if divide else operator.mul
     first, second = opened(first), opened(second)
     is_first = type(first) is Noise

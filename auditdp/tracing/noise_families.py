@@ -69,8 +69,8 @@ class Family:
             two geometric draws, or compares it. The sum of a value and such a draw is
             not released before the code uses it.
         is_symmetric: Whether a draw and its negative have one law.
-        is_by_rho: Whether the μ² of ``loss`` only bounds the Rényi divergences, and no
-            δ(ε) of a Gaussian pair.
+        is_by_rho: Whether the μ² of ``loss`` bounds only the Rényi divergences, and not
+            δ(ε).
     """
 
     name: str
@@ -94,10 +94,10 @@ class Family:
         return logs if self.is_whole else logs - np.log(np.abs(scale))
 
     def loss_of(self, moved: Any, parameter: Any) -> Loss | None:
-        """Return the loss of a location that moves by ``moved`` scales, or None.
+        """Return the loss of a location that moves by ``moved`` scales.
 
         Whole noise does not hide a move by a fraction, so the loss of such a move is
-        unbounded.
+        unbounded. The result is None if the loss is not known in this form.
         """
         if self.units is None:
             return self.loss(moved, parameter)
@@ -417,13 +417,13 @@ class NoiseLaw:
         return same(self.scale, other.scale)
 
     def log_likelihood(self, location: Any, result: Any) -> float:
-        """Return the log density of a result; NaN if the law is unknown.
+        """Return the log density of a result; NaN if it is not computed for the family.
 
         For an array it is the sum over all entries.
 
         Args:
-            location: v, a number or an array.
-            result: r, of the same shape.
+            location: Value to which the noise is added: a number or an array.
+            result: Noisy value.
         """
         known = self.known
         if known is None or known.log_density is None:

@@ -62,7 +62,7 @@ class _Scores(NamedTuple):
 
 
 def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[Moved]:
-    """Return releases, where groups whose order alone is revealed lose less.
+    """Return releases, with smaller losses for groups that reveal only their order.
 
     Args:
         trace: Trace of the function.
@@ -137,7 +137,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
     """Return the noisy values, their moves and their scale.
 
     Returns:
-        They, or None if there are several scales or infinite moves.
+        The scores, or None if there are several scales or infinite moves.
     """
     scales = {float(pair.first.law.scale) for pair in pairs}
     if len(scales) != 1:

@@ -42,7 +42,7 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def is_bound(self) -> bool:
-        """True if runs confirmed that the loss of the releases bounds the output's.
+        """True if runs confirmed that the releases' loss bounds the output's loss.
 
         It is False if no such runs were made. See `prediction`.
         """

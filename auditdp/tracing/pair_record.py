@@ -312,10 +312,10 @@ class PairRecord:
 
     @property
     def reordered(self) -> bool:
-        """True if a draw used by itself is among another number of rows on each input.
+        """True if an order or a sample is of different numbers of rows on the inputs.
 
-        An order or a sample of rows is such a draw. It is then not known which rows
-        correspond.
+        It is then not known which rows correspond. All draws that the code uses by
+        themselves count.
         """
         draws = [pair for pair in self.moved if pair.first.kind == ALONE]
         return not all(

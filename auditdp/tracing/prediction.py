@@ -291,7 +291,10 @@ class Experiments:
         return bool(np.any(constant & (first[0] != second[0])))
 
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
-        """Return True if locations and laws of releases are equal in all other runs."""
+        """Return True if the locations and laws of releases stay as recorded.
+
+        They have to be equal in all runs with other noisy values.
+        """
         for runs in self._other_runs:
             for moved in pairs:
                 for release, run in zip((moved.first, moved.second), runs, strict=True):

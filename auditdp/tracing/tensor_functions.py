@@ -44,10 +44,11 @@ PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divid
 def named(function: Any) -> tuple[str, bool]:
     """Return the name of a function of torch, and whether it works in place.
 
+    The name has no underscores, as in the table of rules. For the getter of an
+    attribute it is the name of the attribute.
+
     Returns:
-        The name without underscores, as in the table of rules. The getter of an
-        attribute has the name of the attribute. Then True if the function changes its
-        first argument.
+        The name, and True if the function changes its first argument.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
@@ -60,7 +61,10 @@ def named(function: Any) -> tuple[str, bool]:
 def torch_function(
     function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
-    """Apply a function of torch, some of whose arguments are noise."""
+    """Apply a function of torch, some of whose arguments are noise.
+
+    The result is noise, or a tensor if the noise ends.
+    """
     name, in_place = named(function)
     each = _of_each(name, in_place, arguments)
     if each is not None:
@@ -102,9 +106,9 @@ ADAPTERS["torch"] = torch_function
 
 
 def _has_gradient(values: Sequence[Any]) -> bool:
-    """Return True if torch records gradients, and one of some values needs one.
+    """Return True if torch records gradients, and one of the values requires one.
 
-    The gradient of a product then reveals the other factors, such as noise.
+    Noise is not counted. The gradient of a product reveals its other factors.
     """
     return sys.modules["torch"].is_grad_enabled() and any(
         type(value) is not Noise and getattr(value, "requires_grad", False)
@@ -130,7 +134,10 @@ def _of_each(
 
 
 def _into(target: Any, result: Any) -> Any:
-    """Write a result into a tensor, and return the tensor or the noise in its place."""
+    """Write a result into a tensor or noise, and return this target.
+
+    Noise that now has ordinary numbers is returned as a tensor.
+    """
     if type(target) is Noise:
         return target.become(result)
     if type(result) is not Noise:

@@ -104,7 +104,7 @@ class Trace:
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
-        located: Lines whose sampler was given a location other than 0; see
+        located: Lines at which a sampler of numpy got a location other than 0; see
             ``WatchedRun``.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release; see `constant_noise`.

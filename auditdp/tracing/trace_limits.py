@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ROUNDING = 1e-9
-"""Relative difference of two doubles that is taken for rounding."""
+"""Largest relative difference of two doubles that is taken for rounding."""
 ROUNDING_OF_SUMS = 1e-6
-"""Relative difference of two sums of many doubles that is taken for rounding."""
+"""Largest relative difference of sums of many doubles that is taken for rounding."""
 ABSOLUTE_ROUNDING = 1e-12
-"""Difference of two numbers of size 1 that is taken for rounding."""
+"""Largest difference of two numbers of size 1 that is taken for rounding."""
 SINGLE = 1e-5
-"""Relative difference of two numbers of single precision that is taken for rounding."""
+"""Largest relative difference in single precision that is taken for rounding."""
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _lower_epsilon(
 
 
 def is_suspect(pair: PairRecord) -> bool:
-    """Return True if a run that samples records is likely to exceed its claim.
+    """Return True if a run that samples records may exceed its claim.
 
     There are two reasons. The sampled records may decide numbers of the output that
     have no noise. Or the accountant's ε for the traced steps exceeds the claim, where

@@ -102,9 +102,9 @@ def compare_versions(
         new: The changed version.
         data: The input.
         rng: The generator; the old version's run advances it.
-        neighbour: A neighbour of the input. With it, each version also runs on this
-            pair, and a value that moves otherwise between the inputs than in the old
-            version is a difference too. None for no pair.
+        neighbour: A neighbour of the input, or None. With it, both versions are also
+            traced on the pair. A value is then different as well if its move between
+            the two inputs changed.
         claim: The claim with which each version is compared on the pair; None for none.
     """
     other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)

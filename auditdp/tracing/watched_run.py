@@ -101,9 +101,9 @@ class WatchedRun:
             that it does not name correspond in order.
         draws: Alignment of the draws with those of the record, in the same way.
         constants: See ``TracedRun``. A replay has those of its record.
-        located: Lines whose sampler was given a location other than 0 in any run. On
-            such a line the location counts as a value with noise, even if it is 0. The
-            run adds lines.
+        located: Lines at which a sampler of numpy got a location other than 0 in any
+            run. On such a line the location counts as a value with noise, even if it is
+            0. The run adds lines.
         free: Whether the releases of a replay are computed from its draws, instead of
             forced to the recorded results.
         fresh: Numbers of the recorded draws that a replay draws anew.
@@ -416,7 +416,7 @@ class WatchedRun:
         return self.traced
 
     def _mark_coins_of_records(self) -> None:
-        """Mark the coins that a loop tossed once for each record."""
+        """Set ``of_record`` of the coins that a loop tossed once for each record."""
         coins: dict[CodeLine, list[Release]] = defaultdict(list)
         for release in self.traced.releases:
             if release.kind == COIN and not release.shape:

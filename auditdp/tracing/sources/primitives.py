@@ -155,7 +155,8 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
     """Return a function for the L1 distance of two values, in units of ``unit``.
 
-    The distance is infinite for two shapes, for NaN, and for two values with unit 0.
+    The distance is infinite for values of different shapes, for NaN, and for different
+    values if the unit is 0.
     """
 
     def distance(first: Any, second: Any) -> float:
