@@ -1,16 +1,19 @@
 """The interface of claims of privacy, the same for every notion of privacy.
 
-- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian
-  DP), and ``at(level)``, the claim of the same kind with another number;
+A claim has:
+
+- ``level``, the one number with which a lower bound is compared: epsilon, mu of
+  Gaussian DP, or rho of zero-concentrated DP; and ``at(level)``, the claim of the same
+  kind with another number;
 - ``statements()``, the (epsilon, delta) statements of the claim; the game bets against
   all of them at once;
 - ``tangents()``, at most six statements, for evidence that tests one at a time;
 - ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at
   that epsilon;
-- ``posterior_cap()``: a fair coin chooses one of two neighbours, and this is the largest
+- ``posterior_cap()``: a fair coin chooses one of two neighbours, and this bounds the
   posterior probability that an output can give to either side of the coin.
 
-A new claim is a subclass, in a file of its own, and a line in ``CLAIMS`` of
+A new claim is a subclass, in a file of its own, and an entry in ``KINDS`` of
 ``statements.py``.
 """
 
@@ -30,7 +33,10 @@ from auditdp.numerics.arrays import Floats
 
 
 class Claim:
-    """Base of the claims of privacy: frozen dataclasses of their parameters."""
+    """Base class of the claims of privacy.
+
+    Each subclass is a frozen dataclass of its parameters.
+    """
 
     parameter: ClassVar[str] = "epsilon"
     """Name of the field that holds the level, in this class and in records."""
@@ -41,7 +47,7 @@ class Claim:
     recorded_by: ClassVar[tuple[str, ...]] = ()
     """Names of the arguments from which a record restores the claim, in order.
 
-    It is empty if they do not suffice. A record then has points of the curve.
+    It is empty if no such arguments suffice. A record then stores points of the curve.
     """
     is_point: ClassVar[bool] = False
     """True if the claim consists of one (epsilon, delta)."""
@@ -91,7 +97,10 @@ class Claim:
         return self._pair.hockey_stick(epsilon)
 
     def posterior_cap(self) -> float:
-        """Return 1, the cap if the claim allows a positive delta at every epsilon."""
+        """Return an upper bound of the posterior that an output can give to one input.
+
+        Both inputs have the prior 1/2. The base class returns 1, which always holds.
+        """
         return 1.0
 
     def tangents(self) -> tuple[tuple[float, float], ...]:

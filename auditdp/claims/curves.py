@@ -23,7 +23,10 @@ from auditdp.numerics.arrays import Floats
 POINTS = 160
 """Number of epsilons at which a curve is evaluated for the statements of a claim."""
 FLOOR = 1e-12
-"""δ at which the points of a curve end."""
+"""The points of a curve end at an ε at which δ is about this small.
+
+For zCDP they end at a fixed number of standard deviations instead.
+"""
 STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
 """The claim's noise divided by the noise of each member of a family of curves."""
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
@@ -53,9 +56,9 @@ class AccountedDP(Claim):
         source: The paper, theorem and version that states the claim.
 
     Raises:
-        ClaimError: If ``quoted`` is not between 0 and 1, or if the curve is not a
-            curve, never falls to the quoted delta, is 1 everywhere, or has a delta that
-            is negative or not finite.
+        ClaimError: If ``quoted`` is not between 0 and 1, if ``curve`` is of another
+            type, or if the curve never falls to the quoted delta, is 1 everywhere, or
+            has a delta that is negative or not finite.
 
     >>> claim = AccountedDP([(0.0, 0.4), (1.0, 0.1), (2.0, 1e-3)], quoted=0.1)
     >>> round(claim.level, 6)
@@ -119,7 +122,7 @@ class AccountedDP(Claim):
 
     @cached_property
     def level(self) -> float:
-        """The smallest epsilon at which the statements imply the quoted delta."""
+        """The smallest epsilon at which the statements imply delta <= ``quoted``."""
         # Beyond the largest log-odds δ is constant.
         log_odds = self._pair.log_odds
         low, high = 0.0, float(log_odds[np.isfinite(log_odds)].max()) + 1e-9
@@ -138,7 +141,7 @@ class AccountedDP(Claim):
 
     @cached_property
     def members(self) -> dict[float, AccountedDP]:
-        """The claims of the family, with this claim, by their levels, ascending."""
+        """This claim and those of its family, keyed by level in ascending order."""
         members = {self.level: self}
         if self.family is not None:
             for strength in STRENGTHS.tolist():

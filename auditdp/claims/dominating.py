@@ -35,7 +35,7 @@ from auditdp.numerics.arrays import Floats
 LARGEST_EPSILON = 700.0
 """Largest epsilon of a statement that is used, because e^ε overflows beyond it.
 
-Other statements are left out, so the tested claim promises less.
+Statements with a larger epsilon are left out, so the tested claim promises less.
 """
 
 
@@ -62,7 +62,8 @@ class DominatingPair:
                 two laws.
 
         Raises:
-            ClaimError: If an epsilon or a delta is out of range.
+            ClaimError: If there are no statements, or an epsilon or a delta is out of
+                range.
         """
         points = _corners(statements)
         # The steepest line comes first.

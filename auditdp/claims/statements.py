@@ -147,7 +147,9 @@ class GaussianDP(Claim):
         check_positive("GaussianDP", "mu", self.mu)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
+        """Return the largest delta that the claim allows at an epsilon.
+
+        It is Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
 
         Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13
         (arXiv:1905.02383v3).
@@ -157,11 +159,13 @@ class GaussianDP(Claim):
     def statements(self) -> Floats:
         """Return statements (epsilon, delta) at many points of the curve.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). From epsilon = 0 to three
-        standard deviations above the mean loss, the distance of two statements is 0.05
-        standard deviations; from there to six it is 0.2. Between its statements the
-        claim allows the delta of a larger mu: by less than 0.1 % up to three standard
-        deviations, and by about 0.5 % beyond.
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The epsilons begin at 0, with
+        steps of 0.05 standard deviations of the loss. From three standard deviations
+        above the mean loss to six, the steps are 0.2.
+
+        Between two epsilons the statements are weaker than the curve, as if mu was
+        larger: by less than 0.1 % up to three standard deviations, by about 0.5 %
+        beyond.
         """
         # In standard deviations; little is left to distinguish beyond three of them.
         sparse_from = self.mu / 2 + 3
@@ -196,4 +200,4 @@ class GaussianDP(Claim):
 
 KINDS = (PureDP, ApproxDP, GaussianDP, AccountedDP, ZeroConcentratedDP, RenyiDP)
 CLAIMS: dict[str, type[Claim]] = {kind.__name__: kind for kind in KINDS}
-"""The classes of all claims of privacy, by the names that records give them."""
+"""The classes of all claims of privacy, by the names under which records store them."""

@@ -46,14 +46,15 @@ for others:
   (`auditdp.tracing.outcomes`).
 
 **Losses that are too large.** Code may only compare noisy values with each other (the
-sparse vector technique, a maximum of scores with Laplace noise). They are charged as
-releases, unless runs with other values in the same order give the same output
-(`auditdp.tracing.order_statistics`). Sampled rows give no amplification. A pair that is
-proposed for such a loss costs calls of a game.
+sparse vector technique, a maximum of scores with Laplace noise). Each of these values
+is charged as a release, unless runs with other values in the same order give the same
+output (`auditdp.tracing.order_statistics`). Amplification by sampling is not counted. A
+pair that is proposed because of such a loss costs calls of a game.
 
 Code that the trace does not understand is *opaque*, and every result lists its lines.
-Every other statement is tested by runs with other draws, or it is called a suspicion
-(`auditdp.tracing.prediction`). A trace proposes; evidence decides.
+Statements about other code are tested by runs with other draws. A statement that these
+runs do not confirm is called a suspicion (`auditdp.tracing.prediction`). A trace
+proposes; evidence decides.
 
 To read the room, begin with `draws`, `watched_run` and `trace`, which record and replay
 runs. `noise` and the files of rules (`array_functions`, `tensor_functions`) follow

@@ -4,8 +4,8 @@ A loop over the keys of the data draws once for each key, and a new key may come
 The releases of a line correspond in order. The surplus ones are those without which
 values move least: dynamic programming matches the shorter sequence with a subsequence
 of the longer one. Draws of a line are independent and of one law, so every
-correspondence is a coupling. Keys may come in another order, so the correspondence in
-any order in which values move least may be tried as well.
+correspondence is a coupling. Keys may also come in another order on the neighbour. So
+there is a second correspondence, in which values move least and order does not matter.
 
 A loop over records may toss a coin for each record. Then two inputs that differ in a
 record have different numbers of coins. The other records keep their coins, as if all
@@ -36,7 +36,7 @@ from auditdp.tracing.watched_run import (
 )
 
 TOSSED = ("uniform", "coin")
-"""Families of draws that coins are made of."""
+"""Families of draws with which code tosses a coin: uniform draws, and coins."""
 
 Numbers = list[int | None]
 """Number of the recorded item for each item of a replay; None for a new one."""
@@ -52,17 +52,18 @@ class RunAlignment(NamedTuple):
 def aligned(
     recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True
 ) -> RunAlignment | None:
-    """Return the correspondence of a replay with its record, if it has to change.
+    """Return a better alignment of a replay with its record, or None.
 
     Args:
         recorded: The record.
         replayed: A replay, in which releases corresponded in order.
         in_order: Whether releases of a line correspond in order. Then only lines with
-            different numbers of releases change. Else the releases of every line are
-            matched so that values move least.
+            different numbers of releases are aligned anew. Else the releases of every
+            line are matched so that values move least.
 
     Returns:
-        The alignment of the lines that change, or None if the replay has it already.
+        The alignment of the lines that are aligned anew. None if there is no such line,
+        or if the replay has this alignment already.
     """
     before, after = (_by_key(run.releases, family_key) for run in (recorded, replayed))
     # Coins of records come first, since their places are known exactly.
@@ -110,7 +111,15 @@ def _by_record(
 ) -> dict[Key, Numbers]:
     """Return the correspondence of draws or releases that a loop makes for each record.
 
-    It is empty if the inputs do not differ in one record.
+    Args:
+        recorded: The record.
+        replayed: The replay.
+        before: The recorded draws or releases, by their key.
+        after: Those of the replay, by their key.
+
+    Returns:
+        The correspondence, for keys with different numbers of items before and after.
+        It is empty if the inputs do not differ in one record.
     """
     keys = [key for key in before if key in after]
     keys = [key for key in keys if len(before[key]) != len(after[key])]

@@ -27,12 +27,12 @@ AMONG = ("permutation", "sample of items", "choice of items", "integer")
 
 
 def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any:
-    """Return a recorded draw of places for an input with one record more or fewer.
+    """Return a recorded draw of places, adapted to one record more or fewer.
 
     Args:
         family: The family of the draw.
         recorded: The recorded places.
-        fresh: An independent draw on this input, whose type the result has.
+        fresh: An independent draw on this input. The result has its type.
         place: Place of the record that only one input has.
         more: Whether this input has that record.
 

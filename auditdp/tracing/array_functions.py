@@ -39,7 +39,7 @@ from auditdp.tracing.noise import (
 from auditdp.tracing.plain_values import any_of, for_arrays, ndim, placed, shape_of
 
 MAX_TERMS = 64
-"""Largest number of entries whose sum has a term for each entry."""
+"""Largest number of noisy entries whose sum keeps a separate term for each entry."""
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": added,
     **dict.fromkeys(("subtract", "sub"), subtracted),
@@ -138,8 +138,8 @@ GATHERING: dict[str, tuple[int, ...]] = {
 }
 """Functions that put entries of several arrays into one.
 
-The value is the places of these arrays among the arguments. It is () if the first
-argument is the list of the arrays.
+Each value has the places of these arrays among the function's arguments. It is () if
+the first argument is a list of the arrays.
 """
 
 
@@ -306,7 +306,11 @@ RULES |= {
 
 
 def _with_sign(call: Call) -> Any:
-    """Return the size of the first argument with the sign of the second, or None."""
+    """Return a number with the sign of a noisy second argument.
+
+    Returns:
+        Noise, or None unless the second argument is a uniform draw around 0.
+    """
     size, noise = call.given
     sign = None
     if type(noise) is Noise and type(size) in (int, float):

@@ -24,7 +24,11 @@ SAMPLES = ("permutation", "choice of items", "integer")
 
 
 def is_by_chance(release: Release) -> bool:
-    """Return True if a release has few outcomes, each of which can be forced."""
+    """Return True if a release is an event, a choice, a maximum, or a short draw.
+
+    A short draw is an order of at most ``LIMITS.permuted_items`` items, or a draw of
+    items or integers with at most ``LIMITS.outcomes`` outcomes.
+    """
     if release.kind in NAMED:
         return True
     if release.kind != ALONE or release.law.family not in SAMPLES:
@@ -50,7 +54,7 @@ def tables_of(release: Release) -> Any:
     """Return the probabilities of the outcomes of an event, a choice or a maximum.
 
     Returns:
-        An array of shape (events, outcomes).
+        An array of shape (events, outcomes). A choice or a maximum counts as one event.
     """
     if release.kind == COIN:
         p = np.atleast_1d(np.asarray(release.location, float)).ravel()
@@ -81,18 +85,22 @@ def probability_of(release: Release) -> float:
 
 
 def other_outcome(release: Release) -> Any:
-    """Return another outcome of a release by chance, or None if there is none."""
+    """Return one outcome of a release by chance that is not the recorded one.
+
+    Returns:
+        The outcome. None if there is no other one, or if the release is not by chance.
+    """
     if not is_by_chance(release):
         return None
     return next(other_outcomes(release)[0], None)
 
 
 def other_outcomes(release: Release) -> tuple[Iterator[Any], bool]:
-    """Return the other possible outcomes of a release by chance.
+    """Return the possible outcomes of a release by chance, without the recorded one.
 
     Returns:
-        The outcomes, at most ``LIMITS.outcomes`` except for orders; and whether these
-        are all.
+        An iterator over at most ``LIMITS.outcomes`` outcomes, and whether it yields all
+        of them. For orders it always yields all.
     """
     shape, size = release.shape, math.prod(release.shape)
     if release.law.family == "permutation":

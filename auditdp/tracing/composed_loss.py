@@ -4,11 +4,12 @@ Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of t
 this pair. The ε_i compose by the optimal theorem, and Gaussian pairs to √Σμ_i². If both
 occur, two bounds hold and the smaller one counts: the Gaussian curve moved by Σε_i, and
 the curve of zero-concentrated DP with ρ = Σμ_i²/2 + Σρ_i. The ρ_i of a statement is ε_i
-tanh(ε_i/2), unless the noise has a smaller known one.
+tanh(ε_i/2), unless a smaller ρ_i of its noise is known.
 
-An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1
-− e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex
-Gaussian one between the same two points, and the other half is its mirror image.
+An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)). Its trade-off function is at least
+the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε). This line is the chord of
+the Gaussian trade-off function, which is convex, between the same two points. The other
+half is the mirror image.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.trace_limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 
 LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
-"""Claims with a single parameter, by which losses compare."""
+"""Claims that are tested by their level; others are tested at each statement."""
 
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """The composition of several losses.
+    """The composed loss of several releases on one pair.
 
     Args:
-        parts: The loss of each release on the pair.
+        parts: The loss of each release.
     """
 
     parts: tuple[Loss, ...]
@@ -48,7 +49,7 @@ class ComposedLoss:
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
     def times(self, factor: float) -> ComposedLoss:
-        """Return a copy with ε, μ and ρ of each part multiplied by a factor."""
+        """Return a copy with ε, μ and ρ of each part, but not δ, times a factor."""
         parts = []
         for part in self.parts:
             rho = None if part.rho is None else part.rho * factor
@@ -98,7 +99,7 @@ class ComposedLoss:
         return self.statements > LIMITS.composed_epsilon or math.isinf(self.squared_mu)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a δ such that the pair is (epsilon, δ)-indistinguishable."""
+        """Return an upper bound of the smallest δ of the pair at an epsilon."""
         if self.delta >= 1 or self._is_unbounded:
             is_within = self.statements <= epsilon and not self.squared_mu
             return min(1.0, self.delta) if is_within else 1.0
@@ -126,7 +127,15 @@ class ComposedLoss:
         return 1 - (1 - composition.delta_at(epsilon)) * others
 
     def level(self, claim: Claim) -> float:
-        """Return the smallest level of a claim of this kind that the losses satisfy."""
+        """Return an upper bound of the smallest level that the losses satisfy.
+
+        Args:
+            claim: A claim whose kind, such as ``PureDP``, says what the level is. Its
+                own level does not matter, but its δ or its order does.
+
+        Returns:
+            The bound, which is infinite if no level is known to be satisfied.
+        """
         if isinstance(claim, PureDP):
             return self.epsilon
         if isinstance(claim, GaussianDP):
@@ -153,10 +162,9 @@ class ComposedLoss:
         )
 
     def share(self, claim: Claim) -> float:
-        """Return the loss relative to a claim, which is 1 at the claim.
+        """Return the loss divided by the claimed loss, as a rank for searches.
 
-        A search maximises it. For claims without a single parameter it composes no
-        curves, and is an estimate.
+        For claims with a δ or with the curve of an accountant it is only an estimate.
         """
         if isinstance(claim, LEVELLED):
             return _ratio(self.level(claim), claim.level)
@@ -198,7 +206,7 @@ def _max_mu(epsilon: float, delta: float) -> float:
 
 
 def allowed_delta(claim: Claim | None) -> float:
-    """Return the δ that a claim states or quotes; 0 for other claims."""
+    """Return the δ that a claim states or quotes; 0 if it has none, and for None."""
     if isinstance(claim, AccountedDP):
         return float(claim.quoted or 0.0)
     return float(getattr(claim, "delta", None) or 0.0)

@@ -86,8 +86,9 @@ def _unreached(
 ) -> frozenset[int]:
     """Return the differing numbers that the noise of some lines does not change.
 
-    Runs on either input multiply the noisy constants by −10⁶ and by 0. Such numbers
-    stay the same, as where weights are overwritten after their initialisation.
+    Runs on each input multiply the noisy constants by −10⁶ and by 0. The returned
+    numbers stay the same in all of these runs. An example is a weight that the code
+    overwrites after its initialisation.
     """
     # Huge noise of the other sign changes whatever is computed from it.
     for factor, run in product((-1e6, 0.0), (pair.first, pair.second)):

@@ -1,10 +1,11 @@
 """Calls of ``int`` and ``float`` in the caller's code, which return noise for noise.
 
 ``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) -
-int(rng.geometric(p))`` would lose its draws. While code is watched its functions have a
-code object in which a *call* of these two names finds another function; every other use
-of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two
-differ by a bit: a name that is loaded to be called is pushed together with a null.
+int(rng.geometric(p))`` would lose its draws. While code is watched, its functions have
+another code object. In it, a *call* of these two names calls `watched_int` or
+`watched_float`. Every other use of the names, as in ``isinstance(x, int)``, is
+untouched. CPython's bytecode marks a call by one bit: a name that is loaded to be
+called is pushed together with a null.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 MAX_NAMES = 127
-"""Largest number of names of a function; the number of a name has 7 bits."""
+"""Largest number of names of a function whose calls can be replaced.
+
+The bytecode has 7 bits for the number of a name.
+"""
 
 
 def watched_int(*arguments: Any, **keywords: Any) -> Any:
@@ -47,7 +51,8 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 
     Args:
         code: The code of a function.
-        own: Those of the two names that its module defines itself.
+        own: Names among ``int`` and ``float`` that its module defines itself. Their
+            calls stay as they are.
 
     Returns:
         The code; the same object if it has no such call.
@@ -84,7 +89,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 
 
 def own_names(namespace: dict[str, Any]) -> frozenset[str]:
-    """Return those of the two names that a module defines itself."""
+    """Return the names among ``int`` and ``float`` that a module defines itself."""
     return frozenset(
         name
         for name in NAMES

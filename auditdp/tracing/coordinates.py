@@ -16,14 +16,14 @@ from auditdp.tracing.draws import Term, WatchedDraw
 class Coordinates(NamedTuple):
     """The nonzero coefficients of the matrix, in the order of the entries of the noise.
 
-    Each coefficient has one item in each of the four arrays.
+    Each of the four arrays has one item for each coefficient.
 
     Attributes:
         draws: The draws.
-        rows: Entry of the noise, counted flat.
-        which: Place of the draw in ``draws``.
-        places: Entry of that draw, counted flat.
-        numbers: Coefficient of the standard draw.
+        rows: Index of the entry of the noise, counted flat; ascending.
+        which: Index of the draw in ``draws``.
+        places: Index of the entry of that draw, counted flat.
+        numbers: The coefficient, which multiplies the standard draw.
     """
 
     draws: tuple[WatchedDraw, ...]
@@ -33,11 +33,11 @@ class Coordinates(NamedTuple):
     numbers: Any
 
     def taken(self, index: Any, factors: Any) -> Coordinates:
-        """Return the coordinates of some entries of the noise, multiplied by factors.
+        """Return the coordinates of chosen entries of the noise, multiplied by factors.
 
         Args:
-            index: The entries; an entry may occur several times.
-            factors: Factor of each entry.
+            index: Flat indices of the entries; an entry may occur several times.
+            factors: Factor of each item of ``index``.
         """
         starts = np.searchsorted(self.rows, index, "left")
         counts = np.searchsorted(self.rows, index, "right") - starts
@@ -55,7 +55,11 @@ class Coordinates(NamedTuple):
 
     @property
     def columns(self) -> Any:
-        """Column of each coefficient; each entry of each draw has one column."""
+        """The column of each coefficient in the matrix.
+
+        Each entry of each draw has one column. Draws that are the same numbers share
+        their columns.
+        """
         # Draws that are the same numbers share the record of their uses.
         first: dict[int, int] = {}
         names = [first.setdefault(id(draw.used), len(first)) for draw in self.draws]
@@ -64,7 +68,7 @@ class Coordinates(NamedTuple):
         return np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
 
     def by_draw(self) -> list[tuple[WatchedDraw, Any]]:
-        """Return each draw that has a coefficient, with its entries."""
+        """Return each draw that has a coefficient, with the indices of its entries."""
         parts = [self.places[self.which == k] for k in range(len(self.draws))]
         pairs = zip(self.draws, parts, strict=True)
         return [(draw, places) for draw, places in pairs if places.size]
@@ -92,7 +96,7 @@ class Mixed(WatchedDraw):
         return sorted(releases)
 
     def use(self, index: Any, release: int) -> None:
-        """Record a use of entries by a release; each entry keeps its first use."""
+        """Record that a release uses entries of ``index``; first uses are kept."""
         for draw, places in self._of(index):
             draw.use(places, release)
 
@@ -117,11 +121,11 @@ def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
 
 
 def together(parts: list[Coordinates], after: list[int]) -> Coordinates:
-    """Return the coordinates of several parts as one.
+    """Return the coordinates of several parts of noise as one.
 
     Args:
-        parts: The parts.
-        after: The entry of the whole at which each part begins.
+        parts: The coordinates of each part.
+        after: For each part, the index in the whole noise of its first entry.
     """
     offsets = np.cumsum([0, *(len(part.draws) for part in parts)])
     moved = [part.rows + start for part, start in zip(parts, after, strict=True)]

@@ -18,16 +18,18 @@ from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
 MAX_NOISE_RANGE = 2**24
-"""Largest range of drawn integers that can be noise; wider ranges are seeds and names.
+"""Largest range of drawn integers that can be noise.
+
+A draw from a wider range is taken for a seed or a random name.
 """
 WHOLE = -1
 """Key of ``WatchedDraw.limits`` that stands for all entries of the draw."""
 COMPARED = " noise that was compared with a number before"
-"""Suffix of the name of a family, for noise whose law a comparison changed."""
+"""Suffix of the family's name for noise whose law a comparison changed."""
 LENT = " noise that may have been changed in place"
-"""Suffix of the name of a family, for noise whose numbers code may have changed."""
+"""Suffix of the family's name for noise whose numbers code may have changed."""
 SHARED = " noise that entries share"
-"""Suffix of the name of a family, for sums of draws that several entries share."""
+"""Suffix of the family's name for sums of draws that several entries share."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,11 +45,11 @@ class WatchedDraw:
         location: Number or array that the sampler added to the draw.
         used: For each entry of the draw that went into a release, the number of the
             first such release. Entries are counted flat.
-        limits: Interval in which P(U <= u) lies for the draw u, given the results of
-            its comparisons with numbers; by the entry, or under ``WHOLE`` for all
-            entries.
+        limits: Interval that contains P(U <= u) for the draw u, by the results of the
+            comparisons of u with numbers; empty without comparisons. The key is the
+            entry that was compared, or ``WHOLE`` if all entries were.
         drawn: Copy of an array as the sampler returned it, for replays; None for a
-            number, and for a draw that repeats the numbers of an earlier one.
+            number, and for a draw that is made of another one, as by rounding.
         is_lent: Whether the code got the memory of the array, as by ``view``, so that
             it may have changed the numbers.
     """
@@ -65,7 +67,7 @@ class WatchedDraw:
 
     @property
     def numbers(self) -> Any:
-        """The array that the sampler returned, by its copy; else ``value``."""
+        """The numbers that the sampler returned: the copy ``drawn``, or ``value``."""
         if self.drawn is None:
             return self.value
         return self.drawn
@@ -85,7 +87,7 @@ class WatchedDraw:
         return sorted({self.used[k] for k in entries if k in self.used})
 
     def use(self, index: Any, release: int) -> None:
-        """Record a use of entries by a release; each entry keeps its first use."""
+        """Record that a release uses entries of ``index``; first uses are kept."""
         # A single entry is the usual case, and numpy is slow for it.
         entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
         for k in entries:

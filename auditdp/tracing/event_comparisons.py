@@ -29,10 +29,10 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "greater": (operator.gt, False, False),
     "greater_equal": (operator.ge, False, True),
 }
-"""Three facts about a comparison, by the name of numpy's function.
+"""Three facts about each comparison, by the name of numpy's function.
 
-They are its operator, whether small noise makes it true, and whether equality counts as
-large noise.
+They are the operator; whether small noise on the left side makes it true; and whether
+equality has the same result as larger noise.
 """
 MIRRORED = {
     "less": "greater",
@@ -92,9 +92,15 @@ def compare(noise: Any, other: Any, name: str) -> Any:
 def _probability_below(
     noise: Form, other: Any, *, is_small: bool, is_strict: bool
 ) -> Any:
-    """Return the probability that a draw lies below the compared number.
+    """Return the probability that the draw of noise lies below the compared number.
 
     The number is first converted into units of the standard draw.
+
+    Args:
+        noise: The noise.
+        other: The number.
+        is_small: Whether small noise makes the comparison true.
+        is_strict: Whether equality has the same result as larger noise.
 
     Returns:
         The probability, or None if it is not computed.

@@ -46,7 +46,7 @@ def is_alone(tensor: Any) -> bool:
 
 
 def _laid_as(tensor: Any) -> Any:
-    """Return a function that selects a tensor's entries from all in its memory."""
+    """Return a function that selects a tensor's entries from its whole memory."""
     return partial(
         sys.modules["torch"].as_strided,
         size=tuple(tensor.shape),
@@ -56,10 +56,10 @@ def _laid_as(tensor: Any) -> Any:
 
 
 def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
-    """Return the noise that a tensor stands for, or None.
+    """Return the noise that a tensor stands for, or None if it has no noise.
 
-    The noise ends if other code has changed the memory, or if the tensor is a
-    parameter.
+    The noise ends here, with the result None, if other code has changed the memory, or
+    if the tensor is a parameter.
     """
     if not run.filled:
         return None
@@ -95,6 +95,8 @@ def end(run: WatchedRun, tensor: Any, why: str) -> None:
 
 def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
     """Write noise or numbers into a tensor, which stands for its content from then on.
+
+    If the noise cannot be followed there, it ends.
 
     Args:
         run: The run.

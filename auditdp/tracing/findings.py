@@ -41,9 +41,10 @@ class Finding:
             run. "round": outputs differ without noise. "flow": the replay has other
             draws or releases. "steps": a training run differs from the parameters of
             its accountant. "opaque": the trace does not understand a line.
-        site: The line; an unknown one if the finding is about the output.
+        site: The line; ``NOWHERE`` if the finding is about the output.
         sentence: The finding as a sentence.
-        is_read_off: Whether the trace understands everything that the finding rests on.
+        is_read_off: Whether the trace understands all code that the finding is derived
+            from.
         is_confirmed: Whether runs with other draws confirmed it.
     """
 
@@ -54,7 +55,10 @@ class Finding:
     is_confirmed: bool = False
 
     def __str__(self) -> str:
-        """Return the sentence, marked if it is not confirmed."""
+        """Return the sentence, after "suspicion:" if it is not confirmed.
+
+        An unconfirmed finding of the kind "opaque" has "not understood:" instead.
+        """
         if self.is_confirmed:
             return self.sentence
         mark = "not understood" if self.kind == "opaque" else "suspicion"
@@ -114,10 +118,11 @@ def _of_noise(pair: PairRecord) -> list[Finding]:
 
 
 def _of_loss(pair: PairRecord) -> list[Finding]:
-    """Return the finding about the loss, if all releases together exceed the claim.
+    """Return the finding that the loss exceeds the claim, or [].
 
-    It names the lines that lose most. Lines whose noise has a fault of its own are
-    findings of ``_of_noise``.
+    The finding names the lines with the largest loss. Releases whose noise has a fault
+    are left out, because ``_of_noise`` returns findings about them. If the others
+    satisfy the claim, there is no finding about the loss.
     """
     claim, outcomes = pair.claim, pair.outcomes
     if claim is None or pair.satisfies:
@@ -165,7 +170,10 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
 
 
 def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the output can have the whole loss of these releases."""
+    """Return True if the output may have the whole loss of these releases together.
+
+    Its loss is smaller if records are sampled, or if it hides a choice or a row.
+    """
     first, second = pair.first, pair.second
     if pair.reordered:
         return False
@@ -240,9 +248,10 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
 
 
 def _round(pair: PairRecord, sentence: str) -> Finding:
-    """Return a finding about the output.
+    """Return a finding of the kind "round" with a sentence.
 
-    If it may be wrong, its sentence has the reason, and it is not read off.
+    If there is a reason why the finding may be wrong, the sentence states it, and the
+    finding is not read off.
     """
     if pair.differ is not None and pair.differ not in sentence:
         sentence += f": {pair.differ}"
@@ -259,7 +268,10 @@ def _round(pair: PairRecord, sentence: str) -> Finding:
 
 
 def _of_control_flow(pair: PairRecord) -> list[Finding]:
-    """Return a finding for each line at which the replay draws or seeds otherwise."""
+    """Return a finding for each line at which the replay differs from the record.
+
+    It differs if it has other draws, releases or seeds there.
+    """
     found = []
     for site, why in dict.fromkeys(pair.second.parted):
         is_seed = "seeded" in why
@@ -337,8 +349,9 @@ def moved_by(pairs: Sequence[Moved]) -> float:
 def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
     """Return a sentence about the releases of one line.
 
-    It has the move of their values, and the scale that the claim needs or the fault of
-    the noise.
+    It states the fault of the noise, if there is one. Otherwise it states how far the
+    values differ between the inputs, and the scale that the claim needs, if this scale
+    is known.
     """
     largest = max(pairs, key=size)
     release, other = largest.first, largest.second
@@ -400,8 +413,13 @@ def needed_scale(
 ) -> float | None:
     """Return the scale of the noise at which a release alone satisfies a claim.
 
+    Args:
+        release: The release.
+        distance: Move of its value between the inputs, in the norm of the noise.
+        claim: The claim, or None.
+
     Returns:
-        The scale, or None if no single number decides it.
+        The scale, or None if there is no formula for this claim and this noise.
     """
     known = release.law.known
     if claim is None or known is None or not math.isfinite(distance):
@@ -423,7 +441,10 @@ def needed_scale(
 
 
 def size(pair: Moved) -> float:
-    """Return a number by which releases are ranked: the sum of ε, δ and μ."""
+    """Return the sum of ε, δ and μ of a release, which ranks releases.
+
+    It is 0 for a release whose loss is not understood.
+    """
     if pair.loss is None:
         return 0.0
     return pair.loss.epsilon + pair.loss.delta + math.sqrt(pair.loss.squared_mu)

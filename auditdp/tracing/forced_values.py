@@ -1,8 +1,8 @@
 """Recorded values in the types and shapes that a replay computes.
 
-A replay gets the recorded results of releases. They have to be of the type that the
-code computed, which may be an array or table of another library, and of its shape,
-which may be another one on a neighbour.
+In a replay, the code gets the recorded results of releases in place of those that it
+computes. They need the type of the computed result, such as a tensor or a table. They
+also need its shape, which may differ between the two inputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def copied(value: Any) -> Any:
 
 
 def in_type_of(example: Any, values: Any) -> Any:
-    """Return an array of numbers in the type of an example."""
+    """Return an array of numbers, converted to the type of an example."""
     if hasattr(example, "detach"):
         made = example.new_tensor(values)
         return made.requires_grad_() if example.requires_grad else made
@@ -44,10 +44,15 @@ def in_type_of(example: Any, values: Any) -> Any:
 
 
 def forced_result(computed: Any, recorded: Any) -> Any:
-    """Return a recorded result in the type that the code computed.
+    """Return a recorded result in the type and shape that the code computed.
 
-    Entries that the record lacks are as computed, and so are imaginary parts: only the
-    real part has noise.
+    Args:
+        computed: The result that the code computed in this run.
+        recorded: The recorded result.
+
+    Returns:
+        The result. Entries that the record lacks, and imaginary parts, are those of
+        ``computed``. If the shapes do not fit, the result is ``computed``.
     """
     if not is_array(computed):
         return computed if ndim(recorded) else _forced_number(computed, recorded)
@@ -75,7 +80,7 @@ def _forced_number(computed: Any, recorded: Any) -> Any:
 
 
 def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
-    """Return the numbers of a recorded draw with another scale and location."""
+    """Return the numbers of a recorded draw, moved to another scale and location."""
     ratio: Any = 1.0
     with np.errstate(all="ignore"):
         if not same(law.scale, draw.law.scale):
@@ -85,9 +90,15 @@ def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
 
 
 def renamed_result(recorded: Release, names: tuple[Any, ...] | None) -> Any:
-    """Return a recorded result; for a choice, the places of the same items here.
+    """Return a recorded result, with places of items as on this input.
 
-    An item that this input lacks gets the place 0.
+    Args:
+        recorded: The recorded release.
+        names: Texts of the items on this input; None if there are none.
+
+    Returns:
+        For a choice with named items, the places of the chosen items on this input, or
+        0 for an item that it lacks. For any other release, the recorded result.
     """
     if names is None or recorded.names is None or names == recorded.names:
         return recorded.result

@@ -36,9 +36,9 @@ Sample = tuple[NoiseLaw | None, Any, Any]
 The law is None if the trace does not follow it.
 """
 DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
-"""Values of the argument ``dtype`` with which a draw has the law of its family.
+"""Values of the argument ``dtype`` that the trace follows: 64 bits or the default.
 
-Draws of fewer bits have another law. None stands for the default type.
+Draws of fewer bits have another law than their family.
 """
 
 
@@ -134,13 +134,16 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "binomial": _binomial,
     "multivariate_normal": _normals,
 }
-"""Functions that return the ``Sample`` of a call from its arguments, by the method."""
+"""Functions from the arguments of a call to its ``Sample``, by the method's name."""
 PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "negative_binomial": lambda n, p, size=None: (n, p),
     "standard_t": lambda df, size=None: (df,),
     "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""Functions that return the parameters of a call that is not followed, by the method.
+"""Functions from the arguments of a call to its parameters, by the method's name.
+
+The trace does not follow the noise of these methods. It only compares their parameters
+on both inputs.
 """
 
 
@@ -292,7 +295,7 @@ def _choice(
     origin: Any = None,
     **options: Any,
 ) -> Any:
-    """Choose from a table of probabilities, or some of the items at random."""
+    """Choose items, by the table of probabilities ``p`` or uniformly."""
     is_count = ndim(a) == 0
     count = int(a) if is_count else len(a)
     shape = _shape(size, 0.0)
@@ -406,10 +409,9 @@ def _permuted(
 
 
 def as_order(places: Any, count: int) -> Any:
-    """Return places as an order of ``count`` items.
+    """Return an order of ``count`` items from an order of more or fewer items.
 
-    A replay may be forced to an order of more items, or of fewer. Places beyond the
-    count are left out, and missing ones follow at the end.
+    Places beyond the count are left out, and missing ones follow at the end.
     """
     # A replay may be forced to an order of more items, or of fewer.
     order = dict.fromkeys(place for place in places.tolist() if place < count)
@@ -425,7 +427,12 @@ for _name in ("permutation", "permuted", "shuffle"):
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Record an opaque release: the code can draw numbers that no trace observes."""
+    """Record an opaque release, since code can now draw numbers unobserved.
+
+    Args:
+        run: The run under way; None records nothing.
+        source: Name of the object with which the code can draw.
+    """
     if run is not None:
         why = "draws numbers that the trace does not watch"
         run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
@@ -473,7 +480,11 @@ class WatchedGenerator(_Watched, np.random.Generator):
 
     @property
     def bit_generator(self) -> Any:
-        """The source of its bits; no trace observes the draws of code that uses it."""
+        """The source of its bits.
+
+        Reading it records an opaque release, as no trace observes what code draws from
+        it.
+        """
         _unseen(self._active(), "the bit generator")
         return self._plain.bit_generator
 

@@ -26,13 +26,16 @@ from auditdp.tracing.watched_run import WatchedRun
 SHOWING = ("is in the output", "is printed")
 """Uses of noise that reveal its number as it is."""
 ROUNDING_RTOL = 0.01
-"""Relative difference of noise and the sum of its terms that is taken for rounding."""
+"""Largest relative difference between noise and the sum of its terms by rounding.
+
+With a larger difference, code has changed the numbers.
+"""
 WHOLE = ("geometric", "integer", "binomial", "rounded Laplace")
 """Families of whole draws, whose sums are whole as well."""
 LAZY = [name for name, family in FAMILIES.items() if family.is_part]
-"""Families of draws that are parts of noise, or are compared.
+"""Families whose draws code usually combines to noise, or compares.
 
-The sum of a value and such a draw is released when it is used.
+The sum of a value and such a draw is not released before the code uses it.
 """
 
 
@@ -49,8 +52,8 @@ class Form:
         weight: For a score v with Gumbel noise that was compared with other scores: ln
             Σ e^v over itself and all scores that it exceeded, in units of the scale; −∞
             if another score exceeded it. None before any comparison.
-        is_held: Whether values are being added by ``+=``: the first other use releases
-            their sum.
+        is_held: Whether the last operation was ``+=`` or ``-=`` with a value. The first
+            use that is no such operation releases the sum.
     """
 
     __slots__ = (
@@ -107,9 +110,9 @@ class Form:
         alone if no value was added.
 
         Args:
-            why: Use that ends the noise, such as "is printed"; empty if it is
-                understood. It is recorded as the reason of an opaque release, but not
-                for a value with noise, for an integer, or for a use in ``SHOWING``.
+            why: Use that ends the noise, such as "is printed"; empty for a use that is
+                understood. It makes the release opaque, except for uses in ``SHOWING``,
+                for integers, and for values with noise of a family outside ``LAZY``.
         """
         self.is_held = False
         if self._settled is None:
@@ -136,10 +139,10 @@ class Form:
         return self._settled[0]
 
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
-        """Return the law of its entries, and the groups of those that share a draw.
+        """Return the law of its entries, and the groups of entries that share a draw.
 
-        See ``shared_noise.law_and_groups``. The law has another family if code changed
-        the numbers in memory.
+        See ``shared_noise.law_and_groups``. If code changed the numbers in memory, the
+        law is unknown.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
         # The law of lent noise has such a name already, by its draws.
@@ -167,7 +170,7 @@ class Form:
 
     @property
     def is_whole(self) -> bool:
-        """True if noise is whole by its family, its offset and its factors."""
+        """True if families, factors and offset imply that the noise is whole."""
         numbers = [self.centre, *(term.factor for term in self.terms)]
         return all(term.draw.law.family in WHOLE for term in self.terms) and all(
             bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
@@ -186,7 +189,10 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 
 
 def number(value: Any) -> Any:
-    """Return a value as a number or array of numpy; of complex ones the real part."""
+    """Return a value as a real number or an array of numpy.
+
+    Of complex numbers it is the real part.
+    """
     if isinstance(value, int | float):
         return value
     if isinstance(value, complex):
@@ -231,7 +237,10 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
-    """Return the sum of terms, with terms of the same entries of a draw joined."""
+    """Return terms of the same sum, with one term for the same entries of a draw.
+
+    Terms whose coefficients cancel to 0 are left out.
+    """
     if len(terms) < 2:
         return terms
     # Terms are few and their entries are arrays, so a dictionary would not be faster.
@@ -290,7 +299,7 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
         noise: Noise of one draw.
         law: The other law.
         value: The number or array that the new noise is.
-        keep: Whether ``value`` replaces the numbers of the draw in the copy of it.
+        keep: Whether ``value`` also replaces the numbers of the copied draw.
     """
     term = noise.terms[0]
     changed = copy(term.draw)
@@ -302,7 +311,7 @@ def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> F
 
 
 def rounded(noise: Form, plain: Any) -> Form | None:
-    """Return noise that is rounded to whole numbers.
+    """Return noise after it was rounded to whole numbers.
 
     Args:
         noise: The noise.
@@ -321,7 +330,7 @@ def rounded(noise: Form, plain: Any) -> Form | None:
 
 
 def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
-    """Return Laplace or Gaussian noise clipped to an interval.
+    """Return Laplace or Gaussian noise after it was clipped to an interval.
 
     Args:
         noise: The noise.
@@ -367,7 +376,8 @@ def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
 def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
     """Return the sign of a uniform draw around 0, or None for other noise.
 
-    Its product with an exponential draw of the same uniform one is Laplace noise.
+    If the same uniform draw is also made an exponential one (see ``logarithm``), the
+    product of both is Laplace noise (see ``signed``).
     """
     if not _is_around_zero(noise):
         return None
@@ -375,10 +385,10 @@ def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
 
 
 def signed(first: Form, second: Form) -> Form | None:
-    """Return the product of an exponential draw and the sign of its uniform draw.
+    """Return the product of an exponential draw and a sign of the same uniform draw.
 
     Returns:
-        Laplace noise, or None for other factors.
+        Laplace noise, or None for other factors. The order of the factors is free.
     """
     by_family = {noise.law.family: noise for noise in (first, second)}
     if set(by_family) != {"exponential", "sign"}:

@@ -34,16 +34,18 @@ class Moved:
     Attributes:
         first: The release on the first input.
         second: The release on the second input.
-        distance: Norm of the change of the value, in the norm of its noise and in units
-            of the value. For events and choices it is the largest log ratio of
-            probabilities, without its sign.
+        distance: Norm of the change of the value, in units of the value. The family of
+            the noise decides between the norms L1 and L2. For events, choices and
+            maxima it is the largest log ratio of probabilities, without its sign. If a
+            library declares the loss, it is the distance in the library's metric.
         loss: Loss of the release on this pair; None if its law is not understood.
         why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if
             the same draw was used before or for several entries and does not hide the
             move, 'whole' if a fractional value has whole noise, 'number' if the value
             is no finite number; else empty.
-        only: Phrase for the order of a group of releases, if the output reveals nothing
-            else of them; else empty. One release of the group then has the loss of all.
+        only: Phrase such as "which is largest", if the output reveals only the order of
+            a group of releases; else empty. One release of the group then has the loss
+            of the group, and the others have no loss.
     """
 
     first: Release
@@ -67,7 +69,8 @@ class Moved:
     def apart(self) -> float:
         """Distance of the laws on the two inputs, from 0 to 1.
 
-        It ranks releases whose loss is unbounded.
+        It is 0 if there is no loss or the loss is not understood. It also ranks
+        releases whose loss is unbounded.
         """
         if self.loss is None or not any(self.loss):
             return 0.0
@@ -201,10 +204,10 @@ def _common_part(first: Release, second: Release) -> tuple[Release, Release]:
 def _reused(
     first: Release, second: Release, moved: Any, before: Sequence[Moved]
 ) -> Moved:
-    """Return the loss of a release whose draws are in an earlier one.
+    """Return the move and the loss of a release whose draws an earlier one also has.
 
-    The difference of the two values has no noise. So the loss is unbounded, unless the
-    draws hide both moves alike.
+    The difference of the two noisy values has no noise. So the loss is unbounded,
+    unless one shift of the draws hides both moves.
     """
     distance = _distance(moved, first.law)
     for each in before:
@@ -228,7 +231,7 @@ def _reused(
 
 
 def _per_draw(moved: Any, release: Release) -> Any:
-    """Return a move in units of the draw, if one number multiplies the draw."""
+    """Return a move divided by the coefficient of the draw, if that is one number."""
     return moved / release.factor if ndim(release.factor) == 0 else moved
 
 
@@ -249,9 +252,9 @@ def _distance(moved: Any, law: NoiseLaw) -> float:
 
 
 def _by_tables(first: Release, second: Release) -> Moved:
-    """Return the loss of an event, a choice or a maximum.
+    """Return the move and the loss of an event, a choice or a maximum.
 
-    It is the largest over the outcomes, not that of the recorded one.
+    The loss is the largest over all outcomes, whatever the recorded outcome is.
     """
     is_scalar = ndim(first.location) == ndim(second.location) == 0
     if first.kind == COIN and is_scalar and first.location == second.location:
@@ -279,7 +282,10 @@ def _by_tables(first: Release, second: Release) -> Moved:
 
 
 def _by_names(*releases: Release) -> list[Any]:
-    """Return a table for each release over the names of all, with shape (1, names)."""
+    """Return the table of each choice, with columns for the names in all of them.
+
+    Each table has the shape (1, names).
+    """
     names = [name for release in releases for name in release.names or ()]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     tables = np.zeros((len(releases), 1, len(places)))

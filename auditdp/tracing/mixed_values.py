@@ -1,8 +1,8 @@
 """Noise whose entries come from several draws.
 
 `gathered` puts entries of several arrays into one array. `linear` applies a linear
-function to Gaussian noise. Both make one draw of all entries, with their coordinates in
-the draws (see `coordinates`).
+function to Gaussian noise. Both return noise of one combined draw, which has the
+coordinates of its entries in the original draws (see `coordinates`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
 
     Args:
         items: Arrays, numbers and noise, at least one of them noise.
-        gather: The function, of a list of arrays of these shapes. The place of an entry
-            must not depend on its value.
+        gather: The function. It takes a list of arrays with the shapes of ``items``.
+            It places entries without regard to their values.
 
     Returns:
         The noise, or None if it is not followed.
@@ -106,15 +106,16 @@ def without_zeros(noise: Noise) -> Noise:
 
 
 def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> Any:
-    """Return the result of a linear function of Gaussian noise; it may add a constant.
+    """Return the result of a linear function of Gaussian noise.
 
     Args:
         noise: The noise.
-        function: The function, of arrays of double precision.
+        function: The function of one array of double precision. It may add a constant.
         value: The function's result for the numbers of the noise; None to compute it.
 
     Returns:
-        Noise, a release, or None if the noise is not followed.
+        Noise; or an ordinary array, which is released, if a constant or an offset was
+        added; or None if the noise is not followed.
     """
     shape, size = shape_of(noise.value), size_of(noise.value)
     families = {term.draw.law.family for term in noise.terms}

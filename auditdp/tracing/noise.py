@@ -81,7 +81,10 @@ Rule = Callable[[Call], Any]
 RULES: dict[str, Rule] = {}
 """The rule of each followed function or method, by its name without underscores."""
 ADAPTERS: dict[str, Callable[..., Any]] = {}
-"""The function that applies torch functions to noise, under the key "torch"."""
+"""The function that applies torch functions to noise, under the key "torch".
+
+`tensor_functions` sets it, so that this module does not import it.
+"""
 DESCRIBING = frozenset(
     (
         "device",
@@ -123,7 +126,7 @@ class Noise(Form):
 
     @property
     def __class__(self) -> Any:
-        """The type that code observes with ``isinstance(x, float)``."""
+        """The type of ``value``, which ``isinstance`` in watched code then finds."""
         kind = type(self.value)
         # An array of jax leaves an operator to another type only if it does not know
         # the type.
@@ -137,7 +140,7 @@ class Noise(Form):
 
     @property
     def requires_grad(self) -> Any:
-        """True if it is a tensor with a gradient."""
+        """The attribute of a tensor; setting it ends the noise."""
         return self._now.requires_grad
 
     @requires_grad.setter
@@ -235,7 +238,7 @@ class Noise(Form):
     def summed(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
-        """Return a sum as noise, or as a release if a value was added to noise.
+        """Return a sum with this noise.
 
         Args:
             plain: The sum as an ordinary number or array.
@@ -243,6 +246,11 @@ class Noise(Form):
             offset: Value in the sum; None if no value was added.
             held: Whether a sum with a value stays noise until its first use other than
                 ``+=`` or ``-=``.
+
+        Returns:
+            Noise, if no value was added, if the sum is held, or if the noise is only a
+            part of noise (see ``Family.is_part``). Else ``plain`` or the forced result,
+            which is released.
         """
         form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         # All noise has cancelled.
@@ -274,7 +282,10 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Change it in place, with its memory, into other noise or into numbers.
+        """Turn this object into other noise or into numbers, and write its memory.
+
+        Args:
+            result: The other noise, or the numbers.
 
         Returns:
             This object if it is noise now, else its array.
@@ -312,7 +323,10 @@ class Noise(Form):
     # -- conversions -------------------------------------------------------------------
 
     def as_number(self, kind: type) -> Any:
-        """Return it as ``int`` or ``float``; it stays noise unless that rounds it."""
+        """Return it as ``int`` or ``float``: as noise, if the conversion is exact.
+
+        A conversion that rounds ends the noise.
+        """
         is_same = kind is float or self.is_whole
         if self.settled is not None or size_of(self.value) != 1 or not is_same:
             return kind(self.settle("is rounded"))
@@ -377,7 +391,10 @@ class Noise(Form):
         return getattr(settled, name)
 
     def _method(self, name: str) -> Any:
-        """Return a method of the number, array or tensor, or None if it has no rule."""
+        """Return a method of the number, array or tensor that follows the noise.
+
+        It is None if there is no rule for a method of this name.
+        """
         kind = type(self.value)
         if hasattr(kind, "detach"):
             if name == "data":
@@ -433,7 +450,7 @@ def _call_of_array(name: str, noise: Noise, *arguments: Any, **keywords: Any) ->
 
 
 def opened(value: Any) -> Any:
-    """Return the ordinary number of noise that has ended; else the value as it is."""
+    """Return the ordinary number of noise that has ended; any other value as it is."""
     if type(value) is Noise and value.settled is not None:
         return value.settled[0]
     return value
@@ -587,7 +604,16 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
 
 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
-    """Return the product, or the quotient, of two values, one or both of them noise."""
+    """Return the product, or the quotient, of two values, one or both of them noise.
+
+    The noise ends if both are noise (see ``signed`` for an exception), or if the noise
+    is the divisor.
+
+    Args:
+        first: A number, an array, or noise.
+        second: A number, an array, or noise.
+        divide: Whether the first is divided by the second.
+    """
     compute = operator.truediv if divide else operator.mul
     first, second = opened(first), opened(second)
     is_first = type(first) is Noise
@@ -638,10 +664,9 @@ def _reflected(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator such as ``+=``, which changes the memory of an array.
+    """Return an in-place operator such as ``+=``, which changes the array itself.
 
-    A loop over records may add values one after another. Only their sum is then
-    released.
+    If a loop adds one value after another, only their sum is released.
     """
 
     def operate(self: Noise, other: Any) -> Any:
@@ -683,7 +708,7 @@ _FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (multiplied, multiplied),
     "truediv": (divided, divided),
 }
-"""Function of each followed operator, and the function of its in-place form."""
+"""Two functions for each followed operator: the operator, and its in-place form."""
 for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
@@ -739,9 +764,9 @@ def places_of(value: Any) -> Any:
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
     """Return a draw as noise, or as an ordinary number that is released at once.
 
-    It is released at once if its range of integers exceeds ``MAX_NOISE_RANGE``. It is
-    also released if the sampler added a location, unless its family is unknown or a
-    part of noise (see ``Family.is_part``).
+    A draw of integers is released if their range exceeds ``MAX_NOISE_RANGE``. A draw of
+    any family is released if the sampler added a location, unless the family is unknown
+    or a part of noise (see ``Family.is_part``).
 
     Args:
         run: The run.
@@ -803,7 +828,7 @@ def drawn_release(
         kind: Kind of the release.
         law: Law of the draw.
         location: Probability of a coin, or table of a choice; None for noise alone.
-        names: Texts of the items that a choice is among.
+        names: Texts of the items of a choice; None if they have no texts.
         why: Reason for which the trace does not understand the sampler; empty if it
             does.
         options: Arguments ``shape`` and ``origin`` of ``WatchedRun.draw``.

@@ -1,11 +1,12 @@
 """Families of noise: density, distribution function, and loss of a moved location.
 
 A release is R = v + c·U with a draw U of a family in its standard form, so the density
-of R at r is that of U at (r − v)/c, divided by |c|. The loss of two locations v and v′
-under the same noise is exact for each family: the sum of |v − v′|/c for Laplace and
-logistic noise and for the difference of two geometric draws (if the move is whole), the
-square of ‖v − v′‖₂/σ for Gaussian noise, and without bound for noise whose support or
-tail reveals the location.
+of R at r is that of U at (r − v)/c, divided by |c|. Each family has the loss of two
+locations v and v′ under the same noise. It is ε = Σ |v − v′|/c for Laplace and logistic
+noise, and for the difference of two geometric draws if the move is whole. For Gaussian
+noise it is μ² = (‖v − v′‖₂/σ)². It is unbounded for noise whose support or tail reveals
+the location. These losses are exact. The loss of clipped noise is an upper bound, and
+that of discrete Gaussian noise bounds Rényi divergences alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from auditdp.tracing.trace_limits import ABSOLUTE_ROUNDING, ROUNDING
 
 
 class Loss(NamedTuple):
-    """Loss of one release on a pair: an (ε, δ) statement, or that of a Gaussian pair.
+    """Loss of one release on a pair: an (ε, δ) statement, or μ² of a Gaussian pair.
 
     A Gaussian pair of parameter μ is as hard to tell apart as N(0, 1) and N(μ, 1).
 
@@ -61,15 +62,15 @@ class Family:
         loss: Loss of a location that moves by z scales. Its result is None if the loss
             is neither an (ε, δ) statement nor that of a Gaussian pair.
         norm: Norm in which a move counts, "L1" or "L2".
-        units: Move z of whole noise, in units of the scale that the shape parameter
-            implies; None if the scale is c alone.
+        units: For whole noise whose shape parameter decides its width, the move z in
+            units of that width; None for other noise.
         is_whole: Whether draws are whole numbers.
-        is_part: Whether a draw is usually a part of noise, as one of two geometric
-            draws, or is compared. The sum of a value and such a draw is no release
-            until it is used.
+        is_part: Whether code usually combines such a draw with others to noise, such as
+            two geometric draws, or compares it. The sum of a value and such a draw is
+            not released before the code uses it.
         is_symmetric: Whether a draw and its negative have one law.
-        is_by_rho: Whether the loss, that of a Gaussian pair, bounds Rényi divergences
-            but no other privacy curve.
+        is_by_rho: Whether the μ² of ``loss`` bounds only the Rényi divergences, and not
+            δ(ε).
     """
 
     name: str
@@ -93,10 +94,10 @@ class Family:
         return logs if self.is_whole else logs - np.log(np.abs(scale))
 
     def loss_of(self, moved: Any, parameter: Any) -> Loss | None:
-        """Return the loss of a location that moves by ``moved`` scales, or None.
+        """Return the loss of a location that moves by ``moved`` scales.
 
         Whole noise does not hide a move by a fraction, so the loss of such a move is
-        unbounded.
+        unbounded. The result is None if the loss is not known in this form.
         """
         if self.units is None:
             return self.loss(moved, parameter)
@@ -333,9 +334,9 @@ FAMILIES = {family.name: family for family in _LIST}
 def _clipped(noise: Family) -> Family:
     """Return the family of noise that is clipped to an interval.
 
-    The ends of the interval have positive probability. So if the location moves, some
-    results occur on one input alone: an end, and numbers beyond the interval of the
-    other input. Their probability is δ.
+    The ends of the interval have positive probability, and move with the location. So
+    some results occur on one input alone: an end of its interval, and numbers outside
+    the interval of the other input. Their probability is δ.
     """
     distribution: Any = noise.distribution
 
@@ -368,7 +369,8 @@ class DeclaredLoss:
     Attributes:
         distance: Function of two inputs of the library function: their distance in the
             library's metric.
-        loss: Loss at a distance; None if the declared loss does not compose.
+        loss: Function of a distance: the loss, or None if the declared loss does not
+            compose.
     """
 
     distance: Callable[[Any, Any], float]
@@ -406,19 +408,22 @@ class NoiseLaw:
         return same(self.parameter, other.parameter)
 
     def is_as_wide(self, other: NoiseLaw) -> bool:
-        """Return True if another law has this scale; symmetric noise has no sign."""
+        """Return True if another law has the same scale.
+
+        The sign of the scale does not count for symmetric noise.
+        """
         if self.known is not None and self.known.is_symmetric:
             return same(abs(self.scale), abs(other.scale))
         return same(self.scale, other.scale)
 
     def log_likelihood(self, location: Any, result: Any) -> float:
-        """Return the log density of a result; NaN if the law is unknown.
+        """Return the log density of a result; NaN if it is not computed for the family.
 
         For an array it is the sum over all entries.
 
         Args:
-            location: v, a number or an array.
-            result: r, of the same shape.
+            location: Value to which the noise is added: a number or an array.
+            result: Noisy value.
         """
         known = self.known
         if known is None or known.log_density is None:
@@ -432,9 +437,9 @@ class NoiseLaw:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if two parameters are equal.
+    """Return True if two numbers, arrays or other parameters are equal.
 
-    An array equals a number that all its entries equal.
+    An array and a number are equal if all entries equal the number.
     """
     if a is b:
         return True
@@ -466,8 +471,8 @@ def moves(a: Any, b: Any) -> Any:
 def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
     """Return the loss of a release whose location moved, or None if it is unknown.
 
-    The loss is unbounded if two known laws differ: noise of another scale reveals the
-    input in its tails.
+    If the first law is known and the second differs from it, the loss is unbounded:
+    noise of another scale reveals the input in its tails.
 
     Args:
         law: Law of the noise on the first input.

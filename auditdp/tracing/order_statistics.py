@@ -1,11 +1,10 @@
-"""Noisy values whose order alone the output reveals.
+"""Loss of noisy values of which the output reveals only the order.
 
-These are the largest of scores, and answers against a noisy threshold.
-
-As releases, such values are charged too much. Runs with other values in the same order
-test whether the code returns the same. If it does, the output is taken to reveal only
-which value is the largest, or which values are above another one. That is observed, not
-proved.
+There are two cases: the place of the largest score, and answers that are compared with
+a noisy threshold. Charged as releases, such values would lose too much. So runs with
+other values in the same order test whether the output stays the same. If it does, the
+output is taken to reveal only which value is the largest, or which values are above
+another one. That is observed, not proved.
 
 **The largest.** Let scores vᵢ have noise of scale b with P(N > t − x) ≤ e^{x/b} P(N >
 t) for x ≥ 0, as Laplace and exponential noise have, and let d = v′ − v. Given the other
@@ -14,10 +13,10 @@ most t + max d − dᵢ. So the name of the largest loses (max d − min d)/b: 2
 if all scores move in one direction (Dwork & Roth 2014, Claim 3.9).
 
 **Above a threshold.** Let answers vᵢ + Nᵢ be compared with T + N₀, c of them on the
-rarer side. The map N₀ → N₀ + s with s = max d on one input, −min d on the other, keeps
-all on the common side there, at the cost of |s|/b₀; each of the c others needs s − dᵢ
-more, so all of it loses max |d|/b₀ + c (max d − min d)/b (Lyu, Su & Li 2017,
-arXiv:1603.01699v4, Theorem 2).
+rarer side. The map N₀ → N₀ + s costs |s|/b₀. With s = max d it keeps all answers below
+the threshold there, and with s = min d all answers above. Each of the c answers on the
+rarer side needs a shift of its noise by s − dᵢ. So all answers together lose
+max |d|/b₀ + c (max d − min d)/b (Lyu, Su & Li 2017, arXiv:1603.01699v4, Theorem 2).
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Draw = Callable[[np.random.Generator], dict[int, Any]]
 
 
 class _Scores(NamedTuple):
-    """Noisy values whose noise has one scale, as flat arrays.
+    """Noisy values with noise of the same scale, as flat arrays.
 
     Attributes:
         results: The noisy values.
@@ -63,12 +62,16 @@ class _Scores(NamedTuple):
 
 
 def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[Moved]:
-    """Return releases with the loss of their order, if the output reveals no more.
+    """Return releases, with smaller losses for groups that reveal only their order.
 
     Args:
         trace: Trace of the function.
         recorded: A run.
-        moved: Its releases, each with that of a replay.
+        moved: The releases of the run, with their losses.
+
+    Returns:
+        The releases in the same order. In a group of which the output reveals only the
+        order, one release has the loss of this order, and the others have no loss.
     """
     found = list(moved)
     by_site: dict[Any, list[int]] = {}
@@ -110,9 +113,15 @@ def _is_score(pair: Moved) -> bool:
 
 
 def _charge(found: list[Moved], group: Sequence[int], loss: Loss, only: str) -> None:
-    """Charge a group of releases with the loss of their order, if that is less.
+    """Replace the losses of a group by the loss of its order, if that is smaller.
 
-    The release that moves farthest gets this loss, and the others lose nothing.
+    The release that moves farthest gets this loss, and the others get none.
+
+    Args:
+        found: All releases; those of the group are replaced in it.
+        group: Indices of the group in ``found``.
+        loss: Loss of the order.
+        only: Phrase for the attribute ``only`` of the releases.
     """
     charged = [found[k].loss for k in group]
     epsilons = [each.epsilon for each in charged if each is not None]
@@ -128,7 +137,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
     """Return the noisy values, their moves and their scale.
 
     Returns:
-        They, or None if there are several scales or infinite moves.
+        The scores, or None if there are several scales or infinite moves.
     """
     scales = {float(pair.first.law.scale) for pair in pairs}
     if len(scales) != 1:
@@ -146,7 +155,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
 
 
 def _forced(pairs: Sequence[Moved], values: Floats) -> dict[int, Any]:
-    """Return the values as results of the releases, by the number of the release."""
+    """Return flat values as results of releases, keyed by the release's number."""
     forced, start = {}, 0
     for pair in pairs:
         shape = pair.first.shape
@@ -178,7 +187,7 @@ def _loss_of_largest(
 def _with_same_largest(
     pairs: Sequence[Moved], scores: _Scores, sign: float, rng: np.random.Generator
 ) -> dict[int, Any]:
-    """Return other results of which the same score is the largest.
+    """Draw other results in which the same score is the largest.
 
     If the sign is negative, the same score is the smallest.
     """
@@ -236,7 +245,7 @@ def _loss_of_above(
 
 
 def _is_same(trace: Trace, recorded: TracedRun, draw: Draw) -> bool:
-    """Return True if the output stays the same with the noisy values of ``draw``."""
+    """Return True if the output stays as recorded with all results from ``draw``."""
     rng = np.random.default_rng(0)
     for _ in range(LIMITS.runs_in_order):
         run = trace.replay(recorded.data, recorded, forced=draw(rng))

@@ -2,10 +2,11 @@
 
 The code runs once more on each input, unwatched, line by line.
 
-If the replay drew as the record did, the line is the first one after which the code
-holds a number by which the outputs differ, more often than on the other input. A number
-that a function returns counts as held. If the replay drew otherwise, it is the last
-line before the two runs go different ways.
+There are two cases. If the replay has other draws than the record, the line is the last
+one before the two runs go different ways. Otherwise a number differs between the
+outputs. The line is then the first one after which variables of the code hold this
+number more often than on the other input. A number that a function returns counts as
+held.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ It gets the line and its local variables, or the line and the value that it retu
 
 
 def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the line that makes a difference without noise, or an unknown line.
+    """Return the line that makes a difference without noise, or ``NOWHERE``.
 
     Args:
         trace: Trace of the function.
@@ -54,8 +55,8 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
 def _last_common_line(trace: Trace, pair: PairTrace) -> CodeLine:
     """Return the last line before the runs on the two inputs go to different lines.
 
-    It is unknown if that line has a ``for``: the loop may only have more passes on one
-    input.
+    It is ``NOWHERE`` if that line has a ``for``, because then the loop may only have
+    more passes on one input.
     """
     ways: list[list[CodeLine]] = []
     for run in (pair.first, pair.second):
@@ -75,10 +76,10 @@ def _last_common_line(trace: Trace, pair: PairTrace) -> CodeLine:
 def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
     """Return the first line after which variables hold a differing number.
 
-    They have to hold it more often than on the other input. A number such as 0.5 may
-    occur on both inputs by accident. So a line is preferred at which each input holds
-    its own number more often. If there is none, as after noise, the first line at which
-    the first input does is returned.
+    A number such as 0.5 may occur on both inputs by accident. So the variables on the
+    first input have to hold a number of its output more often than on the second input.
+    A line is preferred if the variables on the second input also hold a number of its
+    output more often. ``NOWHERE`` is returned if there is no line of either kind.
     """
     outputs = leaves(pair.first.output), leaves(pair.second.output)
     unequal = [(a, b) for a, b in zip(*outputs, strict=True) if a != b]
@@ -101,9 +102,9 @@ def _first_holding_line(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
-    """Return the numbers that the first input does not contain.
+    """Return the numbers that do not occur in the data of the first input.
 
-    Whole numbers are left out if other numbers remain.
+    Whole numbers are left out, unless all of these numbers are whole.
     """
     numbers = numbers - set(_numbers(pair.first.data))
     # Whole numbers also occur as counts and places, so they locate no line.
@@ -113,10 +114,11 @@ def _distinctive(numbers: set[Any], pair: PairTrace) -> set[Any]:
 def _holding_lines(
     trace: Trace, run: TracedRun, numbers: Collection[float]
 ) -> dict[tuple[CodeLine, int], Counter[float]]:
-    """Return the counts of some numbers among the variables, after each run of a line.
+    """Return counts of some numbers in the variables, after each run of each line.
 
-    A key is a line and the number of its runs so far. A container is read once. A
-    number that is added to it later is counted when the container is returned.
+    A key is a line and the number of its runs so far. The value has the count of each
+    number. A container is read once. A number that is added to it later is counted when
+    a function returns the container.
     """
     found: dict[tuple[CodeLine, int], Counter[float]] = {}
     times: Counter[CodeLine] = Counter()

@@ -1,12 +1,12 @@
 """Law of the output over the outcomes that chance decides, for fixed noisy values.
 
-Randomised response draws a coin that does not depend on the data and inverts the answer
-by it, so with the same coin the outputs differ on every pair. Only the law of the
-output counts. Here every outcome of the events and choices of a run is forced on both
-inputs, and the noisy values keep their recorded results. The probability of each
-outcome is known. So the law of the output given the noisy values is exact, if the run
-budget suffices for all outcomes. If it does not, outcomes that differ from the recorded
-ones in one place come first.
+Randomised response inverts the answer by a coin that does not depend on the data. With
+the same coin, its outputs differ on every pair, but only the law of the output counts.
+Here every outcome of the events and choices of a run is forced on both inputs, and the
+noisy values keep their recorded results. The probability of each outcome is known. So
+the law of the output given the noisy values is exact, if the limit of runs suffices for
+all outcomes. If it does not, outcomes that differ from the recorded ones in one place
+come first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun, family_key, sampler_key
 
 MOST_RUNS = 64
-"""Default limit of the runs on each input."""
+"""Default limit, for each input, of the runs that force outcomes."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,14 @@ class Outcomes:
     """Law of the output on both inputs, given the recorded noisy values.
 
     Attributes:
-        masses: Probability of each output on both inputs, by the key of the output.
-        complete: Whether all outcomes were tried.
-        matched: Whether some outcome gave the recorded output on the other input.
+        masses: Probabilities of each output on the first and on the second input, by
+            the key of the output (see ``output_key``).
+        complete: Whether all outcomes were tried on both inputs.
+        matched: Whether some outcome gave the recorded output on the second input.
         runs: Number of runs on both inputs together.
         outputs: The outputs by their keys.
-        telling: Numbers of the recorded choices that the output reveals: every other
-            outcome that was tried alone gave another output.
+        telling: Release numbers of the choices that the output reveals. Each run that
+            changed only such a choice had another output than the recorded run.
     """
 
     masses: Mapping[bytes, tuple[float, float]]
@@ -53,17 +54,23 @@ class Outcomes:
 
     @property
     def epsilon(self) -> float:
-        """The largest log ratio of an output's probabilities on the two inputs."""
+        """The largest absolute log ratio of the two probabilities of one output.
+
+        Outputs that only one input gives are left out; ``delta`` has these.
+        """
         both = [(p, q) for p, q in self.masses.values() if p > 0 and q > 0]
         return max((abs(math.log(p / q)) for p, q in both), default=0.0)
 
     @property
     def delta(self) -> float:
-        """Probability of outputs that one input alone gives, in the worse direction."""
+        """Probability of outputs that only one input gives, in the worse order."""
         return self.delta_at(math.inf)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return Σ (p − e^ε p′)₊, in the worse direction."""
+        """Return Σ (p − e^ε p′)₊ over all outputs, in the worse order of the inputs.
+
+        Here p and p′ are the probabilities of an output on the two inputs.
+        """
         if epsilon == math.inf:
             pairs = self.masses.values()
             first = math.fsum(p for p, q in pairs if q <= 0)
@@ -123,7 +130,15 @@ def explored(
 
 
 def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
-    """Return the recorded choice that alone differs in a run, or None."""
+    """Return the number of the only choice that a run forces to another outcome.
+
+    Args:
+        recorded: The recorded run.
+        forced: The forced results, by the number of the release.
+
+    Returns:
+        The number, or None if there is no such choice, or another outcome also differs.
+    """
     releases, last = recorded.releases, max(forced, default=-1)
     if not 0 <= last < len(releases) or releases[last].kind != CHOICE:
         return None
@@ -138,7 +153,11 @@ def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | Non
 def _add_missing(
     kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
 ) -> None:
-    """Append items of ``made`` that have no counterpart with their key in ``kept``."""
+    """Append items of ``made`` to ``kept``, beyond the number that it has of their key.
+
+    If ``kept`` has n items of a key, all items of ``made`` with this key are appended
+    except the first n.
+    """
     counts, passed = Counter(map(key, kept)), Counter[Any]()
     for item in made:
         passed[key(item)] += 1
@@ -151,10 +170,16 @@ def _add_later_outcomes(
     decided: Sequence[Release],
     forced: Mapping[int, Any],
 ) -> bool:
-    """Add runs that change one outcome after all forced ones.
+    """Add to ``waiting`` the runs that change one outcome after the last forced one.
+
+    Args:
+        waiting: The forced results of each run that is still to be made.
+        decided: The releases by chance of a run.
+        forced: The forced results of this run.
 
     Returns:
-        Whether all other outcomes were added.
+        True if every other outcome of these releases was added, False if some have too
+        many outcomes.
     """
     is_all, last = True, max(forced, default=-1)
     for place, release in enumerate(decided):
@@ -169,7 +194,7 @@ def _add_later_outcomes(
 
 
 def output_key(output: Any) -> bytes:
-    """Return bytes that two outputs share if they are equal, types included."""
+    """Return a key that is the same for equal outputs of equal types only."""
     if isinstance(output, Raised):
         return str(output).encode()
     try:

@@ -27,11 +27,12 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     Args:
         output: The value that the code returned.
         run: The run.
-        depth: Number of containers around the value.
+        depth: Number of containers around the value. Beyond ``LIMITS.output_depth``
+            containers are not searched.
 
     Returns:
-        The same object if it holds no noise, or if its items could be replaced in
-        place.
+        The same object if it holds no noise or its items could be replaced in place;
+        else a new object of the same type.
     """
     if type(output) is Noise:
         return output.settle(WHY)
@@ -90,7 +91,10 @@ def occurs(result: Any, output: Any) -> bool:
 
 
 def unequal_numbers(first: Any, second: Any) -> frozenset[int]:
-    """Return the places, among all numbers, at which two outputs of one form differ."""
+    """Return the indices of the numbers in which two outputs of one form differ.
+
+    The numbers of an output are counted in the order of ``leaves``.
+    """
     both = enumerate(zip(leaves(first), leaves(second), strict=True))
     return frozenset(place for place, (one, other) in both if one != other)
 
@@ -109,11 +113,11 @@ def same_form(first: Any, second: Any) -> bool:
 def where_differ(first: Any, second: Any) -> str | None:
     """Return a phrase such as "output['age'] (3 and 4)" for two unequal outputs.
 
-    Types, lengths, keys and their order count, since everybody who gets the output can
-    observe them.
+    Outputs with other types, lengths, keys or another order of keys are unequal, since
+    everybody who gets an output observes these.
 
     Returns:
-        The phrase, or None if the outputs are equal.
+        The phrase for the first difference, or None if the outputs are equal.
     """
     if isinstance(first, Raised) or isinstance(second, Raised):
         if type(first) is type(second) and first == second:
@@ -163,7 +167,10 @@ def _contrast(first: Any, second: Any) -> str:
 
 
 def _parts_at(first: Any, second: Any, place: str) -> tuple[Any, Any]:
-    """Return the parts of two outputs at a place, or the outputs if it is unknown."""
+    """Return the parts of two outputs at a place such as "['age']".
+
+    If an output has no such place, return the outputs themselves.
+    """
     try:
         return eval(f"_{place}", {"_": first}), eval(f"_{place}", {"_": second})
     except Exception:

@@ -42,9 +42,9 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def is_bound(self) -> bool:
-        """True if the loss of the releases bounds that of the output.
+        """True if runs confirmed that the releases' loss bounds the output's loss.
 
-        That was so in these two runs and in all runs that tested it.
+        It is False if no such runs were made. See `prediction`.
         """
         return self.prediction is not None and self.prediction.is_bound
 
@@ -79,7 +79,10 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def summary(self) -> str:
-        """A sentence with the loss of all releases, and its scope."""
+        """A clause with the loss of all releases and its scope.
+
+        Without a claim it states only the scope.
+        """
         if self.claim is None:
             return "on this pair and run; there is no claim to compare it with"
         loss = f"{self.claim.parameter} = {self.level:.6g}"
@@ -119,7 +122,10 @@ def compare(
 
 
 def checked(trace: Trace, pair: PairTrace) -> PairTrace:
-    """Return the pair with the findings that runs with other draws confirm."""
+    """Return the pair with its ``prediction``, made by runs with other draws.
+
+    A pair that has one already is returned as it is.
+    """
     if pair.prediction is not None:
         return pair
     with trace:
@@ -136,8 +142,8 @@ def replayed(
 ) -> PairTrace:
     """Replay a recorded run on a neighbour, and compare both.
 
-    A search that starts from one input calls this for each neighbour. See ``compare``
-    for the arguments.
+    A search that starts from one input calls this for each neighbour. The arguments are
+    those of ``compare``. With ``outcomes=0``, the steps of ``in_full`` are left out.
     """
     with trace:
         located = len(trace.located)
@@ -157,11 +163,15 @@ def replayed(
 
 
 def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
-    """Return the pair after further runs.
+    """Return the pair after further runs, as far as they apply to it.
 
-    They treat noisy constants as noise, repeat the output, find noise that is fixed,
-    test whether the output reveals an order alone, and try other outcomes of events and
-    choices.
+    - If the outputs differ, the sums of a constant and noise count as noise.
+    - If the outputs differ, a replay on the same input tests whether it has the same
+      output again.
+    - If there is a loss, a run with another generator finds noise that is fixed.
+    - If the loss exceeds the claim, runs test whether the output reveals only an order.
+    - Other outcomes of events and choices are tried. If there are none, and the replay
+      has other releases, the tails of noisy numbers of one input alone are computed.
 
     Args:
         trace: Trace of the function.
@@ -195,10 +205,11 @@ def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
 
 
 def _best_order(trace: Trace, pair: PairTrace) -> PairTrace:
-    """Return the comparison with the order of releases in which values move least.
+    """Return the comparison, with the releases in a better order if there is one.
 
-    Every order of the releases of a line is a coupling of the draws, so the better
-    comparison is returned. Equal outputs count first, and then the smaller loss.
+    Every order of the releases of a line is a coupling of the draws. The alternative is
+    the order in which values move least. It is better if it makes the outputs equal, or
+    else if the loss is smaller.
     """
     claim, loss = pair.claim, pair.composed
     if pair.differ is None and (claim is None or loss.satisfies(claim)):

@@ -44,9 +44,11 @@ class PairRecord:
     Attributes:
         first: The recorded run.
         second: The replay.
-        moved: The releases that both runs have, in order, each with its loss.
+        moved: The releases that both runs have, in the order of the first run, each
+            with its loss.
         claim: The claim with which the pair is compared, or None.
-        differ: Place where the outputs differ; None if they are equal.
+        differ: Phrase about the first difference of the outputs (see ``where_differ``);
+            None if they are equal.
         outcomes: Law of the output over the outcomes of events and choices; None if it
             was not computed.
         shown: Noisy numbers that one input alone has, each with the probability that
@@ -71,23 +73,26 @@ class PairRecord:
 
     @classmethod
     def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> Self:
-        """Return the comparison of a recorded run and its replay alone."""
+        """Return the comparison of a recorded run and its replay.
+
+        No further runs are made, so only the first five attributes are set.
+        """
         differ = where_differ(first.output, second.output)
         return cls(first, second, _common_releases(first, second), claim, differ)
 
     @property
     def noisy(self) -> list[Moved]:
-        """The releases that are not by chance: noise on values, or noise alone."""
+        """The releases that are not by chance (see ``is_by_chance``)."""
         return [pair for pair in self.moved if not is_by_chance(pair.first)]
 
     @property
     def by_chance(self) -> bool:
-        """True if any release is an event, a choice, or a draw with few outcomes."""
+        """True if ``is_by_chance`` is True for any release, such as an event."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
     def is_settled(self) -> bool:
-        """True if every outcome of events and choices was tried."""
+        """True if runs tried every outcome of events and choices."""
         return self.outcomes is not None and self.outcomes.complete
 
     def by_line(
@@ -109,8 +114,8 @@ class PairRecord:
     def losses(self) -> tuple[Loss | None, ...]:
         """Loss of each release; None for a release that the trace does not understand.
 
-        If all outcomes of events and choices were tried, these have one loss together,
-        the last.
+        If all outcomes of events and choices were tried, the last item is the joint
+        loss of these, and they have no items of their own.
         """
         outcomes = self.outcomes
         if outcomes is None or not outcomes.complete:
@@ -125,7 +130,9 @@ class PairRecord:
 
     @property
     def level(self) -> float:
-        """The smallest level, such as ε, at which the losses satisfy the claim.
+        """Upper bound of the smallest level, such as ε, that the losses satisfy.
+
+        The kind of the claim says what the level is.
 
         Raises:
             ValueError: If there is no claim.
@@ -154,10 +161,10 @@ class PairRecord:
 
     @property
     def share(self) -> float:
-        """Loss relative to the claim, which is 1 at the claim; a search maximises it.
+        """Loss divided by the claimed loss, by which a search ranks pairs.
 
         It is infinite if the outputs differ although no release is by chance. Without a
-        claim it is Σ ε_i + √Σ μ_i² over all releases.
+        claim it is Σ ε_i + √Σ μ_i² over all releases, whatever the outputs are.
         """
         if self.claim is None:
             return self.composed.statements + math.sqrt(self.composed.squared_mu)
@@ -167,9 +174,11 @@ class PairRecord:
 
     @property
     def covers(self) -> bool:
-        """True if these runs do not contradict that the losses bound the output's loss.
+        """True if the losses of the releases bound that of the output in these runs.
 
-        See the theorem in `auditdp.tracing`. Other runs are not considered.
+        The trace has to understand all code and all losses. Also, either outputs and
+        draws are the same on both inputs, or all outcomes of events and choices were
+        tried. Other runs may contradict it. See the theorem in `auditdp.tracing`.
         """
         known = all(pair.loss is not None for pair in self.moved)
         if self.extent != "full" or not known:
@@ -188,10 +197,10 @@ class PairRecord:
 
     @cached_property
     def scales_apart(self) -> float:
-        """Distance of the laws of all noisy values on the two inputs, in scales.
+        """Distance of the laws of all noisy values on the two inputs.
 
-        It is the norm of all moves in scales and of the log ratios of all scales. It
-        ranks pairs of unbounded loss as well.
+        It is the L2 norm of all moves, in scales of their noise, and of the log ratios
+        of all scales. It also ranks pairs whose loss is unbounded.
         """
         squares = 0.0
         for moved in self.noisy:
@@ -209,10 +218,11 @@ class PairRecord:
 
     @cached_property
     def coherence(self) -> float:
-        """Alignment of the moves at each line, from 0 to 1: 1 if all of them are equal.
+        """Alignment of the moves of each line, from 0 to 1: 1 if all are equal.
 
-        The result of many steps, such as a final model, shows only the part of the
-        moves that adds up. If every noisy value with a loss is in the output, it is 1.
+        If the output reveals only the sum of many steps, as a final model does, moves
+        in other directions cancel in it. If every noisy value with a loss is in the
+        output, the alignment does not matter, and is 1.
         """
         if self.is_visible:
             return 1.0
@@ -233,7 +243,7 @@ class PairRecord:
 
     @property
     def is_notable(self) -> bool:
-        """True if outputs differ, draws differ, or the loss exceeds the claim.
+        """True if outputs differ, draws differ, or ``share`` exceeds 1.
 
         A search makes only two runs for most pairs, and further ones for such a pair.
         """
@@ -258,8 +268,9 @@ class PairRecord:
     def extent(self) -> Extent:
         """Extent to which the trace understands the code: "full", "part" or "none".
 
-        It is "full" if there are draws and no line is opaque, and "part" if at least
-        one release is understood.
+        It is "full" if there are draws and no line is opaque, and "part" if there are
+        opaque lines or no draws, but at least one release is understood. It is "none"
+        otherwise, and for code that does not run on watched noise.
         """
         if self.first.untraceable or self.second.untraceable:
             return "none"
@@ -277,8 +288,8 @@ class PairRecord:
     def is_single(self) -> bool:
         """True if all values with a loss have single precision before their noise.
 
-        A number has single precision if it does not change as a ``float32``, whatever
-        its type.
+        A number of any type has single precision if its conversion to ``float32`` is
+        exact. It is False if no value has a loss.
         """
         moved = [pair.first for pair in self.noisy if pair.is_lossy]
         values = [
@@ -292,18 +303,19 @@ class PairRecord:
 
     @property
     def is_hidden(self) -> bool:
-        """True if the code uses a draw by itself whose outcomes are too many to try.
+        """True if the code uses a draw by itself with too many outcomes to try all.
 
-        An order of rows is such a draw. Values may depend on it.
+        An order of many rows is such a draw. Values may depend on it.
         """
         draws = [pair.first for pair in self.moved if pair.first.kind == ALONE]
         return not all(map(is_by_chance, draws))
 
     @property
     def reordered(self) -> bool:
-        """True if an order or a sample of rows has another length on the other input.
+        """True if an order or a sample is of different numbers of rows on the inputs.
 
-        Then it is not known which rows correspond.
+        It is then not known which rows correspond. All draws that the code uses by
+        themselves count.
         """
         draws = [pair for pair in self.moved if pair.first.kind == ALONE]
         return not all(
@@ -323,7 +335,7 @@ def _squared_move(moved: Moved, scale: float) -> float:
 
 
 def _common_releases(first: TracedRun, second: TracedRun) -> list[Moved]:
-    """Return the releases that two runs share, each with its loss."""
+    """Return the recorded releases that the replay also has, each with its loss."""
     replayed = {release.recorded: release for release in second.releases}
     found: list[Moved] = []
     for release in first.releases:

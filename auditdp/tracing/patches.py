@@ -34,8 +34,8 @@ class Patches:
     Attributes:
         replaced: Each replaced original and its replacement, by the identity of the
             original. ``Caller.watch`` replaces other names of the same originals.
-        around: Functions that return a context; a watched run takes place in all of
-            these contexts. Plain runs are in none.
+        around: Functions that return a context manager. A watched run enters all of
+            these contexts, and a plain run none.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Patches:
         self.around: list[Callable[[], AbstractContextManager[Any]]] = []
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
-        """Set an attribute of a module or class."""
+        """Replace or add an attribute of a module or class."""
         before = vars(owner).get(name, MISSING)
         if before is MISSING:
             self._undo.callback(delattr, owner, name)
@@ -56,13 +56,19 @@ class Patches:
     def sampler(
         self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
     ) -> None:
-        """Replace a function or method, in a run, by ``draw(run, function, …)``."""
+        """Replace a function or method by ``draw(run, function, …)`` while a run is on.
+
+        Outside of runs the replacement calls the original.
+        """
         function = getattr(owner, name)
         in_a_run = functools.partial(_with_run, draw, function)
         self.attribute(owner, name, in_run(function, active, in_a_run))
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
-        """Set an entry of a namespace."""
+        """Replace an entry of a namespace.
+
+        It is not restored if the code itself has replaced the entry since.
+        """
         before = owner[name]
 
         def undo() -> None:
@@ -74,7 +80,10 @@ class Patches:
         owner[name] = value
 
     def cell(self, cell: Any, value: Any) -> None:
-        """Set a variable of a closure."""
+        """Replace the value of a closure's variable.
+
+        It is not restored if the code itself has replaced the value since.
+        """
         before = cell.cell_contents
 
         def undo() -> None:
@@ -85,20 +94,20 @@ class Patches:
         cell.cell_contents = value
 
     def code(self, function: Any, code: Any) -> None:
-        """Set the code of a function."""
+        """Replace the code object of a function."""
         self._undo.callback(setattr, function, "__code__", function.__code__)
         function.__code__ = code
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Enter the contexts of a watched run, which ``around`` makes."""
+        """Enter the contexts that the functions in ``around`` return."""
         with ExitStack() as stack:
             for make in self.around:
                 stack.enter_context(make())
             yield
 
     def undo(self) -> None:
-        """Put everything back."""
+        """Undo all replacements, and forget them."""
         try:
             self._undo.close()
         finally:
@@ -124,7 +133,7 @@ class Caller:
 
     Attributes:
         codes: Functions, each with the code object that it has while it is watched.
-        spaces: Namespaces of modules and objects, in which names may hold a source of
+        spaces: Namespaces of modules and objects. Names in them may hold a source of
             randomness.
         cells: Variables of closures, which may hold a source of randomness.
     """
@@ -155,7 +164,14 @@ class Caller:
         return caller
 
     def _follow(self, function: FunctionType, followed: set[int]) -> Iterator[Any]:
-        """Add a function, and yield the functions and classes in its namespaces."""
+        """Add a function to the parts, and yield callables that it may call.
+
+        These are functions and classes in its closure and in its module.
+
+        Args:
+            function: The function. One outside of the caller's code is left out.
+            followed: Identities of the objects that were followed before.
+        """
         if not _is_callers(function.__code__):
             return
         space = function.__globals__

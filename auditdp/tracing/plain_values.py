@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
-"""Types of plain numbers, which are the most frequent values; numpy is slow for them.
+"""Types of plain numbers.
+
+Most values are plain numbers, and numpy is slow for these.
 """
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index on the device of an array: tensors in it are moved there."""
+    """Return an index with its tensors moved to the device of the indexed array."""
     # A tensor on a GPU indexes no array on the CPU.
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
@@ -61,7 +63,10 @@ def all_of(value: Any) -> bool:
 
 
 def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of tensors that also maps arrays of numpy to arrays."""
+    """Return a function of tensors that also takes arrays of numpy.
+
+    If an argument is an array, the results are arrays.
+    """
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:

@@ -54,7 +54,7 @@ from auditdp.tracing.watched_run import TracedRun
 MIN_SEEDS = 2**31 - 1
 """Smallest range of a drawn integer that counts as a seed.
 
-An integer of a smaller range has outcomes to be tried.
+The outcomes of a seed are not tried.
 """
 STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Steps by which noisy values are moved, in scales of their noise.
@@ -73,8 +73,8 @@ class Prediction:
 
     Attributes:
         confirmed: Kind and line of each confirmed finding.
-        is_bound: Whether the loss of the releases bounds that of the output, in every
-            run that was made.
+        is_bound: Whether the loss of the releases bounded that of the output in all
+            runs. It is False if this was not tested.
     """
 
     confirmed: frozenset[tuple[str, Any]]
@@ -86,7 +86,8 @@ def predicted(
 ) -> Prediction:
     """Test findings, and whether the loss of the releases bounds that of the output.
 
-    A statement that is not tested, for want of runs or time, is not confirmed.
+    Findings that are not read off are not tested. If the runs or the time of the audit
+    end, the remaining statements are not tested. Such a statement is not confirmed.
 
     Args:
         trace: Trace of the function.
@@ -123,7 +124,7 @@ class Experiments:
 
         Args:
             kind: Kind of the finding, as in ``Finding``.
-            site: Its line.
+            site: Line of the finding.
         """
         pair = self._pair
         if kind == "round":
@@ -140,11 +141,12 @@ class Experiments:
         return self._is_regular and self.shows(here)
 
     def shows_loss(self, pairs: Sequence[Moved]) -> bool:
-        """Return True if the output reveals the releases, and their loss is exact.
+        """Return True if the loss of the output equals that of these releases.
 
-        The loss of releases that the output shows, each with noise of its own, is exact
-        in pure DP, for Gaussian noise, and in zero-concentrated DP for noise whose own
-        ρ is known. Other losses are upper bounds.
+        The output has to reveal the releases, each with noise of its own. Their loss is
+        then exact for a claim of pure DP, for Gaussian noise, and, for a claim of zCDP,
+        for noise whose ρ is known exactly. Other losses are upper bounds. If chance
+        alone decides the output, the loss is exact as well.
         """
         # If chance alone decides, the law of the output is exact.
         if self._is_decided:
@@ -162,10 +164,10 @@ class Experiments:
         return self._is_located(lossy) or self.shows(self._pair.noisy)
 
     def shows(self, pairs: Sequence[Moved]) -> bool:
-        """Return True if the output reveals the results of some releases in all runs.
+        """Return True if the output reveals the results of releases in all runs.
 
-        Each entry of a result has to be one number of the output, which stands at the
-        same place in all runs.
+        Each entry of a result has to be one number of the output, at the same place in
+        all runs. It is False if there are no releases.
         """
         # A value that is shown by chance would differ in another run.
         runs = [self._pair.first, *(first for first, _ in self._other_runs)]
@@ -225,9 +227,10 @@ class Experiments:
 
     @cached_property
     def is_own(self) -> bool:
-        """True if noise reaches the code through noisy values alone.
+        """True if noise influences the output through noisy values alone.
 
-        Then no draw is hidden from the trace either.
+        In runs with new noise and the recorded noisy values, all outputs and releases
+        stayed as recorded. So the trace also observes all draws.
         """
         for side in self._sides:
             noisy = _noisy(side)
@@ -248,9 +251,9 @@ class Experiments:
 
     @cached_property
     def is_steady(self) -> bool:
-        """True if locations and laws of noisy values do not depend on chance.
+        """True if locations and laws of noisy values stayed equal with other chance.
 
-        Chance decides events, choices, and draws that are no noise on a value.
+        Chance means events, choices, and draws that are not noise on a value.
         """
         for side in self._sides:
             noisy = _noisy(side)
@@ -263,10 +266,10 @@ class Experiments:
 
     @cached_property
     def has_constants(self) -> bool:
-        """True if the outputs differ in a number that is constant on each input.
+        """True if the outputs differ in a number that has no noise.
 
-        It is the same in all runs on an input, so no noise reaches it. Outputs of two
-        forms, such as two lengths, count as such a difference.
+        The number is the same in all runs on one input. Outputs of different forms,
+        such as two lengths, count as such a difference if each input has one form.
         """
         sides = [
             [recorded.output, *(both[k].output for both in self._other_runs)]
@@ -288,7 +291,10 @@ class Experiments:
         return bool(np.any(constant & (first[0] != second[0])))
 
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
-        """Return True if locations and laws of releases do not depend on noise."""
+        """Return True if the locations and laws of releases stay as recorded.
+
+        They have to be equal in all runs with other noisy values.
+        """
         for runs in self._other_runs:
             for moved in pairs:
                 for release, run in zip((moved.first, moved.second), runs, strict=True):
@@ -300,11 +306,11 @@ class Experiments:
 
     @property
     def _is_random(self) -> bool:
-        """True if continuous noise differs in another run, and no draw equals another.
+        """True if all continuous draws differ from each other and from another run's.
 
         The noisy values keep their results in the other run. Noise of a fixed seed, or
-        of a seed that an earlier result decides, would be the same again. Noise of two
-        generators with one seed is drawn twice in one run.
+        of a seed that an earlier result decides, would be the same again. Generators
+        with the same seed would draw the same noise twice in one run.
         """
         first = self._pair.first
         everything = range(len(first.draws))
@@ -324,11 +330,11 @@ class Experiments:
         )
 
     def _keeps_order(self) -> bool:
-        """Return True if the output reveals an order alone in other runs as well.
+        """Return True if the output reveals only an order in other runs as well.
 
-        This is tested only if it is assumed of the recorded run. If all noisy values
-        move by the same step, the output has to stay the same. If they move into
-        another order, the loss must not exceed that of the pair.
+        It is also True if no loss of the pair assumes this. If all noisy values move by
+        the same step, the output has to stay the same. If they move into another order,
+        the loss must not exceed that of the pair.
         """
         first = self._pair.first
         if not any(moved.only for moved in self._pair.moved):
@@ -345,7 +351,8 @@ class Experiments:
     def _is_same_on_both(self, first: TracedRun, second: TracedRun) -> bool:
         """Return True if a run and its replay agree, and lose no more than the pair.
 
-        Their outputs have to be equal in everything that can be stored of them.
+        They agree if the draws are the same, all code is understood, and the outputs
+        have the same stored form (see ``_stored``).
         """
         again = self._compared(first, second)
         if second.parted or again.extent != "full":
@@ -365,10 +372,10 @@ class Experiments:
     # Runs.
 
     def _by_other_chance(self, side: TracedRun) -> Iterator[TracedRun]:
-        """Yield runs with the same noisy values, in which chance decides otherwise.
+        """Yield runs with the recorded noisy values, but other outcomes of chance.
 
         In the first run, each event and choice has another outcome. In the other runs,
-        all draws but the noise are new.
+        all draws except the noise are new. Without such draws there are no runs.
         """
         noisy = _noisy(side)
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
@@ -386,7 +393,10 @@ class Experiments:
 
     @cached_property
     def _other_runs(self) -> list[Both]:
-        """Runs with other noise: drawn anew, moved far, and moved entry by entry."""
+        """Runs with other noisy values, and their replays.
+
+        The values are drawn anew, moved far in one direction, or moved entry by entry.
+        """
         anew = [
             [
                 self._run(side, k, fresh=range(len(side.draws)))
@@ -399,13 +409,14 @@ class Experiments:
 
     @cached_property
     def _far_runs(self) -> list[Both]:
-        """Runs with all noisy values far below the recorded ones, and far above."""
+        """Two runs and their replays: all noisy values far lower, and far higher."""
         return [self._with_steps(partial(np.full, fill_value=far)) for far in FAR_STEPS]
 
     def _with_moved_values(self, count: int) -> list[Both]:
-        """Return runs in which each entry of a noisy value moves by its own step.
+        """Return ``count`` runs with other noisy values, and their replays.
 
-        In every third run all is drawn anew instead.
+        Each entry of a noisy value moves by its own step. In every third run,
+        everything is drawn anew instead.
         """
         first = self._pair.first
         for k in range(len(self._moved_runs), count):
@@ -426,7 +437,8 @@ class Experiments:
         """Return a run with moved noisy values, and its replay.
 
         Args:
-            steps: Function of a shape: the move of each entry, in scales of its noise.
+            steps: Function from the shape of a value to the move of each entry, in
+                scales of its noise.
         """
         first = self._pair.first
         forced = {}
@@ -450,7 +462,14 @@ class Experiments:
         fresh: Iterable[int],
         forced: Iterable[int] = (),
     ) -> TracedRun:
-        """Run a side again with some draws anew and some recorded results forced."""
+        """Run the code again on the input of a run, with some draws anew.
+
+        Args:
+            side: The run.
+            seed: Seed of the new draws.
+            fresh: Numbers of the draws that are drawn anew.
+            forced: Numbers of the releases that keep their recorded results.
+        """
         results = {n: side.releases[n].result for n in forced}
         return self._trace.redrawn(
             side, fresh=frozenset(fresh), forced=results, seed=seed
@@ -491,9 +510,10 @@ def _is_seed(release: Release) -> bool:
 
 
 def _is_coarse(run: TracedRun) -> bool:
-    """Return True if noisy values have more digits than their noise, or than doubles.
+    """Return True if a noisy value may have digits that its noise does not hide.
 
-    The trace does not compare these digits.
+    Then the noise has a type of lower precision than the value, or the value is an
+    integer with more digits than a double. The trace does not compare these digits.
     """
     if run.coarse:
         return True
@@ -512,7 +532,12 @@ def _is_coarse(run: TracedRun) -> bool:
 
 
 def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
-    """Return True if losses compose exactly for an output that reveals all releases."""
+    """Return True if the composed loss is exact for an output that reveals everything.
+
+    Args:
+        losses: The losses of the releases.
+        claim: The claim, whose kind says how losses compose.
+    """
     if isinstance(claim, PureDP):
         return True
     if all(loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses):
@@ -522,9 +547,14 @@ def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
 
 
 def _stands_in(outputs: Sequence[Any], runs: Sequence[TracedRun], release: int) -> bool:
-    """Return True if every entry of a release is one number of the output.
+    """Return True if each entry of a release is a number of the output in all runs.
 
-    It has to stand at the same place in all runs.
+    Its place in the output has to be the same in all runs.
+
+    Args:
+        outputs: The numbers of each output, one array for each run.
+        runs: The runs.
+        release: Number of the release.
     """
     if any(release >= len(run.releases) for run in runs):
         return False
@@ -538,7 +568,7 @@ def _stands_in(outputs: Sequence[Any], runs: Sequence[TracedRun], release: int) 
 
 
 def _standard_bits(draw: WatchedDraw) -> bytes:
-    """Return the bits of a draw without its location and scale."""
+    """Return the bytes of the standard draw: without location and scale."""
     with np.errstate(all="ignore"):
         centred = number(draw.numbers) - number(draw.location)
         return np.asarray(centred / number(draw.law.scale), float).tobytes()
@@ -556,7 +586,10 @@ def _form(output: Any) -> str:
 
 
 def _is_identical(first: Any, second: Any) -> bool:
-    """Return True if two outputs are equal in everything that can be stored of them."""
+    """Return True if the pickled forms of two outputs are equal.
+
+    It is False if an output cannot be pickled.
+    """
     try:
         return _stored(first) == _stored(second)
     except Exception:
@@ -576,7 +609,7 @@ class _OutputPickler(pickle.Pickler):
     """Pickler that stores a tensor as its type and its numbers."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return the stored form of a part."""
+        """Return the stored form of a tensor; other parts are pickled as usual."""
         if hasattr(part, "detach"):
             return str, (str(part.dtype), of_tensor(part))
         return NotImplemented

@@ -27,15 +27,15 @@ from auditdp.tracing.trace_limits import LIMITS, ROUNDING, SINGLE
 Both = tuple[Release, Release]
 """A release on both inputs."""
 Row = Mapping[int, tuple[float, Any]]
-"""Coefficient of each draw in a release, and its entries there, by the draw's id."""
+"""Coefficient and used entries of each draw of a release, by the draw's identity."""
 
 
 class Added(NamedTuple):
-    """Loss that a release adds to earlier ones with which it shares draws.
+    """Loss that a release adds to that of earlier ones with which it shares draws.
 
     Attributes:
-        squared_mu: The increase of μ², which is infinite if a part of the move has no
-            noise of its own.
+        squared_mu: The increase of μ². It is infinite if a part of the move has no
+            noise beside that of the earlier releases.
         distance: Norm of the part of the move that the earlier moves do not predict, in
             units of the value.
     """
@@ -45,7 +45,7 @@ class Added(NamedTuple):
 
 
 def added_loss(release: Both, before: Sequence[Both]) -> Added | None:
-    """Return the loss that a release adds to earlier ones with which it shares draws.
+    """Return the loss that a release adds to that of earlier ones with shared draws.
 
     Args:
         release: A release with Gaussian noise.
@@ -97,12 +97,12 @@ def _related(release: Both, before: Sequence[Both]) -> list[Both]:
 def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
     """Return the matrix A with one row for each release, and the moves.
 
-    The moves have one row for each release and one column for each entry. So every draw
-    has to stand at the same entries of all releases.
+    It applies if all releases have the same shape, and each draw uses the same entries
+    in all of them.
 
     Returns:
-        The matrix, the moves, and 1, the number of rows of the last release. None if a
-        release has another form.
+        The matrix of shape (releases, draws); the moves of shape (releases, entries);
+        and 1, the number of rows of the last release. None if it does not apply.
     """
     rows = [[_row(release) for release in both] for both in releases]
     places: dict[int, Any] = {}
@@ -121,11 +121,12 @@ def _by_rows(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
 
 
 def _by_entries(releases: Sequence[Both]) -> tuple[Any, Any, int] | None:
-    """Return the matrix A with one row for each entry, and the moves.
+    """Return the matrix A with one row for each entry of each release, and the moves.
 
     Returns:
-        The matrix, the moves, and the number of rows of the last release. None if there
-        are too many entries, or if the noise differs between the inputs.
+        The matrix; the moves of shape (rows, 1); and the number of rows of the last
+        release. None if there are more than ``LIMITS.shared_entries`` entries, or if
+        the shapes or the noise differ between the inputs.
     """
     sizes = [math.prod(first.shape) for first, _ in releases]
     others = [math.prod(second.shape) for _, second in releases]
@@ -163,10 +164,10 @@ def _draws(release: Release) -> set[int]:
 
 
 def _row(release: Release) -> Row | None:
-    """Return the ``Row`` of a release whose entries all have the same coefficients.
+    """Return the ``Row`` of a release, or None if it has no such form.
 
-    Returns:
-        The row, or None for any other release.
+    It has such a form if its noise is Gaussian, no two entries share a draw, and each
+    draw has one coefficient for all entries.
     """
     row: dict[int, tuple[float, Any]] = {}
     if not _is_gaussian(release) or release.groups is not None:
@@ -196,9 +197,10 @@ def law_and_groups(
     """Return the law of a linear form, and the groups of entries that share a draw.
 
     Returns:
-        The law of each entry, and a number for each entry, which is equal for entries
-        with the same draw. The latter is None if no two entries share a draw. If
-        entries are sums that share draws, each entry has a number of its own.
+        The law of each entry, and the groups: an array with a number for each entry,
+        which is equal for entries with the same draw. The groups are None if no two
+        entries share a draw. If entries are sums that share only some of their draws,
+        each entry has a number of its own.
     """
     law = law_of(terms)
     if math.prod(shape) < 2 or _each_its_own(terms, shape):

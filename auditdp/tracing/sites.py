@@ -18,7 +18,7 @@ from auditdp.errors import ELSEWHERE
 
 HERE = str(Path(__file__).parent)
 OUTERMOST = str(Path(__file__).with_name("trace.py"))
-"""The file that calls watched code. Frames further out belong to no watched run."""
+"""The file that calls watched code. Frames outside of its frame belong to no run."""
 
 
 class CodeLine(NamedTuple):
@@ -66,10 +66,10 @@ def is_importing() -> bool:
 
 
 def called_by_builtin() -> bool:
-    """Return True if a function in C, such as ``sum``, computes with noise now.
+    """Return True if a function in C, such as ``sum``, called the present operator.
 
-    The bytecode of the innermost frame outside of this room decides it: an operator in
-    Python code is a binary instruction.
+    It is False if Python code has the operator, such as ``+``: the bytecode of the
+    innermost frame outside of this room is then a binary instruction.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
@@ -83,7 +83,7 @@ def called_by_builtin() -> bool:
 def here() -> CodeLine:
     """Return the innermost line of the caller's code that is running.
 
-    If no such line is running, return the innermost line outside of this room.
+    If there is none, return the innermost line outside of this room, or ``NOWHERE``.
     """
     fallback = NOWHERE
     for frame in _frames():

@@ -1,8 +1,8 @@
-"""Functions of torch on noise, whose calls are adapted to the rules.
+"""Functions of torch on noise, by the rules of `array_functions`.
 
-The rules are those of `array_functions`. `torch_function` applies a function to
-arguments that are noise. A mode of torch calls `on_tensors` for every function while
-code is watched, so that a tensor that noise was written into stands for that noise.
+`torch_function` applies a function to arguments that are noise. While code is watched,
+a mode of torch calls `on_tensors` for every function. There, a tensor that noise was
+written into stands for that noise.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ from auditdp.tracing.plain_values import for_arrays
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 ALIASES = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "mul"}
-"""Names of the in-place and reflected operators, without underscores, and their rules.
+"""The name of the rule of each in-place or reflected operator.
+
+The operators are named without underscores.
 """
 OVERWRITING = frozenset(("copy", "fill", "setitem", "zero"))
-"""Functions that replace the entries that they write into, whatever these were."""
+"""Functions that replace entries without regard to their former values."""
 VIEWS = COPYING | LAYING | frozenset(["H", "T", "data", "item", "mH", "mT", "tolist"])
-"""Functions and attributes that share the memory of a tensor, or copy its entries."""
+"""Functions and attributes with a result in the tensor's memory, or a copy of it."""
 PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divided)}
 """Functions whose gradient in one tensor reveals the entries of another one."""
 
 
 def named(function: Any) -> tuple[str, bool]:
-    """Return the name of a function of torch without underscores.
+    """Return the name of a function of torch, and whether it works in place.
 
-    The getter of an attribute has the name of the attribute.
+    The name has no underscores, as in the table of rules. For the getter of an
+    attribute it is the name of the attribute.
 
     Returns:
-        The name, and whether the function changes its first argument.
+        The name, and True if the function changes its first argument.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
@@ -58,7 +61,10 @@ def named(function: Any) -> tuple[str, bool]:
 def torch_function(
     function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
-    """Apply a function of torch, some of whose arguments are noise."""
+    """Apply a function of torch, some of whose arguments are noise.
+
+    The result is noise, or a tensor if the noise ends.
+    """
     name, in_place = named(function)
     each = _of_each(name, in_place, arguments)
     if each is not None:
@@ -100,7 +106,10 @@ ADAPTERS["torch"] = torch_function
 
 
 def _has_gradient(values: Sequence[Any]) -> bool:
-    """Return True if a gradient of torch would reveal the factors of a parameter."""
+    """Return True if torch records gradients, and one of the values requires one.
+
+    Noise is not counted. The gradient of a product reveals its other factors.
+    """
     return sys.modules["torch"].is_grad_enabled() and any(
         type(value) is not Noise and getattr(value, "requires_grad", False)
         for value in values
@@ -110,10 +119,11 @@ def _has_gradient(values: Sequence[Any]) -> bool:
 def _of_each(
     name: str, in_place: bool, arguments: Sequence[Any]
 ) -> tuple[Any, list[Sequence[Any]]] | None:
-    """Return the calls that a function of lists of tensors consists of.
+    """Return the calls for single tensors that a ``foreach`` function consists of.
 
     Returns:
-        The method and the arguments of each call, or None for other functions.
+        The method for one tensor, and the arguments of each call. None for any other
+        function.
     """
     single = name.removeprefix("foreach_")
     if single == name or not (single in ARITHMETIC or single in OVERWRITING):
@@ -124,7 +134,10 @@ def _of_each(
 
 
 def _into(target: Any, result: Any) -> Any:
-    """Write a result into a tensor, and return the tensor or the noise in its place."""
+    """Write a result into a tensor or noise, and return this target.
+
+    Noise that now has ordinary numbers is returned as a tensor.
+    """
     if type(target) is Noise:
         return target.become(result)
     if type(result) is not Noise:
@@ -161,7 +174,7 @@ def on_tensors(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Apply a function of torch, any of whose tensors may stand for noise."""
+    """Apply a function of torch to arguments, where tensors may stand for noise."""
     name, in_place = named(function)
     is_written = bool(arguments) and type(arguments[-1]) is Noise
     # An attribute such as ``grad`` takes a tensor, which then stands for the noise.
@@ -202,9 +215,10 @@ def on_tensors(
 
 
 def _noise_in(run: WatchedRun, value: Any) -> Any:
-    """Return noise in place of a tensor that stands for it, also for tensors in a list.
+    """Return a value with noise in place of tensors that stand for it.
 
-    Return any other value as it is.
+    The value is such a tensor, or a list or tuple of them. Any other value is returned
+    as it is.
     """
     if type(value) in (list, tuple):
         noisy = [_noise_in(run, item) for item in value]

@@ -1,12 +1,11 @@
 """Probability that the output reveals a noisy number that one input alone has.
 
-Code may release a count only if its noisy value exceeds a threshold. If only one input
-has the key of the count, the tail of the noise hides that key. Both outputs are equal
-if the noisy value is forced below the threshold, and differ if it is forced above. The
-probability of the results at which the outputs differ is the δ that the count costs.
-These results are found by bisection between the points of a grid: exactly for whole
-noise in the range of the grid, and up to the width of the last interval for other
-noise.
+Code may release a count only if its noisy value exceeds a threshold. Suppose that only
+one input has the key of the count. The outputs on both inputs are equal if the noisy
+value is forced below the threshold, and differ if it is forced above. The probability
+of the noisy values at which the outputs differ is the δ that the count costs. The
+threshold is found by bisection between the points of a grid: exactly for whole noise in
+the range of the grid, and up to the width of the last interval for other noise.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import TracedRun
 
 WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
-"""Distances from the value at which results are tried first, for whole noise."""
+"""Grid of noisy values for whole noise, as distances from the value before noise."""
 GRID = (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)
-"""Distances from the value at which results are tried first, in scales of other noise.
-"""
+"""Grid of noisy values for other noise, as distances in scales of the noise."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,11 @@ class ShownTail:
     """A noisy number that one input alone has, and how the output reveals it.
 
     Attributes:
-        release: The release.
+        release: The release of the number, on the input that has it.
         chance: Probability that the noisy number has a value at which the outputs on
             the two inputs differ.
-        outputs: Examples: pairs of outputs that differ. The output on the first run's
-            input comes first.
+        outputs: Examples: pairs of outputs that differ. In each pair, the output on the
+            input of the recorded run comes first.
     """
 
     release: Release
@@ -60,8 +58,8 @@ def threshold_tails(
         second: Its replay.
 
     Returns:
-        One item for each such number. The list is empty if some release that one input
-        alone has is not a single number with noise of a known law.
+        One item for each such number. The list is empty if any release of one input
+        alone is something else, such as an array or noise of an unknown law.
     """
     # A release without a counterpart belongs to one input alone.
     used = {release.recorded for release in second.releases}
@@ -111,10 +109,13 @@ class _Outputs:
 
 
 def _probability(release: Release, differ_at: Callable[[float], bool]) -> float:
-    """Return the probability of the results at which outputs differ.
+    """Return the probability of the noisy values at which the outputs differ.
 
-    ``differ_at`` is called at the points of a grid. If its answers at two neighbouring
-    points are equal, they are assumed to be equal in between as well.
+    Args:
+        release: The release.
+        differ_at: Function of a noisy value: whether the outputs differ at it. If it
+            returns the same at two neighbouring points of the grid, it is assumed to
+            return this in between as well.
     """
     law, known = release.law, release.law.known
     assert known is not None
@@ -159,9 +160,15 @@ def _edge(
     *,
     is_whole: bool,
 ) -> float:
-    """Return the point between two at which the answer of ``differ_at`` changes.
+    """Return the point between ``low`` and ``high`` at which ``differ_at`` changes.
 
-    For whole numbers it is the first number after the change.
+    Args:
+        low: A point.
+        high: A larger point, at which ``differ_at`` returns the opposite.
+        before: Result of ``differ_at`` at ``low``.
+        differ_at: Function of a point.
+        is_whole: Whether points are whole. The first point after the change is then
+            returned, else the middle of the last interval.
     """
     for _ in range(LIMITS.bisections):
         if is_whole and high - low <= 1:

@@ -55,7 +55,7 @@ class _Sources:
     def active(self) -> WatchedRun | None:
         """Return the run under way in this thread, or None.
 
-        Within a sampler it is None as well: the draws of the sampler's own code are
+        Within a sampler it is None as well, because draws of the sampler's own code are
         parts of its draw.
         """
         run = self.run
@@ -104,13 +104,13 @@ class Trace:
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
-        located: Lines whose sampler was given a location other than 0; see
+        located: Lines at which a sampler of numpy got a location other than 0; see
             ``WatchedRun``.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release; see `constant_noise`.
-        tried: Sets of lines that were tried as such constants.
-        unreached: For each such set, the places, among all numbers of the output, of
-            differing numbers that the noise of these lines does not hide.
+        tried: Sets of lines for which it was tried whether they are such lines.
+        unreached: For each of these sets, the indices of output numbers that differ on
+            a pair, and do not depend on the noise of these lines.
 
     Raises:
         MechanismError: If the function is not callable.
@@ -168,7 +168,8 @@ class Trace:
             data: The input.
             rng: Generator of the run. The run leaves it in the state in which a plain
                 run leaves it.
-            constants: Lines as in the attribute ``constants``, for this run alone.
+            constants: Lines that this run treats as those in the attribute
+                ``constants``, in addition to these.
 
         Returns:
             The recorded run. Its output is that of a plain run with the same generator,
@@ -194,16 +195,17 @@ class Trace:
 
         Args:
             recorded: The run.
-            constants: Lines as in the attribute ``constants``, for this run alone.
+            constants: See ``record``.
         """
         return self.record(recorded.data, _generator(recorded), constants=constants)
 
     def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
         """Return True if a draw gives the same numbers with another generator.
 
-        One run with another seed on the same input decides it, for all draws of a line
-        by one sampler. Draws of whole numbers may coincide by chance, so they are never
-        fixed; nor are draws of an unknown law.
+        The first call makes a run with another seed on the same input. It decides this
+        for all lines and samplers, also in later calls. Draws of whole numbers may
+        coincide by chance, so the result is False for these. It is also False for draws
+        of an unknown law.
 
         Args:
             draw: The draw.
@@ -233,8 +235,8 @@ class Trace:
         """Run the function on another input with the recorded draws and results.
 
         Every release gets the result of the recorded release that corresponds to it.
-        The releases of a line correspond in order; `alignment` matches them if the two
-        runs have different numbers of them.
+        The releases of a line correspond in order. If the two runs have different
+        numbers of them, `alignment` decides which ones correspond.
 
         Args:
             neighbour: The input.
@@ -254,7 +256,7 @@ class Trace:
     def reordered(
         self, neighbour: Any, recorded: TracedRun, replayed: TracedRun
     ) -> TracedRun | None:
-        """Replay with the releases of each line in the order that moves values least.
+        """Replay with releases matched in the order in which values move least.
 
         Args:
             neighbour: The input.
@@ -274,10 +276,9 @@ class Trace:
     ) -> tuple[TracedRun, TracedRun]:
         """Run the function on two inputs with the same draws; no release is forced.
 
-        If the first run samples records, the second run is a replay, in which each
-        record keeps its draws. Else the second run has a generator in the same state.
-        For samples that would not do: on an input with one more record, the later
-        records would get other draws.
+        Usually both runs have a generator in the same state. If the first run samples
+        records, the second run is a replay instead. In the replay each record keeps its
+        draws, also if one input has one record more.
         """
         first = self.record(data, rng)
         if any(map(is_sample, first.releases)):
@@ -299,8 +300,8 @@ class Trace:
             fresh: Numbers of the draws that are drawn anew; the others are as recorded.
             forced: Results of some releases, by their number. The other releases are
                 computed.
-            seed: Seed of the generator. Draws that the trace does not observe depend on
-                it too.
+            seed: Seed of the run's generator, for the new draws and for all draws that
+                the trace does not observe.
         """
         run = WatchedRun(
             recorded.data,
@@ -381,10 +382,10 @@ class Trace:
         self.runs += runs
 
     def _check(self, traced: TracedRun) -> None:
-        """Test by an unwatched run whether an exception is an output of the code.
+        """Test by an unwatched run whether the code itself raises an exception.
 
-        If the unwatched run ends otherwise, noise in place of numbers caused the
-        exception. The traced run then gets the output of the unwatched one, and is
+        If the unwatched run does not raise the same one, noise in place of numbers
+        caused it. The traced run then gets the output of the unwatched one, and is
         untraceable.
         """
         output = self.plainly(traced)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ROUNDING = 1e-9
-"""Relative difference of two doubles that is taken for rounding."""
+"""Largest relative difference of two doubles that is taken for rounding."""
 ROUNDING_OF_SUMS = 1e-6
-"""Relative difference of two sums of many doubles that is taken for rounding."""
+"""Largest relative difference of sums of many doubles that is taken for rounding."""
 ABSOLUTE_ROUNDING = 1e-12
-"""Difference of two numbers of size 1 that is taken for rounding."""
+"""Largest difference of two numbers of size 1 that is taken for rounding."""
 SINGLE = 1e-5
-"""Relative difference of two numbers of single precision that is taken for rounding."""
+"""Largest relative difference in single precision that is taken for rounding."""
 
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """Limits of a trace that protect time and memory, and numbers of its runs."""
+    """Limits that protect time and memory, and the numbers of runs of each test."""
 
     # Largest number of outcomes of one release that are forced.
     outcomes: int = 16

@@ -27,7 +27,10 @@ from auditdp.tracing.trace_limits import ROUNDING_OF_SUMS
 
 
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
-    """Yield each difference of a run from its accountant: its line, and a sentence."""
+    """Yield each difference between a run and its accountant: a line and a sentence.
+
+    There are none without Gaussian noise, and for claims without such an accountant.
+    """
     stated = _stated(pair)
     by_line = _gaussian_lines(pair)
     if stated is None or not by_line:
@@ -92,16 +95,19 @@ def _batch_differences(
 
 
 def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
-    """Return the parameters of a run, as if all steps moved as far as the farthest.
+    """Return the noise multiplier, the sampling rate and the steps of a traced run.
+
+    The multiplier is that of the step whose value moves farthest between the inputs.
 
     Args:
         pair: The pair.
-        rate: Sampling rate of batches that are not Poisson batches; None accepts no
-            such batches.
+        rate: Sampling rate that counts for batches other than Poisson batches. With
+            None, the result is None for a run with such batches.
 
     Returns:
-        The parameters, or None if lines add noise different numbers of times, or
-        sampling rates differ.
+        The parameters. None if the run samples no records, adds no Gaussian noise or
+        does not differ between the inputs; or if lines add noise different numbers of
+        times, or sampling rates differ.
     """
     samples = [release for release in pair.first.releases if is_sample(release)]
     rates: list[Any] = [
@@ -129,12 +135,19 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
 def cost_as_run(
     pair: PairRecord, rate: float | None = None
 ) -> tuple[Poisson, float] | None:
-    """Return the parameters of a run, and a lower bound of its ε by an accountant.
+    """Return the parameters of a run whose accounted ε exceeds the claim.
 
-    It assumes that every step is released, and can move as far as one on the pair.
+    The accounting assumes that every step is released, and that each can move as far as
+    the farthest one on the pair.
+
+    Args:
+        pair: The pair.
+        rate: See ``as_run``.
 
     Returns:
-        The parameters and the bound, or None if the bound does not exceed the claim.
+        The parameters, and the accountant's lower bound of ε at the quoted δ. None if
+        the bound does not exceed the claim, if the claim is no curve of an accountant,
+        or if the parameters are unknown.
     """
     claim, ran = pair.claim, as_run(pair, rate)
     if ran is None or not isinstance(claim, AccountedDP):
@@ -154,11 +167,11 @@ def _lower_epsilon(
 
 
 def is_suspect(pair: PairRecord) -> bool:
-    """Return True if a run differs from its accountant so that the claim may fail.
+    """Return True if a run that samples records may exceed its claim.
 
-    Either its steps cost more than the claim, if shuffled batches cost as much as
-    Poisson batches. Or the drawn records decide numbers of the output that have no
-    noise.
+    There are two reasons. The sampled records may decide numbers of the output that
+    have no noise. Or the accountant's ε for the traced steps exceeds the claim, where
+    other batches count as Poisson batches of the stated rate.
     """
     stated = _stated(pair)
     samples = [release for release in pair.first.releases if is_sample(release)]
@@ -200,7 +213,7 @@ def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
 def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:
     """Return True if all lines together add noise once for each step.
 
-    Then an unrolled loop may have a line for each step.
+    An unrolled loop, for example, has a line for each step.
     """
     shapes = Counter(each.first.shape for moved in lines for each in moved)
     return set(shapes.values()) == {stated.steps}

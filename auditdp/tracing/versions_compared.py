@@ -29,7 +29,7 @@ from auditdp.tracing.watched_run import TracedRun
 
 @dataclass(frozen=True, eq=False)
 class VersionChange:
-    """The difference of the versions at one release.
+    """A difference between two versions at one release.
 
     Attributes:
         before: The release of the old version; None if only the new one has it.
@@ -51,10 +51,11 @@ class VersionsTrace(Printed):
     Attributes:
         old: The run of the old version.
         new: The run of the new version.
-        changes: The differences, release by release, in the order of the new version.
-        output: Place where the outputs differ; None if they are equal.
-        pairs: Comparison of the two inputs by the old version, and by the new one; None
-            without a neighbour.
+        changes: The differences, in the order of the releases.
+        output: Phrase about the first difference of the outputs (see ``where_differ``);
+            None if they are equal.
+        pairs: The comparisons of the two inputs, of the old and of the new version;
+            None without a neighbour.
     """
 
     old: TracedRun
@@ -101,10 +102,10 @@ def compare_versions(
         new: The changed version.
         data: The input.
         rng: The generator; the old version's run advances it.
-        neighbour: The second input of a pair on which both versions are compared as
-            well, so that a value whose move between the inputs changed is a difference
-            too; None for no pair.
-        claim: The claim that both versions have to satisfy, for the pair.
+        neighbour: A neighbour of the input, or None. With it, both versions are also
+            traced on the pair. A value is then different as well if its move between
+            the two inputs changed.
+        claim: The claim with which each version is compared on the pair; None for none.
     """
     other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)
     pairs = []
@@ -149,7 +150,7 @@ def _keys(releases: Sequence[Release]) -> list[tuple[str, str, str]]:
 def _difference(
     before: Release, after: Release, old: Moved | None, new: Moved | None
 ) -> str:
-    """Return the difference of two releases as a sentence, or an empty text."""
+    """Return the difference of two releases as a sentence, or "" if there is none."""
     law, old_law = after.law, before.law
     if (before.kind, old_law.family) != (after.kind, law.family):
         return f"{what_it_does(after)}; the old version: {what_it_does(before)}"

@@ -1,8 +1,8 @@
 """One run of watched code: its draws and its releases.
 
-`WatchedRun` is a run under way. It performs the draws of a recorded run; in a replay it
-returns the recorded draws, and forces each release to its recorded result. `TracedRun`
-is the record that remains.
+`WatchedRun` is a run under way: either a recorded run, in which it calls the samplers,
+or a replay. A replay returns the recorded draws, and forces each release to its
+recorded result. Both leave a `TracedRun`, which is their record.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from auditdp.tracing.plain_values import any_of, ndim, shape_of
 from auditdp.tracing.sites import NOWHERE, CodeLine, is_importing
 
 Key = tuple[CodeLine, str]
-"""A line, with the family of its releases or the name of its sampler."""
+"""A line, and the family of its releases or the name of its sampler."""
 Alignment = Mapping[Key, Sequence[int | None]]
-"""Numbers of the recorded items that the items of a replay correspond to, for each key.
+"""Correspondence of the items of a replay with those of its record, for each key.
 
-They are in the order of the replay. None stands for an item that only the replay has.
+The value has the number of the recorded item for each item of the replay, in order. It
+has None for an item that only the replay has.
 """
 Item = TypeVar("Item", WatchedDraw, Release)
 
@@ -53,11 +54,11 @@ class TracedRun:
         releases: The releases, in order.
         draws: The draws, in order.
         seeds: Lines at which the code seeded a generator, each with the seed as text.
-        parted: Lines at which a replay draws, releases or seeds otherwise than the
+        parted: Lines at which a replay has other draws, releases or seeds than the
             record, each with a sentence.
         untraceable: Reason for which the code does not run on watched noise; else
             empty.
-        state: Type of the bit generator, and its state at the start.
+        state: Type of the bit generator of the run, and its state at the start.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release.
         coarse: Whether noise was converted to a type of lower precision.
@@ -96,13 +97,13 @@ class WatchedRun:
         record: The recorded run that this one replays; None if this run is recorded.
         forced: Results that replace computed or recorded ones, by the number of the
             release in this run.
-        releases: Alignment of the releases with those of the record. On other lines
-            they correspond in order.
-        draws: Alignment of the draws, in the same way.
+        releases: Alignment of the releases with those of the record. Releases of lines
+            that it does not name correspond in order.
+        draws: Alignment of the draws with those of the record, in the same way.
         constants: See ``TracedRun``. A replay has those of its record.
-        located: Lines whose sampler was given a location other than 0 in any run. On
-            such a line the location counts as a value with noise, even if it is 0. The
-            run adds lines.
+        located: Lines at which a sampler of numpy got a location other than 0 in any
+            run. On such a line the location counts as a value with noise, even if it is
+            0. The run adds lines.
         free: Whether the releases of a replay are computed from its draws, instead of
             forced to the recorded results.
         fresh: Numbers of the recorded draws that a replay draws anew.
@@ -131,7 +132,7 @@ class WatchedRun:
         self.filled: dict[int, tuple[Any, Any]] = {}
         """Tensors that noise was written into, by the address of their memory.
 
-        The pair is all of that memory as a flat tensor, and the noise that it stands
+        The value is the whole memory as a flat tensor, and the noise that it stands
         for.
         """
         self._origins: dict[Any, WatchedDraw] = {}
@@ -159,9 +160,9 @@ class WatchedRun:
         """Record a draw, and return it.
 
         A recorded run calls the sampler. A replay returns the recorded draw, moved to
-        the location and scale of this input. It calls the sampler if no recorded draw
-        is left for the line, if the draw is in ``fresh``, or if the recorded draw does
-        not fit to this input.
+        the location and scale of this input. It also calls the sampler if no recorded
+        draw is left for the line, if the draw is in ``fresh``, or if the recorded draw
+        has another shape or an unknown law.
 
         Args:
             method: Name of the sampler.
@@ -170,9 +171,9 @@ class WatchedRun:
             site: The line that draws.
             location: Number or array that the sampler adds to the draw.
             shape: Shape of the draw, if it is known beforehand.
-            origin: Key that two draws share if they are the same numbers, as those of
-                two generators with one seed. If shape and family are equal as well,
-                they share the record of their uses.
+            origin: Key that is equal for two draws of the same numbers, such as draws
+                of two generators with the same seed; None if it is unknown. If shape
+                and family are equal as well, a use of one draw is a use of both.
         """
         expected = self._next(self._draws, (site, method), f"{method} is drawn")
         if expected is None or expected.number in self.fresh:
@@ -200,11 +201,11 @@ class WatchedRun:
         location: Any,
         shape: tuple[int, ...] | None,
     ) -> Any:
-        """Return the numbers of a recorded draw for this input.
+        """Return the numbers of a recorded draw, adapted to this input.
 
-        They have the location and scale of this input. Draws for each record or among
-        records follow a record that was added or removed. Any other draw whose shape
-        changed is drawn anew.
+        They have the location and scale of this input. If one record was added or
+        removed, other records keep their numbers in draws for each record, and their
+        order in draws among records. Any other draw whose shape changed is drawn anew.
         """
         if not any_of(location):
             change = self._change_among(expected.law, law)
@@ -284,7 +285,7 @@ class WatchedRun:
         plain: Any,
         names: tuple[Any, ...] | None,
     ) -> Any:
-        """Return the result of a recorded release, in this input's type and shape."""
+        """Return the result of a recorded release, in type and shape like ``plain``."""
         recorded, kind = renamed_result(expected, names), expected.kind
         if kind == ALONE:
             change = self._change_among(expected.law, law)
@@ -307,7 +308,8 @@ class WatchedRun:
     ) -> Item | None:
         """Return the next recorded item of a key, or None if none is left.
 
-        A replay notes a line that has more items than the record.
+        If the record has fewer items than a replay, the line is added to ``parted``
+        with the clause ``what``.
         """
         queue = queues.get(key)
         if queue:
@@ -324,13 +326,13 @@ class WatchedRun:
         return changed_record(Pair(self.record.data, self.traced.data))
 
     def _for_these_records(self, recorded: Any, plain: Any) -> Any:
-        """Return the numbers of each record if this input has one record more or fewer.
+        """Return recorded numbers, one for each record, for the records of this input.
 
-        The other records keep their recorded numbers. A further record gets its number
-        from ``plain``.
+        It applies if this input has one record more or fewer. An added record gets its
+        number from ``plain``, and the others keep their recorded numbers.
 
         Returns:
-            The numbers, or None if the shapes are not those of the records.
+            The numbers, or None if this does not apply.
         """
         before, after = shape_of(recorded), shape_of(plain)
         if not before or not after or before[1:] != after[1:]:
@@ -347,10 +349,15 @@ class WatchedRun:
         return plain.new_tensor(values) if hasattr(plain, "detach") else values
 
     def _change_among(self, before: NoiseLaw, now: NoiseLaw) -> tuple[int, bool] | None:
-        """Return the record that one input lacks, for a draw among all records.
+        """Return the record that one input lacks, if a draw is among all records.
+
+        Args:
+            before: Law of the draw on the recorded input.
+            now: Law of the draw on this input.
 
         Returns:
-            Its place, and whether this input has it; None for other draws.
+            The place of the record, and whether this input has it. None for any other
+            draw, and if both inputs have the same number of records.
         """
         sizes = before.parameter, now.parameter
         if before.family != now.family or now.family not in AMONG or same(*sizes):
@@ -366,7 +373,10 @@ class WatchedRun:
         self.traced.parted.append((site, sentence))
 
     def seed(self, site: CodeLine, seed: str) -> None:
-        """Record the seed of a generator; a replay notes a seed that differs."""
+        """Record the seed of a generator.
+
+        In a replay, a line whose seed differs from the record is added to ``parted``.
+        """
         number = len(self.traced.seeds)
         self.traced.seeds.append((site, seed))
         recorded = [] if self.record is None else self.record.seeds
@@ -376,7 +386,7 @@ class WatchedRun:
     def unwatched(
         self, function: Callable[..., Any], *arguments: Any, **keywords: Any
     ) -> Callable[[], Any]:
-        """Return a function that calls a sampler and watches no draw within it."""
+        """Return a function that makes this call, during which no draw is recorded."""
 
         def perform() -> Any:
             before, self.inside = self.inside, True
@@ -390,7 +400,8 @@ class WatchedRun:
     def finish(self) -> TracedRun:
         """Return the record of the run.
 
-        Draws and releases that only the record of a replay has are added to ``parted``.
+        In a replay, lines with fewer draws or releases than in the record are added to
+        ``parted``.
         """
         for (site, method), draws in self._draws.items():
             if draws:
@@ -405,7 +416,7 @@ class WatchedRun:
         return self.traced
 
     def _mark_coins_of_records(self) -> None:
-        """Mark the coins that a loop tossed once for each record."""
+        """Set ``of_record`` of the coins that a loop tossed once for each record."""
         coins: dict[CodeLine, list[Release]] = defaultdict(list)
         for release in self.traced.releases:
             if release.kind == COIN and not release.shape:
@@ -460,8 +471,8 @@ def in_run(
 ) -> Callable[..., Any]:
     """Return a substitute of a function, which calls ``draw(run, …)`` in a run.
 
-    It calls the function itself outside of runs and while a module is imported. A
-    module is imported once, so its draws belong to no run.
+    Outside of runs, and while a module is imported, the substitute calls the function
+    itself. A module is imported once, so its draws belong to no run.
     """
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Sources of randomness beside a generator that is handed in: one file each.
+"""Sources of randomness other than the generator of a run: one file for each library.
 
-A source replaces the samplers of a library while a trace is entered. The standard
-library and numpy are always replaced, any other library once it is imported.
+A source replaces the samplers of a library while a trace is entered. Those of the
+standard library and of numpy are always replaced, those of any other library only if it
+is imported.
 
 A new library needs a file with a function ``watch(patches, active)``, and a line in
 ``LIBRARIES``. ``active()`` returns the run under way in this thread, or None.
@@ -39,11 +40,16 @@ LIBRARIES: dict[str, Watch] = {
     "opendp.core": of_opendp.watch,
     "pydp.algorithms": of_pydp.watch,
 }
-"""The source of each library, by the name of the module that has to be imported."""
+"""The ``watch`` function of each source, by the module that has to be imported."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace all samplers of imported libraries."""
+    """Replace all samplers of imported libraries.
+
+    Args:
+        patches: The replacements, which undo themselves later.
+        active: Function that returns the run under way in this thread, or None.
+    """
     for module, source in LIBRARIES.items():
         if module in sys.modules:
             source(patches, active)

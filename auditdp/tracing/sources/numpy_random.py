@@ -22,7 +22,10 @@ from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the samplers of ``numpy.random``, and all that makes generators."""
+    """Replace the samplers of ``numpy.random``, and functions that make generators.
+
+    ``numpy.array`` and ``numpy.asarray`` are replaced too: they may get lists of noise.
+    """
     module = np.random
     methods = [name for name in vars(module.mtrand.RandomState) if name[0] != "_"]
     for name in (*methods, "ranf", "sample"):
@@ -49,7 +52,10 @@ def _drawn(
 
 
 def _array(array: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``numpy.array``, or ``asarray``, which makes noise of a list of noise."""
+    """Return a replacement of ``numpy.array`` or ``asarray``, which keeps noise.
+
+    A list of noise becomes an array that is noise.
+    """
 
     @functools.wraps(array)
     def make(*arguments: Any, **keywords: Any) -> Any:
@@ -71,12 +77,11 @@ def _array(array: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
-    """Record a seed.
+    """Record the seed of a new generator.
 
     Returns:
-        The seed as an ordinary number, and a key that generators share if they have the
-        same seed. The key is None if there is no seed, or if a generator takes its
-        place.
+        The seed as an ordinary number, and a key that is equal for equal seeds. The key
+        is None if there is no seed, or if the argument is a generator.
     """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState
@@ -102,7 +107,11 @@ def _default_rng(
 
 
 class _Instances(type):
-    """Type of a class whose instances are, for ``isinstance``, those of another."""
+    """Metaclass that makes ``isinstance`` and ``issubclass`` test for another class.
+
+    Attributes:
+        plain: The other class.
+    """
 
     plain: type
 
@@ -114,7 +123,7 @@ class _Instances(type):
 
 
 def _class(plain: type, watched: Any, active: Active) -> type:
-    """Return a class that makes watched generators in place of plain ones."""
+    """Return a class to replace ``plain``, whose calls make watched generators."""
 
     def new(cls: type, seed: Any = None) -> Any:
         run = active()

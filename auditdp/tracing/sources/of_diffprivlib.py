@@ -34,7 +34,7 @@ def _uniform(mechanism: Any, value: Any) -> Law:
 
 
 def _numeric(mechanism: Any, value: Any) -> Law:
-    """Return the declared law of noise by rejection, by snapping or in steps."""
+    """Return the declared law of a mechanism on numbers whose noise is not followed."""
     epsilon, delta, unit = mechanism.epsilon, mechanism.delta, mechanism.sensitivity
     loss = of_groups(epsilon, delta)
     law = declared(_name(mechanism), apart(unit), loss, epsilon, delta, unit)
@@ -49,7 +49,7 @@ def _categorical(mechanism: Any, value: Any) -> Law:
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
     """Return the declared law of a choice by permute-and-flip.
 
-    Its loss is ε if each utility moves by the sensitivity at most.
+    Its loss is ε if no utility moves by more than the sensitivity.
 
     Source: McKenna & Sheldon (2020), Theorem 1.
     """
@@ -108,7 +108,7 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) -> Any:
-    """Call an exponential mechanism, and release a choice by its table."""
+    """Call an exponential mechanism, and release its result as a choice by a table."""
     names = mechanism.candidates or list(range(len(mechanism.utility)))
     result = run.unwatched(randomise, mechanism, value)()
     sums = np.asarray(mechanism._probabilities, float)
@@ -126,7 +126,7 @@ def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) 
 
 
 def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> Any:
-    """Call randomised response between two values, and release an event."""
+    """Call randomised response between two values, and release it as an event."""
     result = run.unwatched(randomise, mechanism, value)()
     odds = math.exp(mechanism.epsilon)
     truthful = (odds + mechanism.delta) / (odds + 1)

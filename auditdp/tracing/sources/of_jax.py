@@ -1,9 +1,9 @@
 """jax: the samplers of ``jax.random``, and so the noise of jax-privacy.
 
-While code is watched jax compiles nothing but its samplers, so that the trace observes
+While code is watched, jax compiles nothing but its samplers, so that the trace observes
 each call of a sampler. A result may differ from that of compiled code in its last bits.
-Noise stays noise under operators and the arithmetic functions of ``jax.numpy``. Its
-other functions get ordinary arrays.
+Noise stays noise under operators and under the arithmetic functions of ``jax.numpy``.
+Under any other function of ``jax.numpy`` the noise ends.
 """
 
 from __future__ import annotations
@@ -111,7 +111,10 @@ def _sampler(
 
 
 def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``jax.numpy`` that also takes noise."""
+    """Return a function of ``jax.numpy`` that also takes noise.
+
+    Arithmetic functions return noise. Others get ordinary arrays, and the noise ends.
+    """
 
     @functools.wraps(function)
     def compute(*arguments: Any, **keywords: Any) -> Any:

@@ -1,8 +1,8 @@
 """OpenDP: a call of a measurement is one release, whose loss its privacy map states.
 
-The map takes the distance of the two inputs of the measurement, in its own metric. A
-stated ρ of zero-concentrated DP is taken for the loss of Gaussian noise. That is right
-for OpenDP's own measurements that state ρ.
+The map gets the distance of the two inputs of the measurement, in the measurement's own
+metric. A stated ρ of zero-concentrated DP is taken for the loss of Gaussian noise. That
+is right for OpenDP's own measurements that state ρ.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ METRICS: dict[str, Callable[[Any, Any], float]] = {
     "HammingDistance": _positions,
     "DiscreteDistance": unlike,
 }
-"""Function of two inputs: their distance, by the name of the metric."""
+"""Functions that return the distance of two inputs, by the name of the metric."""
 MEASURES: dict[str, Callable[[Any], Loss]] = {
     "MaxDivergence": lambda stated: Loss(float(stated)),
     "ZeroConcentratedDivergence": lambda stated: Loss(squared_mu=2 * float(stated)),
@@ -59,9 +59,9 @@ MEASURES: dict[str, Callable[[Any], Loss]] = {
         0.0, float(stated[1]), 2 * float(stated[0])
     ),
 }
-"""Function of a map's result: the stated loss, by the name of the measure.
+"""Functions from the result of a privacy map to a loss, by the name of the measure.
 
-Measures whose results are curves are left out.
+Measures whose maps return curves are left out.
 """
 
 

@@ -1,7 +1,7 @@
 """PyDP: its mechanisms and its algorithms.
 
-A mechanism states the scale of its noise. An algorithm states its ε for one row, which
-is trusted.
+A mechanism states the scale of its noise. An algorithm states its ε for one row, and
+the trace trusts this ε.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from auditdp.tracing.sources.primitives import (
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 ENTRIES = "_watched_entries"
-"""Attribute of an algorithm with the entries that were added to it in runs."""
+"""Name of an attribute that this source gives to an algorithm.
+
+It has the list of the entries that a watched run added to the algorithm.
+"""
 
 
 def _of_rows(algorithm: Any, rows: Any) -> Law:

@@ -13,11 +13,11 @@ KINDS = {
     "scipy.stats._distn_infrastructure": "rv_generic",
     "scipy.stats._multivariate": "multi_rv_generic",
 }
-"""The base class of distributions in each module."""
+"""The name of the base class of the distributions in each module."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the generator of distributions, if it is an older generator of numpy."""
+    """Replace the generator of each distribution, if it is a ``RandomState``."""
 
     def get_state(distribution: Any) -> Any:
         state = vars(distribution)["_random_state"]

@@ -54,14 +54,19 @@ class Library:
 
     @property
     def why(self) -> str:
-        """The reason why its primitives are opaque; empty for a tested version."""
+        """The reason why its primitives are opaque; "" for a tested version."""
         version = importlib.metadata.version(self.package)
         if any(f"{version}.".startswith(f"{each}.") for each in self.versions):
             return ""
         return f"is of {self.package} {version}; the known versions are {', '.join(self.versions)}"
 
     def watch(self, patches: Patches, active: Active) -> None:
-        """Replace its primitives, as far as their modules are imported."""
+        """Replace the primitives whose modules are imported.
+
+        Args:
+            patches: The replacements, which undo themselves later.
+            active: Function that returns the run under way in this thread, or None.
+        """
         for path, read in self.primitives.items():
             *parents, name = path.split(".")
             owner: Any = sys.modules[self.module]
@@ -118,18 +123,18 @@ def declared(
     Args:
         name: Name of the primitive in sentences.
         distance: Function that returns the distance of two inputs of the primitive.
-        loss: Function that returns the loss at a distance.
-        parameters: Parameters of the primitive, which have to be the same on both
-            inputs.
+        loss: Function that returns the loss at a distance, or None if it is unknown.
+        parameters: Parameters of the primitive. If they differ between the inputs, the
+            loss is unbounded.
     """
     return NoiseLaw(name, 1.0, repr(parameters), DeclaredLoss(distance, loss))
 
 
 def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
-    """Return a function for the loss at a distance, given an (ε, δ) loss at distance 1.
+    """Return the function from a distance to a loss, given the (ε, δ) at distance 1.
 
-    By the privacy of groups it is (kε, δ(e^kε − 1)/(e^ε − 1)) at distance k. Distances
-    are rounded up to whole ones.
+    By group privacy the loss at distance k is (kε, δ(e^kε − 1)/(e^ε − 1)). A distance
+    is rounded up to a whole number k.
 
     Source: Vadhan (2017), "The Complexity of Differential Privacy", Lemma 2.2, the sum
     in its proof.
@@ -148,7 +153,11 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 
 
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
-    """Return a function for the L1 distance of two values, in units of ``unit``."""
+    """Return a function for the L1 distance of two values, in units of ``unit``.
+
+    The distance is infinite for values of different shapes, for NaN, and for different
+    values if the unit is 0.
+    """
 
     def distance(first: Any, second: Any) -> float:
         one, two = np.asarray(number(first), float), np.asarray(number(second), float)
@@ -165,7 +174,10 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows that only one of two collections has."""
+    """Return the number of rows to remove and to add between two collections.
+
+    It counts equal rows as often as they occur; their order does not matter.
+    """
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
     )
@@ -173,7 +185,7 @@ def rows_apart(first: Any, second: Any) -> float:
 
 
 def unlike(first: Any, second: Any) -> float:
-    """Return 0 for two equal values, and else 1."""
+    """Return the discrete distance of two values: 0 if they are equal, else 1."""
     alike = np.array_equal(first, second) if is_numeric(first) else first == second
     if alike:
         return 0.0

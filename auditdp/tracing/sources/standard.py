@@ -50,7 +50,7 @@ SAMPLERS: dict[str, Callable[..., Sample]] = {
     "getrandbits": _bits,
     "randbits": _bits,
 }
-"""Functions that return the ``Sample`` of a call from its arguments, by the sampler."""
+"""Functions from the arguments of a call to its ``Sample``, by the sampler's name."""
 OTHERS = (
     "triangular",
     "lognormvariate",
@@ -66,7 +66,11 @@ ITEMS = ("choice", "choices", "sample", "shuffle")
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the functions of both modules, and the methods of their generators."""
+    """Replace the samplers of both modules, and the methods of their generators.
+
+    The functions ``log``, ``log1p`` and ``copysign`` of ``math`` are replaced as well,
+    because code makes Laplace noise of a uniform draw with them.
+    """
     for name in ("log", "log1p", "copysign"):
         patches.attribute(math, name, _of_noise(name, getattr(math, name)))
     for name in (*SAMPLERS, *OTHERS, *ITEMS):
@@ -82,7 +86,7 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _of_noise(name: str, function: Callable[..., float]) -> Callable[..., Any]:
-    """Return a function of numbers that also takes noise, by its rule."""
+    """Return a function of numbers that also takes noise, by the rule of its name."""
 
     def compute(*arguments: Any) -> Any:
         if Noise in map(type, arguments):
@@ -100,12 +104,11 @@ def _drawn(
     *arguments: Any,
     **keywords: Any,
 ) -> Any:
-    """Draw by a function, or by a method, whose first argument is its generator.
+    """Draw by a function, or by a method of a generator.
 
     Args:
         name: Name of the sampler.
-        owners: Number of leading arguments that are the generator: 1 for a method, else
-            0.
+        owners: 1 for a method, whose first argument is the generator; 0 for a function.
         run: The run.
         function: The sampler.
         arguments: Its positional arguments.
@@ -134,7 +137,10 @@ def _items(
     *rest: Any,
     **keywords: Any,
 ) -> Any:
-    """Choose items by their places, so that a replay chooses among its own items."""
+    """Choose or shuffle items by their places.
+
+    So a replay takes the recorded places, and the items of its own input.
+    """
     count = len(items)
 
     def draw() -> Any:

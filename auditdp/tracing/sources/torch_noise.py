@@ -57,15 +57,15 @@ FUNCTIONS: dict[str, Callable[..., Sample]] = {
     "rand_like": _like("uniform"),
     "normal": _normal,
 }
-"""Functions that return the ``Sample`` of a call from its arguments, by the sampler."""
+"""Functions from the arguments of a call to its ``Sample``, by the sampler's name."""
 IN_PLACE: dict[str, Callable[..., tuple[NoiseLaw, Any]]] = {
     "normal_": lambda mean=0.0, std=1.0, **_: (NoiseLaw("Gaussian", std), mean),
     "uniform_": lambda low=0.0, high=1.0, **_: (NoiseLaw("uniform", high - low), low),
     "exponential_": lambda lambd=1.0, **_: (NoiseLaw("exponential", 1 / lambd), 0.0),
 }
-"""Functions that return the law and the location of a call, by the method.
+"""Functions from the arguments of a call to its law and its location, by the method.
 
-Such a method fills a tensor with draws.
+The method fills a tensor with draws.
 """
 DISTRIBUTIONS = {"Laplace": "Laplace", "Normal": "Gaussian", "Gumbel": "Gumbel"}
 """The family of each distribution that has the attributes ``loc`` and ``scale``."""
@@ -74,7 +74,11 @@ TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers, and functions that make tensors or parameters of noise."""
+    """Replace samplers, and functions that make tensors or parameters of noise.
+
+    Transforms of ``torch.func`` are replaced as well, and a mode of torch is entered in
+    each watched run (see `tensor_functions`).
+    """
     torch = sys.modules["torch"]
     with torch.device("cpu"):
         # At its first call in such a context, torch looks up the functions that heed a
@@ -128,7 +132,7 @@ def _drawn(
 def _public(
     family: str, run: WatchedRun, function: Any, *arguments: Any, **keywords: Any
 ) -> Any:
-    """Draw an order or places of items, as public randomness."""
+    """Draw an order or integers, and release them as public randomness."""
     count = float(max(part for part in arguments if isinstance(part, int)))
     perform = run.unwatched(function, *arguments, **keywords)
     return drawn_release(run, family, perform, ALONE, NoiseLaw(family, 1.0, count))
@@ -188,7 +192,7 @@ def _in_place(
 
 
 def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes a tensor of an array, which may be noise."""
+    """Return a function that makes a tensor of an array, also of noise."""
 
     def convert(data: Any, *arguments: Any, **keywords: Any) -> Any:
         data = opened(data)
@@ -203,10 +207,9 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a transform of ``torch.func`` whose functions get no noise.
+    """Return a transform of ``torch.func`` whose functions get numbers, not noise.
 
-    They get ordinary numbers in its place. The noise is taken for initial weights,
-    which are public.
+    The noise ends. It is taken for initial weights, which are public.
     """
 
     def transformed(*given: Any, **options: Any) -> Any:
@@ -219,9 +222,9 @@ def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parameter(make: Callable[..., Any]) -> Any:
-    """Return a function that makes a parameter of a tensor, which may be noise.
+    """Return a function that makes a parameter of a tensor, also of noise.
 
-    Noise that initialises a parameter is public.
+    Noise that initialises a parameter ends, and is public.
     """
 
     def new(kind: Any, data: Any = None, *arguments: Any, **keywords: Any) -> Any:
