@@ -99,7 +99,7 @@ def text_of(result):
 def test_a_notebook_shows_a_card_with_the_interval(refuted):
     page, text = Page(refuted._repr_html_()), text_of(refuted)
     assert "the claim allows 73" in text
-    meaning = "No outputs are more than e^1 = 2.718 times as likely"
+    meaning = "No output is more than e^1 = 2.718 times as likely"
     assert f"noisy is claimed to be 1-DP. {meaning}" in text
     (drawn,) = page.all("svg")
     assert drawn["class"] == "bar violated"
@@ -113,8 +113,7 @@ def test_the_card_of_a_clean_check_states_its_power(clean):
     assert "did not refute the claim" in text
     assert "would have refuted ε = " in text
     assert (
-        "an output that is possible on one of two neighbours only, if it occurs once in"
-        in text
+        "an output that only one of two neighbours gives, if it occurs once in" in text
     )
     assert "Smaller or rarer leaks may be missed; more calls find more." in text
     assert "that the audit lists was tested, and no others" in text

@@ -139,7 +139,7 @@ def test_a_share_of_all_leaves_nothing(clean):
 def test_the_scope_of_a_trace_of_part_of_the_code():
     opaque = ["line 3: noise is rounded"]
     trace = GameTrace(pairs=1, runs=2, extent="part", opaque=opaque)
-    assert trace_scope(trace) == "1 pair and 2 runs traced in part"
+    assert trace_scope(trace) == "1 pair in 2 runs, followed in part"
 
 
 def test_a_notebook_shows_a_trace_as_it_is_printed():

@@ -161,9 +161,7 @@ def test_the_slowest_audits_are_listed(record):
     assert "slowest" not in summary(replace(record, results=quick))
 
 
-ONE_INPUT = (
-    "an output that is possible on one of two neighbours only, if it occurs once in"
-)
+ONE_INPUT = "an output that only one of two neighbours gives, if it occurs once in"
 
 
 @pytest.mark.parametrize(
