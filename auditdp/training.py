@@ -424,6 +424,8 @@ def audit_training(
 ) -> AuditResult:
     """Audit the claim of a trainer.
 
+    Give either ``pairs`` or ``canaries``.
+
     With ``pairs``, such as two neighbouring data sets, a coin chooses one of them for
     each training, and forecasters bet on the coin. This gives the larger lower bounds,
     and needs many trainings. With ``canaries``, one training is enough: for each
@@ -454,9 +456,9 @@ def audit_training(
             as one edge or one node. Then the narrowest is searched; the result lists
             the others, and ``search`` may name one of them.
         canaries: Number of canaries.
-        attack: ``attack(released)``: with ``canaries``, a score for each, larger for
-            those that seem to be in the data; with ``pairs``, a value that replaces the
-            output, such as the score of a membership inference.
+        attack: ``attack(released)``. With ``canaries`` it is required, and returns a
+            score for each, larger for those that seem to be in the data. With ``pairs``
+            it is optional: its value replaces the output, such as the score of a membership inference.
         calls: Limit of the number of trainings, including those of the trace, the
             search and the confirmation. The default is 1,000, or up to 20,000 if traces
             or bets suggest that the claim is false. With ``canaries`` the default is 1;
@@ -467,7 +469,7 @@ def audit_training(
             and of other checks are additional.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
-        alpha: Probability that a true claim is refuted, or that the lower bound exceeds
+        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
             the true privacy loss.
         seed: Root seed; equal seeds give equal results.
         controls: Trainers that break the claim on purpose. The result is INCONCLUSIVE

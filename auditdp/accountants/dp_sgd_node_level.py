@@ -101,10 +101,10 @@ class NodeLevel(Description):
                 )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return a class of mechanisms that contains this one.
+        """Return Gaussian noise with the same steps without sampling, in units of C.
 
-        Each of its steps adds Gaussian noise to a query of sensitivity
-        2 min(N_T, m), in units of C.
+        Its δ bounds this one: a mixture over batches loses no more than its worst
+        batch, in which a node moves the sum by at most 2 min(N_T, m).
         """
         sensitivity = 2.0 * min(self.reached, self.batch)
         return (GaussianNoise(self.noise, sensitivity, self.steps),)

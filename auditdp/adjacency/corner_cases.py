@@ -253,7 +253,7 @@ def leaf_values(part: StrategyPart) -> list[Any]:
     """Return values at which code breaks, for a strategy that has no parts.
 
     Returns:
-        The values, the two ends first; [] if none is known for the strategy.
+        The values, for numbers the two ends first; [] if none is known for the strategy.
     """
     match part:
         case Integers(low=low, high=high):

@@ -68,7 +68,7 @@ def check(
         find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
             'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
             number of calls that this takes, and at least ``calls``.
-        alpha: Probability that a true claim is refuted, or that the lower bound exceeds
+        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
             the true privacy loss.
         seed: Root seed. Equal seeds give equal results, if the mechanism draws only
             from the given ``rng``.

@@ -53,7 +53,7 @@ class Settings:
     """Settings of a run for one audit.
 
     Attributes:
-        alpha: Probability that a true claim is refuted, or that a lower bound exceeds the
+        alpha: Largest probability that a true claim is refuted, or that a lower bound exceeds the
             true privacy loss.
         budget: The number of runs.
         root_seed: Root of all random streams.

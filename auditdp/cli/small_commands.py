@@ -52,7 +52,9 @@ def coverage(
     since: Annotated[
         str,
         typer.Option(
-            "--changed-since", metavar="REV", help="Also count those that this changes."
+            "--changed-since",
+            metavar="REV",
+            help="Also count the functions that changed since REV.",
         ),
     ] = "",
 ) -> None:
@@ -61,7 +63,7 @@ def coverage(
     Sources are read, and nothing is run. A function counts if it has a parameter such as
     rng, or calls code that draws. It is reached if the declaration of an audit leads to
     it, from name to name and from file to file. Only a run shows whether that audit has
-    any power. With --changed-since, the functions that changed are also counted.
+    any power. With --changed-since, changed functions are marked, and also counted separately.
     """
     found = list(_drawing([path.resolve() for path in paths or [Path()]], since))
     for each in found:

@@ -104,7 +104,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
 
 
 def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
-    """Return |a − b| for each coordinate, less a tolerance for rounding.
+    """Return |a − b| for each coordinate of two locations, less a tolerance.
 
     The tolerance is ``ROUNDING_UNITS`` units in the last place of the larger number. It
     is 0 for whole numbers below 2^53, which are exact. The result is at least 0.
@@ -194,7 +194,8 @@ def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
     δ(ε) is the larger of its values for (p, q) and (q, p). It is no certified bound.
 
     Raises:
-        MechanismError: If the laws differ in family, or Gaussian laws in σ or shape.
+        MechanismError: If finite or step laws differ in family, or Gaussian laws in σ
+            or shape.
     """
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)

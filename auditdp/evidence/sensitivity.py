@@ -190,7 +190,8 @@ def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
     Args:
         comparison: The comparison of queries.
         listed: Number of listed pairs that were compared.
-        complete: True if all pairs of the adjacency were compared.
+        complete: True if all pairs of the adjacency were compared, and all differences
+            count.
     """
     pairs = count(listed, "pair")
     if complete:

@@ -499,7 +499,10 @@ def at_most(result: AuditResult) -> str:
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
-    """Return the headings of the columns of ``rows``."""
+    """Return the headings of the table of traced lines, whose cells ``rows`` returns.
+
+    The claim decides the letter of the loss, such as ε or μ; None means ε.
+    """
     lost = f"{symbol(claim)} lost"
     return ["Line", "Noise", "Scale", "Moved at most", lost, "Share of the claim"]
 

@@ -172,7 +172,8 @@ class Child:
         """Return the answer, or None while the child works.
 
         If the child died, sent something else, or exceeds its time limit by ``GRACE``,
-        the answer has the reason. A child with an answer is ended.
+        the answer has the reason. Before it returns an answer, this ends the child and
+        removes its files.
         """
         sent, failed = None, ""
         late = (

@@ -169,7 +169,7 @@ def test_a_log_of_an_earlier_version_is_read_and_said_once_to_have_no_digests(lo
     found = scan_log(log)
     assert [each.id for each in found.record.results] == NAMES
     assert found.problems == [
-        "run.jsonl has no digests, as logs of earlier versions: a change of it would not be seen"
+        "run.jsonl has no digests, as logs of earlier versions: a change of it would not be detected"
     ]
 
 

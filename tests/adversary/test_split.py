@@ -129,7 +129,7 @@ def telling(x, rng):
 FAULTS = {
     **{name: ("", SENDS.format(sent)) for name, sent in FRAMES.items()},
     "2 GB are announced": (
-        "more bytes than were asked for",
+        "more bytes than requested",
         """
 def telling(x, rng):
     if late():

@@ -72,12 +72,12 @@ def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
     """Return the amount by which a law exceeds a claim, positive if it does.
 
     A law satisfies the claim if u b <= v a + w for all lines of the claim and all
-    events "log-odds beyond a threshold", with probabilities a and b under coin 0 and
-    coin 1. The result is the largest u b - v a - w.
+    events "log-odds above a threshold", with probabilities a and b under coin 0 and
+    coin 1. The result is the largest u b - v a - w, and -inf for a single cell.
 
     Args:
-        zeros: Probabilities of the cells under coin 0, sorted by their log-odds.
-        ones: Probabilities of the cells under coin 1.
+        zeros: Probabilities of the cells under coin 0, by ascending log-odds of coin 1.
+        ones: Probabilities of the cells under coin 1, in the same order.
         lines: The lines (u, v, w) of a claim, shape (lines, 3).
     """
     a, b = (np.cumsum(law[::-1])[:-1] for law in (zeros, ones))

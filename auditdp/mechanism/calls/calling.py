@@ -181,7 +181,7 @@ class Calls:
 
     @property
     def form(self) -> Representation:
-        """The form of the rows; an ``AssertionError`` before it is decided."""
+        """The form of the rows of outputs; the first call decides it."""
         assert self._representation is not None
         return self._representation
 

@@ -15,6 +15,7 @@ import logging
 import os
 import sys
 import warnings
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -184,10 +185,12 @@ def _writing(showed: Showing) -> Iterator[None]:
 
 
 def content(path: Path) -> str | bytes:
-    """Return the first mebibyte of a file, as text if it is UTF-8, else as bytes."""
+    """Return the first mebibyte of a file: text if these bytes are UTF-8, else bytes."""
     with path.open("rb") as file:
         data = file.read(1 << 20)
+        is_whole = not file.read(1)
     try:
-        return data.decode()
+        # The cut may be inside a character, which is then left out.
+        return getincrementaldecoder("utf-8")().decode(data, final=is_whole)
     except UnicodeDecodeError:
         return data

@@ -13,6 +13,7 @@ from auditdp import Audit, PureDP
 from auditdp.errors import CollectionError
 from auditdp.mechanism.calls.calling import Shown
 from auditdp.mechanism.calls.observed import Observed
+from auditdp.mechanism.calls.side_outputs import content
 from auditdp.testing import LaplaceMechanism
 from tests.unit.mechanism.toys import calls_of, generator
 
@@ -112,3 +113,21 @@ def test_the_law_of_the_returned_value_is_not_that_of_the_observed_one():
 def test_an_unknown_stream_is_refused():
     with pytest.raises(CollectionError, match=r"'stdot'.*did you mean 'stdout'"):
         Audit(prints, PureDP(1.0), [(0, 1)], observe=["stdot"])
+
+
+MOST = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (b"a" * (MOST - 1) + "ä".encode(), "a" * (MOST - 1)),
+        (b"a\xc3", b"a\xc3"),
+        (b"a" * MOST, "a" * MOST),
+    ],
+    ids=["cut inside a character", "incomplete", "long"],
+)
+def test_a_long_file_is_text_wherever_it_is_cut(tmp_path, written, expected):
+    path = tmp_path / "out"
+    path.write_bytes(written)
+    assert content(path) == expected
