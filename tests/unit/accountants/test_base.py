@@ -110,18 +110,14 @@ def accountants():
 
 
 def test_every_accountant_of_the_room_is_listed_here_and_in_the_reference():
-    """But those of Opacus are not listed here: their defects have tests of their own."""
+    """The defects of Opacus have tests of their own."""
     assert {type(accountant) for accountant in ALL} == {
         each for each in accountants() if not issubclass(each, Opacus)
     }
-    page = (Path(__file__).parents[3] / "docs/pages/api/accountants.md").read_text(
-        encoding="utf-8"
-    )
-    assert {
-        each.__module__
-        for each in accountants()
-        if f"::: {each.__module__}\n" not in page
-    } == set()
+    path = Path(__file__).parents[3] / "docs/pages/api/accountants.md"
+    page = path.read_text(encoding="utf-8")
+    for each in accountants():
+        assert f"::: {each.__module__}\n" in page
 
 
 def is_family(kind):
@@ -189,9 +185,9 @@ def test_parameters_outside_their_ranges_are_refused(accountant):
 TOGETHER = [
     (lambda: FixedSizeUpper(1.0, 10, 11, 1), "batch <= records=10, got batch=11"),
     (lambda: NodeLevelRDP(1.0, 10, 11, 5, 1), "reached <= nodes=10, got 11"),
-    (lambda: NodeLevelRDP(1.0, 10, 2, 11, 1), "batch <= nodes=10, got 11"),
     (lambda: LaplaceUpper(1e300, 1e-300), "expected finite ratio > 0"),
     (lambda: bounded_range(0.0), "expected finite scale > 0"),
+    (lambda: NodeLevelRDP(1.0, 10, 2, 11, 1), "batch <= nodes=10, got 11"),
     (lambda: HeterogeneousComposition((1.0, 2.0), (0.0,)), "2 epsilons and 1 deltas"),
     (lambda: HeterogeneousComposition((math.inf,), (0.0,)), "got epsilon=inf"),
 ]
@@ -201,11 +197,6 @@ TOGETHER = [
 def test_parameters_that_do_not_fit_together_are_refused(construct, fragment):
     with pytest.raises(AccountantError, match=fragment):
         construct()
-
-
-def test_the_name_lists_the_parameters():
-    name = "FixedSizeUpper(noise_multiplier=1, records=10, batch=2, steps=3)"
-    assert FixedSizeUpper(1.0, 10, 2, 3).name == name
 
 
 def test_least_has_no_argument_where_the_function_stays_above():
@@ -221,7 +212,6 @@ def test_least_has_no_argument_where_the_function_stays_above():
         (lambda x: 1.0 if x < 3.3 else 0.0, 0.5, 3.3),
         (lambda x: max(0.0, 1 - x / 1e-7), 0.3, 7e-8),
         (lambda x: 1 / (1 + x**8), 1e-60, 10**7.5),
-        (lambda x: math.exp(-(x**40)), 1e-9, (9 * math.log(10)) ** (1 / 40)),
     ],
 )
 def test_least_inverts_any_decreasing_function_about_as_fast_as_bisection(
@@ -266,15 +256,7 @@ def test_settle_adds_precision_until_a_difference_is_known():
     ("accountant", "delta", "epsilon"),
     [
         (PoissonSubsampled(1.0, 1e-6, 0.1), 1e-7, math.log1p(0.1 * math.expm1(1.0))),
-        (
-            FixedSizeSubsampled(1.0, 3e-6, 0.01),
-            3e-8,
-            math.log1p(0.01 * math.expm1(1.0)),
-        ),
-        (OptimalComposition(0.1, 0.0, 3), 0.0, 0.3),
-        (OptimalComposition(1.0, 1e-6, 1), 1e-6, 1.0),
         (OptimalComposition(0.7, 0.1, 2), 0.19, 1.4),
-        (BasicComposition(0.1, 1e-7, 3), 3e-7, 0.3),
         (KairouzCorollary(0.1, 0.1, 2), 0.19, 0.2),
         (HeterogeneousComposition((0.1, 0.2), (0.0, 1e-6)), 1e-6, 0.3),
         (TopKPure(3, bounded_range(20.0)), 0.0, 0.3),
@@ -284,7 +266,10 @@ def test_settle_adds_precision_until_a_difference_is_known():
 def test_products_of_decimals_are_the_decimals_that_somebody_writes(
     accountant, delta, epsilon
 ):
-    """As rationals 0.1·1e-6 is above 1e-7 and 3·0.1 above 0.3, by the rounding of what was written."""
+    """As rationals 0.1·1e-6 is above 1e-7, and 3·0.1 above 0.3.
+
+    The written decimals were rounded to doubles.
+    """
     assert accountant.epsilon_at(delta) == pytest.approx(epsilon, rel=1e-15)
     claimed = epsilon * (1 + 1e-15) if delta else epsilon
     check = cross_check(ApproxDP(claimed, delta), [accountant])

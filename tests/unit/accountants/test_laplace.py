@@ -1,4 +1,4 @@
-"""Laplace noise composed as Laplace noise: against closed forms, integrals, dp-accounting and what contains it."""
+"""Composed Laplace noise has the loss of closed forms, integrals and dp-accounting."""
 
 import math
 
@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+from auditdp import Verdict, ZeroConcentratedDP
 from auditdp.accountants import (
     LaplaceLower,
     LaplaceNoise,
@@ -16,8 +17,6 @@ from auditdp.accountants import (
     cross_check,
     narrowest,
 )
-from auditdp.claims.curves import ZeroConcentratedDP
-from auditdp.record.results import Verdict
 
 
 def one_release(epsilon, whole):
@@ -88,7 +87,7 @@ def test_it_loses_less_than_any_pure_mechanisms_and_never_more_than_their_sum():
 
 @pytest.mark.parametrize("whole", [1e-6, 0.3, 2.0, 15.0])
 def test_its_zcdp_is_the_divergence_of_order_1_which_no_order_exceeds(whole):
-    """Divergences by integrals: half the mass has the loss ε₀, the rest has the density e^((x − ε₀)/2)/4."""
+    """Half the mass has the loss ε₀, and the rest the density e^((x − ε₀)/2)/4."""
     noise = LaplaceNoise(1 / whole, count=3)
     rho = float(noise.zcdp)
     assert rho == pytest.approx(

@@ -1,9 +1,20 @@
-"""Every kind of claim × every kind of accountant, just within and just beyond the truth: no verdict is wrong."""
+"""No verdict on any kind of claim by any kind of accountant is wrong.
+
+The claims are just within and just beyond the truth.
+"""
 
 import mpmath as mp
 import pytest
 
-from auditdp import Audit
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    Verdict,
+    ZeroConcentratedDP,
+)
 from auditdp.accountants import (
     RDP,
     ZCDP,
@@ -30,18 +41,6 @@ from auditdp.accountants import (
     cross_check,
 )
 from auditdp.accountants.provable import bounds
-from auditdp.auditing.gathering import Settings
-from auditdp.auditing.judging import run_audit
-from auditdp.claims.statements import (
-    AccountedDP,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
-from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
 
 CERTIFIED, VIOLATED, OPEN = Verdict.CERTIFIED, Verdict.VIOLATED, Verdict.NOT_REFUTED
 OFF = (1e-6, 1e-3, 0.3)
@@ -56,16 +55,11 @@ def response(epsilon, order):
     )
 
 
-def laplace(epsilon, order):
-    """D of Laplace noise (Mironov 2017, arXiv:1702.07476, Proposition 6)."""
-    terms = order * mp.exp((order - 1) * epsilon) + (order - 1) * mp.exp(
-        -order * epsilon
-    )
-    return mp.log(terms / (2 * order - 1)) / (order - 1)
-
-
 def sampled(noise, rate, order):
-    """D of one step of DP-SGD, the larger order of the pair, by quadrature of an integral over the outputs."""
+    """D of one step of DP-SGD, by quadrature of an integral over the outputs.
+
+    It is the larger of both orders of the pair.
+    """
     ratio = lambda x: 1 - rate + rate * mp.exp((2 * x - 1) / (2 * mp.mpf(noise) ** 2))  # noqa: E731
     density = lambda x: mp.npdf(x, 0, noise)  # noqa: E731
     ends = [-30 * noise, 0, 1, order, order + 30 * noise]
@@ -87,7 +81,10 @@ def renyi(order):
 
 
 def near(make, truth, listed, *, open_at=(), **about):
-    """Claim a little more and a little less than the truth: all but ``open_at`` is decided, and rightly."""
+    """Claim a little more and a little less than the truth.
+
+    All verdicts but ``open_at`` are decided, and none is wrong.
+    """
     for off in OFF:
         for sign, right, wrong in ((1, CERTIFIED, VIOLATED), (-1, VIOLATED, CERTIFIED)):
             found = cross_check(make(float(truth) * (1 + sign * off)), listed, **about)
@@ -95,13 +92,13 @@ def near(make, truth, listed, *, open_at=(), **about):
             assert found.verdict is right or right in open_at, found.statement
 
 
-GAUSSIANS = [(0.7, 1.0, 1), (0.98, 1.0, 1), (3.0, 2.0, 7), (20.0, 1.0, 1000)]
+GAUSSIANS = [(0.7, 1.0, 1), (3.0, 2.0, 7), (20.0, 1.0, 1000)]
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize(("sigma", "sensitivity", "count"), GAUSSIANS)
 def test_gaussian_noise(sigma, sensitivity, count):
-    """D = αρ with ρ = kΔ²/(2σ²), and μ² = 2ρ: decided to all digits by the description, for any accountants."""
+    """D = αρ and μ² = 2ρ with ρ = kΔ²/(2σ²), to all digits, for any accountants."""
     rho = mp.mpf(count) * mp.mpf(sensitivity) ** 2 / (2 * mp.mpf(sigma) ** 2)
     curve, loose = GaussianCurve(sigma, sensitivity, count), ZCDP(float(rho) * 1.5)
     lists = [[curve, loose], [loose]]
@@ -122,7 +119,10 @@ def test_gaussian_noise(sigma, sensitivity, count):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
 @pytest.mark.parametrize("count", [1, 5])
 def test_pure_parts(epsilon, count):
-    """Randomised responses have the largest divergence of all; of orders at 1 it is the sum of ε·tanh(ε/2)."""
+    """Randomised responses have the largest divergence of all.
+
+    For orders near 1 it is the sum of ε·tanh(ε/2).
+    """
     exact = mp.mpf(epsilon)
     for accountant in (
         OptimalComposition(epsilon, 0.0, count),
@@ -137,18 +137,6 @@ def test_pure_parts(epsilon, count):
     near(renyi(2.0), response(exact, 2) + response(2 * exact, 2), [mixed])
 
 
-@pytest.mark.dear
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_a_mechanism_of_a_class_may_be_a_better_one(epsilon):
-    """Laplace noise is ε-DP, with smaller divergences than randomised response: nothing is refuted or falsely proved."""
-    parts = [OptimalComposition(epsilon, 0.0, 1)]
-    undecided = {"attained": False, "open_at": (CERTIFIED, VIOLATED)}
-    for order in ORDERS:
-        truth = laplace(mp.mpf(epsilon), order)
-        assert truth < response(mp.mpf(epsilon), order)
-        near(renyi(order), truth, parts, **undecided)
-
-
 @pytest.mark.parametrize("claim", [RenyiDP(2.0, 500.0), ZeroConcentratedDP(500.0)])
 @pytest.mark.parametrize(
     "parts",
@@ -159,7 +147,7 @@ def test_a_mechanism_of_a_class_may_be_a_better_one(epsilon):
     ids=["equal", "mixed"],
 )
 def test_a_mechanism_that_may_reveal_its_input_has_no_divergence(claim, parts):
-    """Its curve lies below the one that the claim implies nearly everywhere, and beyond 1e-9 nobody looks."""
+    """Its curve lies below the one that the claim implies, but for δ below 1e-9."""
     assert cross_check(claim, [parts]).verdict is VIOLATED
     assert cross_check(claim, [parts], attained=False).verdict is OPEN
     assert (
@@ -172,7 +160,7 @@ def test_a_mechanism_that_may_reveal_its_input_has_no_divergence(claim, parts):
     ("noise", "rate", "steps"), [(1.0, 0.1, 1), (0.6, 0.01, 20), (2.0, 1.0, 3)]
 )
 def test_sampled_steps(noise, rate, steps):
-    """Decided at integer orders; between them, and of all orders at once, never wrong."""
+    """Claims of integer orders are decided; other verdicts are never wrong."""
     listed = [
         PLDUpper(noise, rate, steps),
         PLDLower(noise, rate, steps),
@@ -196,15 +184,16 @@ def test_sampled_steps(noise, rate, steps):
         [TopKZCDP(5, 0.3), TopKNonAdaptive(5, 0.3), TopKOptimalComposition(5, 0.3)],
         [PoissonSubsampled(1.0, 0.0, 0.1)],
         [WithReplacementSubsampled(1.0, 0.0, 100, 10)],
-        [ZCDP(0.3)],
-        [OptimalComposition(0.3, 0.0, 5)],
     ],
     ids=lambda listed: type(listed[0]).__name__,
 )
 def test_a_divergence_and_a_curve_that_are_certified_are_not_refuted_by_any_point(
     listed,
 ):
-    """Whatever is certified, a loss of the same class at any ε lies below what it implies, also at the bound itself."""
+    """A loss of the same class lies at any ε below the δ that a certified claim implies.
+
+    The claim may be the bound itself.
+    """
     attained = [one for one in listed if one.soundness.is_attained]
     for make in (ZeroConcentratedDP, GaussianDP, renyi(2.0), renyi(30.0)):
         _, suffices = bounds(make(1.0), listed[0].describes)
@@ -221,7 +210,7 @@ def test_a_divergence_and_a_curve_that_are_certified_are_not_refuted_by_any_poin
 @pytest.mark.dear
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 def test_a_curve_holds_where_all_of_its_points_do(sigma):
-    """No point stands for another, wherever the one that is false lies; at points the bounds may be of different proofs."""
+    """No point stands for another, and points may have bounds of different proofs."""
     mu, curve = 1 / mp.mpf(sigma), GaussianCurve(sigma)
     concentrated = ZCDP(float(mu**2 / 2) * 1.001)
     epsilons = [0.0, 0.3, 1.0, float(mu) ** 2 + 2 * float(mu)]
@@ -261,36 +250,6 @@ def test_a_function_of_epsilon_is_certified_as_the_curve_of_a_proof_alone(
 ):
     listed = [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)]
     assert cross_check(AccountedDP(curve), listed).verdict is verdict
-
-
-def release(data, size, *, rng):
-    return data + rng.normal(scale=0.7, size=size)
-
-
-NOISE = GaussianCurve(0.7)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "about", "verdict"),
-    [
-        (None, RenyiDP(2.0, 1.0), None, VIOLATED),
-        (None, ZeroConcentratedDP(1.0), None, VIOLATED),
-        (release, RenyiDP(2.0, 2.05), None, CERTIFIED),
-        (release, RenyiDP(2.0, 2.0), None, OPEN),
-        (release, RenyiDP(2.0, 2.0), NOISE, VIOLATED),
-    ],
-)
-def test_a_formula_and_a_mechanism_are_judged_by_the_same_rules(
-    mechanism, claim, about, verdict
-):
-    options = {"accountants": [NOISE], "about": about}
-    if mechanism:
-        options |= {"pairs": [(0.0, 1.0)], "evidence": ["accounting"]}
-    settings = Settings(alpha=0.05, budget=Budget(1_000), root_seed=1)
-    result = run_audit(Audit(mechanism, claim, **options), settings)
-    assert result.verdict is verdict
-    if about:
-        assert result.epsilon_lower == pytest.approx(2 / 0.98, rel=1e-12)
 
 
 @pytest.mark.parametrize("soundness", [Soundness.APPROXIMATION, Soundness.UNPROVED])

@@ -1,4 +1,4 @@
-"""Graphs like a given pair: in each form, changed as the given ones are and in nothing else."""
+"""Graphs like a given pair have its form, and change as it does."""
 
 from collections import namedtuple
 from collections.abc import Callable
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditdp import GaussianDP, audit_training
-from auditdp.adjacency import Alike, Pair
+from auditdp import Alike, GaussianDP, Pair, Verdict, audit_training
 from auditdp.adjacency.graph_symmetry import (
     EDGE_ADDED,
     EDGES_ADDED,
@@ -22,7 +21,6 @@ from auditdp.adjacency.graph_symmetry import (
     graph_of,
 )
 from auditdp.errors import AdjacencyError
-from auditdp.record.results import Verdict
 from auditdp.training import neighbours
 from tests.unit.adjacency.toys import both, generated
 
@@ -74,7 +72,6 @@ FORMS = {
         x=x, y=y, edge_index=edges, num_nodes=len(x)
     ),
     "frozen": make_dataclass("Frozen", ["x", "y", "edges"], frozen=True),
-    "slotted": make_dataclass("Slotted", ["x", "y", "edge_index"], slots=True),
     "computed": Sized,
     "named tuple": lambda x, y, edges: EDGES_FIRST(edges, y, x),
     "dict": lambda x, y, edges: {
@@ -222,7 +219,10 @@ def test_graphs_of_torch_geometric_have_all_attributes_of_nodes():
 
 
 def sums(graph, rng):
-    """Sums of neighbours' features of norm 1, of which one undirected edge changes two rows: sqrt(2)/4-Gaussian DP."""
+    """Sums of neighbours' features of norm 1, which are sqrt(2)/4-Gaussian DP.
+
+    One undirected edge changes two rows.
+    """
     rows = graph.x / np.linalg.norm(graph.x, axis=1, keepdims=True)
     total = np.zeros(graph.x.shape)
     np.add.at(total, graph.edges[1], rows[graph.edges[0]])

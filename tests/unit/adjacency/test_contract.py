@@ -1,4 +1,7 @@
-"""Every adjacency lists, enumerates and generates neighbours, and an enumeration has all of them."""
+"""Every adjacency lists, enumerates and generates neighbours.
+
+An enumeration has all of them.
+"""
 
 import math
 
@@ -7,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency import (
+from auditdp import (
     AnyValues,
     Box,
     Canaries,
@@ -28,73 +31,58 @@ from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
 from tests.unit.adjacency.toys import FIELDS, NUMBER, PERSON, Person, Row
 
-TOO_MANY = None
 NOT_COUNTED = -1
-CASES = [
+COUNTED = [
     *((NeighbourList(n), (n - 1) * 2 ** (n - 2)) for n in (2, 3, 8)),
-    (NeighbourList(60), TOO_MANY),
     *((NeighbourLists(n), n * (n - 1) * 2 ** (n * (n - 1) - 1)) for n in (2, 3)),
     (NeighbourLists(3, protected=(1,)), 2 * 2**5),
-    (NeighbourLists(3, protected=(0, 2)), 4 * 2**5),
-    (NeighbourLists(6), TOO_MANY),
     *((Edges(n), math.comb(n, 2) * 2 ** (math.comb(n, 2) - 1)) for n in (2, 4, 5)),
     (Edges(4, among=(0, 2)), 2**5),
-    (Edges(8), TOO_MANY),
-    (Edges(8, unlabelled=True), TOO_MANY),
     (Relationship(4), 6 * 2**5),
     *((Nodes(n), NOT_COUNTED) for n in (2, 3)),
-    # By node, 2³ graphs of the others and C(8, 2) pairs of neighbour sets, less 6·2⁵ that are counted for both ends.
+    # By node, 2³ graphs of the others and C(8, 2) pairs of neighbour sets, less the
+    # 6·2⁵ that are counted for both ends.
     (Nodes(4), 4 * 8 * 28 - 6 * 32),
-    # By node, 2³ graphs and 7 sets of neighbours, less the 6·2 graphs in which an edge stands alone.
+    # By node, 2³ graphs and 7 sets of neighbours, less the 6·2 graphs in which an
+    # edge stands alone.
     (Nodes(4, "removed"), 4 * 8 * 7 - 12),
     # By the nodes that are there: k of each of the C(4, k)·2^C(k, 2) graphs.
     (Nodes(4, "removed", loops=True), 4 * 64 + 3 * 4 * 8 + 2 * 6 * 2 + 4),
     (Nodes(4, "replaced", loops=True), NOT_COUNTED),
     (Nodes(1, "removed", loops=True), 1),
-    (Nodes(5), TOO_MANY),
-    (Nodes(9, "removed"), TOO_MANY),
     *((AnyValues(tuple(range(k))), math.comb(k, 2)) for k in (2, 10)),
-    (AnyValues(([0, 1], [1, 0], [1, 1]), label="label LDP"), 3),
-    (AnyValues(tuple(range(201))), TOO_MANY),
-    (AnyValues((0.0, 0.5, 1.0), finite=False), TOO_MANY),
-    # One change: 3 places, 2 steps, 3² others; all: ((3·3−2)³ − 3³)/2, steps −1, 0, 1 within 0..2 less none.
+    # One change: 3 places, 2 steps, 3² others. All changes: ((3·3−2)³ − 3³)/2, which
+    # are steps −1, 0, 1 within 0..2 less none.
     (QueryAnswers(3, largest=2), 54),
     (QueryAnswers(3, "all", largest=2), 158),
     (QueryAnswers(3, "all", largest=2, sensitivity=2.0), NOT_COUNTED),
-    (QueryAnswers(1, largest=1), 1),
-    (QueryAnswers(3), TOO_MANY),
-    (QueryAnswers(12, "all", largest=5), TOO_MANY),
-    (QueryAnswers(5, "all", sensitivity=0.5, shortest=2), TOO_MANY),
-    (Box(-1, 1), TOO_MANY),
-    (Box(-2.5, 7, 5, shortest=2), TOO_MANY),
     # Of 3² populations of two records each has 2 others for either record.
     (Records(2, (-1.0, 0.0, 1.0)), 9 * 2 * 2 // 2),
     (Records(2, (0.0, 0.5, 2.0), 2), NOT_COUNTED),
     (Records(2, ("a", "bc")), 4),
-    (Records(9, (0.0, 1.0, 2.0)), TOO_MANY),
     # Each of 3 canaries, with the 2² sets of the others.
     (Canaries(3), 12),
-    (Canaries(1), 1),
-    (Canaries(100), TOO_MANY),
-    *((Fields(FIELDS, "one", into), TOO_MANY) for into in (dict, Person, Row)),
-    (Fields(FIELDS, "any"), TOO_MANY),
-    *((Rows(NUMBER, change), TOO_MANY) for change in ("add/remove", "replace")),
-    (Rows(NUMBER, "replace", least=5, most=5, into=tuple), TOO_MANY),
-    (Rows(NUMBER, "add/remove", least=3, most=300), TOO_MANY),
-    (Rows(st.floats(), "add/remove"), TOO_MANY),
-    (Rows(st.floats(0, 1), "add/remove", into=np.ndarray), TOO_MANY),
-    (Rows(st.integers(), "replace", into=np.ndarray), TOO_MANY),
-    (Rows(st.characters(codec="ascii"), "replace", into=str), TOO_MANY),
-    (Rows(st.text("ab", min_size=70), "add/remove", called="word"), TOO_MANY),
-    (Rows(PERSON, "add/remove"), TOO_MANY),
-    (Rows(PERSON, "replace", into=dict), TOO_MANY),
-    (Rows(PERSON, "add/remove", into="table"), TOO_MANY),
-    (Rows(st.builds(Person), "replace"), TOO_MANY),
-    (Rows(st.lists(st.lists(st.text("ab"))), "replace", least=8), TOO_MANY),
-    (Rows(st.one_of(st.none(), st.tuples(st.text())), "add/remove"), TOO_MANY),
-    (Rows(st.dates(), "add/remove"), TOO_MANY),
-    (Rows(st.booleans(), "replace", most=1), TOO_MANY),
 ]
+TOO_MANY = [
+    NeighbourList(60),
+    NeighbourLists(6),
+    Edges(8, unlabelled=True),
+    Nodes(5),
+    AnyValues(tuple(range(201))),
+    AnyValues((0.0, 0.5, 1.0), finite=False),
+    QueryAnswers(12, "all", largest=5),
+    Box(-2.5, 7, 5, shortest=2),
+    Canaries(100),
+    *(Fields(FIELDS, "one", into) for into in (dict, Person, Row)),
+    Fields(FIELDS, "any"),
+    *(Rows(NUMBER, change) for change in ("add/remove", "replace")),
+    Rows(st.floats(0, 1), "add/remove", into=np.ndarray),
+    Rows(st.characters(codec="ascii"), "replace", into=str),
+    Rows(PERSON, "replace", into=dict),
+    Rows(PERSON, "add/remove", into="table"),
+    Rows(st.one_of(st.none(), st.tuples(st.text())), "add/remove"),
+]
+CASES = [*COUNTED, *((adjacency, None) for adjacency in TOO_MANY)]
 of_each = pytest.mark.parametrize(
     "adjacency", [adjacency for adjacency, _ in CASES], ids=lambda each: each.name
 )
@@ -128,7 +116,7 @@ def test_generated_pairs_are_neighbours_and_an_enumeration_has_each_pair_once(
 ):
     everything = adjacency.exhaustive()
     listed = {key(pair) for pair in everything or ()}
-    if count is TOO_MANY:
+    if count is None:
         assert everything is None
     else:
         assert len(listed) == len(everything)
@@ -154,26 +142,16 @@ def test_given_pairs_are_played_and_not_enumerated():
 
 
 NAMES = [
-    (NeighbourList(8), "8 nodes"),
-    (NeighbourLists(3, protected=(1,)), "user 1"),
-    (Relationship(4), "relationship"),
     (Edges(4, unlabelled=True), "up to their order"),
     (Nodes(4), "node DP (the edges of one node replaced), 4 ids"),
     (
         Nodes(1, "removed", loops=True),
         "node DP (one node added or removed), 1 id, self-loops",
     ),
-    (QueryAnswers(1), "1 query answer, one answer changes by at most 1"),
-    (
-        QueryAnswers(5, "all", largest=2),
-        "5 query answers, all answers may change by at most 1, counts 0..2",
-    ),
-    (Records(2, ("a", "bc")), "one of 2 records replaced (1 feature of a, bc)"),
     (
         Rows(st.text(), "replace", least=3, most=3, into=tuple, called="word"),
         "one word replaced (3 words of text(), tuple)",
     ),
-    (Rows(st.text(), "add/remove"), "one row added or removed (0 to 20 rows of"),
     (
         Fields(FIELDS, "any", Person),
         "value LDP (any fields of a record change), Person of age, city, ok",

@@ -1,4 +1,7 @@
-"""A digest differs where neighbours or played pairs differ, and is the same in every process."""
+"""A digest differs where neighbours or played pairs differ.
+
+It is the same in every process.
+"""
 
 import os
 import re
@@ -16,15 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import (
-    AnyValues,
-    Box,
-    Fields,
-    Neighbours,
-    Pair,
-    QueryAnswers,
-    Rows,
-)
+from auditdp import AnyValues, Box, Fields, Neighbours, Pair, Rows
 from auditdp.adjacency.digest import digest_of
 
 LIMIT = 500
@@ -44,11 +39,6 @@ class Colour(Enum):
 
     RED = 1
     GREEN = 2
-
-
-@st.composite
-def ages(draw, most):
-    return min(draw(st.integers(0, 500)), most)
 
 
 @st.composite
@@ -110,20 +100,15 @@ KINDS = {
         NUMBERS.map(lambda age: min(age, most))
     ),
     "filtered": lambda most: replaced(NUMBERS.filter(within(most))),
-    "drawn by a function": lambda most: replaced(ages(most)),
     "chosen after another": lambda most: replaced(
         st.integers(1, most).flatmap(lambda k: st.integers(0, k))
     ),
-    "built": lambda most: replaced(st.builds(Person, age=st.integers(0, most))),
-    "lists": lambda most: replaced(st.lists(st.tuples(st.integers(0, most)))),
     "listed values": lambda most: replaced(
         st.sampled_from([np.arange(2000), np.full(2000, most)])
     ),
-    "one of several": lambda most: replaced(st.just(0) | st.integers(0, most)),
     "fields": record,
     "values": lambda most: AnyValues([0, 1, most]),
     "a box to six digits": lambda most: Box(0.0, 1000.0 + most / 1000),
-    "answers": lambda most: QueryAnswers(3, largest=most),
     # The texts of both inputs are cut before they differ.
     "given lists": lambda most: given_pair([*range(1000)], [*range(999), most]),
     "given arrays": lambda most: given_pair(ZEROS, np.append(ZEROS[1:], most)),
@@ -184,9 +169,7 @@ def used(adjacency, attribute):
     [
         (used(AnyValues([0, 1, 2]), "pairs"), AnyValues([0, 1, 2])),
         (used(record(9), "_ends"), record(9)),
-        (Box(0.0, 1.0), Box(0.0, 1.0, 1)),
         (Box(0.0, 0.1 + 0.2), Box(0.0, 0.3)),
-        (np.array([0.1 + 0.2]), np.array([0.3])),
         ({"a": 1, "b": {1, 2}}, {"b": {2, 1}, "a": 1}),
     ],
 )
@@ -213,10 +196,7 @@ def test_values_without_content_are_named():
         (re.compile("a"), re.compile("b")),
         (deque([1, 2]), deque([1, 3])),
         (partial(max, 3), partial(max, 4)),
-        (range(3), range(4)),
-        (Path("a"), Path("b")),
         (np.random.default_rng(1), np.random.default_rng(2)),
-        (np.add, np.subtract),
         (len, max),
         (Person(1).__eq__, Person(2).__eq__),
     ],

@@ -1,4 +1,4 @@
-"""Values at which code breaks: of an interval, of a strategy of any structure, and in a sum."""
+"""Values at which code breaks, of intervals, of any structure, and in sums."""
 
 import math
 
@@ -45,14 +45,12 @@ def test_numbers_lie_in_their_interval_with_the_ends_first(low, width, whole):
 
 STRUCTURES = [
     (st.integers(0, 9), (0, 9)),
-    (st.floats(0, 1), (0.0, 1.0)),
     (st.booleans(), (False, True)),
     (st.sampled_from("abc"), ("a", "c")),
     (st.tuples(st.integers(0, 9), st.booleans()), ((0, False), (9, True))),
     (st.fixed_dictionaries({"a": st.integers(3, 4)}), ({"a": 3}, {"a": 4})),
     (st.builds(complex, st.integers(0, 9), imag=st.just(1)), (0 + 1j, 9 + 1j)),
     (st.integers(0, 9).map(str), ("0", "9")),
-    (st.integers(0, 9).filter(lambda x: x != 5), (0, 9)),
     (st.integers(0, 9) | st.none(), (0, 9)),
 ]
 
@@ -78,7 +76,6 @@ def test_ends_of_an_unknown_structure_differ(strategy):
     [
         (st.text("ab c", max_size=12), ("", "a a a a a a ")),
         (st.text("xy", min_size=1, max_size=3), ("x", "xxx")),
-        (st.text(" ", max_size=3), ("", "   ")),
     ],
 )
 def test_a_long_text_has_as_many_words_as_fit(texts, expected):

@@ -1,22 +1,19 @@
-"""What adjacencies offer beside listed pairs: of ours, of others that offer nothing, and of some that are wrong."""
+"""Adjacencies may offer more than listed pairs, and wrong offers are refused."""
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp import AnyValues, Audit, Box, Edges, Pair, PureDP
+from auditdp import AnyValues, Box, Edges, FiniteLaw, Pair, PureDP, Verdict, check
 from auditdp.adjacency import as_adjacency
 from auditdp.adjacency.adjacency import offers
 from auditdp.adjacency.values import of_size
-from auditdp.auditing.gathering import Settings
-from auditdp.auditing.judging import run_audit
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.sensitivity import sensitivity_evidence
-from auditdp.mechanism.laws import FiniteLaw
 from auditdp.numerics.streams import stream
-from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
+
+VIOLATED = Verdict.VIOLATED
 
 
 class Least:
@@ -93,18 +90,14 @@ class Answer:
 
 def test_evidence_needs_no_strategy():
     exact = exact_evidence(Answer(), PureDP(1.0), Least())
-    assert exact.verdict is Verdict.VIOLATED
+    assert exact.verdict is VIOLATED
     assert exact.counterexample.pair == "1 | 0"
     calibrated = sensitivity_evidence(
         Answer(), Least(), streams=lambda purpose, batch: stream(0, purpose, batch)
     )
     assert calibrated.verdict is Verdict.NOT_REFUTED
     assert calibrated.details.pairs_compared == 2
-    whole = run_audit(
-        Audit(Answer(), claim=PureDP(1.0), pairs=Least()),
-        Settings(alpha=0.05, budget=Budget(2_000), root_seed=0),
-    )
-    assert whole.verdict is Verdict.VIOLATED
+    assert check(Answer(), PureDP(1.0), Least(), calls=2_000).verdict is VIOLATED
 
 
 def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():

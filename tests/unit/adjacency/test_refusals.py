@@ -1,4 +1,7 @@
-"""Pairs that are not neighbours, and arguments that make no adjacency, are refused with the reason."""
+"""Pairs that are not neighbours are refused with the reason.
+
+Arguments that make no adjacency are, too.
+"""
 
 import numpy as np
 import pytest
@@ -36,9 +39,7 @@ VECTORS = [
         NeighbourList(5),
         {
             "1 1 0 0 | 0 0 0 0": "2 bits",
-            "0 0 0 0 | 0 0 0 0": "0 bits",
             "1 0 0 0 | 0 0 0": r"\(3,\)",
-            "2 0 0 0 | 0 0 0 0": "other than 0 and 1: .2",
             ".5 0 0 0 | 0 0 0 0": "other than 0 and 1: .0.5",
         },
     ),
@@ -47,7 +48,6 @@ VECTORS = [
         {
             "1 1 | 1 1": "differ in 0 answers",
             "1 1 | 0 0": "2 answers, expected exactly one",
-            "1 1 | 3 1": "changes by 2",
             "1 1 1 | 1 1 0": "not such a vector",
             "1 nan | 1 1": "not finite",
         },
@@ -56,17 +56,15 @@ VECTORS = [
         QueryAnswers(2, "all"),
         {"1 1 | 1 1": "at least one", "1 1 | 2 2.5": "changes by 1.5"},
     ),
-    (QueryAnswers(3, shortest=2), {"1 1 1 | 1 0": "3 and 2 answers"}),
     (
         QueryAnswers(2, largest=1),
-        {"2 1 | 1 1": "other than these", ".5 1 | 1 1": "other than these"},
+        {".5 1 | 1 1": "other than these"},
     ),
     (
         Box(-1, 1),
         {
             ".5 | .5": "equal",
             ".5 | 1.5": "outside the box",
-            ".5 | nan": "outside the box",
             ".5 .5 | .1": "not such a vector",
         },
     ),
@@ -78,9 +76,8 @@ GRAPHS = [
     (NeighbourList(5), {"00 | ": r"\(4, 4\)"}),
     (
         NeighbourLists(4),
-        {"0>1 1>2 | ": "2 bits", "22 0>1 | 22": "off-diagonal", " | ": "0 bits"},
+        {"22 0>1 | 22": "off-diagonal", " | ": "0 bits"},
     ),
-    (NeighbourLists(4, protected=(1,)), {"0>1 | ": "user 0"}),
     (
         Edges(4),
         {
@@ -90,7 +87,6 @@ GRAPHS = [
             " | ": "0 edges",
         },
     ),
-    (Edges(3), {"01 | ": r"\(4, 4\)"}),
     (Edges(4, among=(0, 2)), {"01 | ": "not between these nodes"}),
     (
         Nodes(4),
@@ -101,7 +97,6 @@ GRAPHS = [
             "01 00 | ": "loops=True",
         },
     ),
-    (Nodes(3), {"01 | ": r"shape \(3, 3\)"}),
     (Nodes(4, "removed"), {"01 12 | 01 13": "edges in both"}),
     (Nodes(4, loops=True), {"00 11 22 | 00 11 22 33": "zeros on the diagonal"}),
     (
@@ -116,32 +111,16 @@ COLUMN = np.zeros((2, 1))
 OTHERS = [
     (Nodes(4), 2 * matrix("01"), matrix(""), "zeros and ones"),
     (AnyValues((0, 1)), 0, 7, "7"),
-    (AnyValues((0, 1)), 1, 1, "1"),
     (Neighbours([(0, 1)], relation=CLOSE), 3, 5, "3 | 5"),
     (QueryAnswers(2), [[1, 1]], [[0, 1]], "not such a vector"),
-    (QueryAnswers(2), ["a", "b"], ["a", "c"], "not such a vector"),
-    (Box(-1, 1), 0.5, np.array([0.1]), "not such a vector"),
-    (POPULATIONS, COLUMN, COLUMN, "0 records"),
     (POPULATIONS, COLUMN, COLUMN + 1, "2 records"),
-    (POPULATIONS, COLUMN, COLUMN + 0.5, "not such a population"),
-    (POPULATIONS, COLUMN[:1], COLUMN[:1] + 1, "not such a population"),
-    (Records(1, ("a", "bc")), np.array([["b"]]), np.array([["a"]]), "not such a"),
-    (Canaries(2), COLUMN[:, 0] > 0, COLUMN[:, 0] > 0, "differ in 0 canaries"),
-    (Canaries(2), COLUMN[:, 0] > 0, COLUMN[:, 0] == 0, "differ in 2 canaries"),
     (ADDED, [1, 2], [1, 2], "2 and 2 rows, expected one more or less"),
-    (ADDED, [1, 2, 3], [1, 4], "differ in 2 rows"),
     (ADDED, [1, 2, 3], [2, 1], "differ in 2 rows"),
-    (ADDED, [1], (), "neighbour is not such a list"),
     (ADDED, [1] * 5, [1] * 4, "data is not such a list"),
     (REPLACED, [1], [], "1 and 0 rows, expected equally many"),
-    (REPLACED, [1, 2], [1, 2], "differ in 0 rows"),
-    (REPLACED, [1, 2], [2, 1], "differ in 2 rows"),
-    (Rows(NUMBER, "replace", into=dict), {0: 1}, {1: 1}, "differ in 2 rows"),
     (Rows(NUMBER, "add/remove", into=dict), {0: 1}, {0: 2, 1: 1}, "differ in 2 rows"),
-    (Rows(NUMBER, "replace", into=np.ndarray), np.array(3), np.array(4), "a ndarray"),
     (Rows(PERSON, "replace", into="pandas"), [1], [2], "not such a pandas"),
     (Fields(FIELDS, "one"), RECORD, RECORD, "differ in 0 fields"),
-    (Fields(FIELDS, "one"), RECORD, {"age": 2, "city": "a", "ok": True}, "2 fields"),
     (Fields(FIELDS, "one"), {"age": 1}, {"age": 2}, "data is not such a record"),
     (Fields({"x": NUMBER}, "one", Person), Person(1, "", True), 0, "not such a record"),
 ]
@@ -183,7 +162,6 @@ REFUSED = [
         "expected pairs",
         [3, (1, 2, 3), "ab", np.zeros(2), None],
     ),
-    (lambda search: Neighbours([(0, 1)], search=search), "a Hypothesis strategy", [3]),
     (Canaries, "expected count, an integer >= 1", [0, -1, 2.0, True, "3"]),
     (lambda ends: Box(*ends), "expected", [(1, 1), (2, 1), (0, np.inf)]),
     (lambda sizes: Box(0, 1, *sizes), "expected", [(0,), (2, 3), (2, 0)]),
@@ -193,28 +171,17 @@ REFUSED = [
         [(None, "b"), (0, "b"), ((0, 1), (1, 0)), ("b", 1.0)],
     ),
     (lambda values: Records(1, values), "expected", [(0.0,), (1.0, 0.0), (0.0, 0.0)]),
-    (lambda sizes: Records(sizes[0], (0, 1), sizes[1]), "expected", [(0, 1), (1, 0)]),
     (lambda length: QueryAnswers(length), "expected", [0, 2.5]),
-    (lambda change: QueryAnswers(2, change), "expected", ["some"]),
     (lambda by: QueryAnswers(2, sensitivity=by), "expected", [0.0, np.inf]),
-    (lambda least: QueryAnswers(2, shortest=least), "expected", [3]),
     (lambda most: QueryAnswers(2, largest=most), "expected", [0]),
     (lambda rows: Rows(rows, "replace"), "a Hypothesis strategy such as .* got 3", [3]),
     (lambda change: Rows(NUMBER, change), "or 'replace', got 'remove'", ["remove"]),
     (lambda sizes: Rows(NUMBER, "replace", *sizes), "least <= most", [(3, 2), (-1,)]),
     (lambda most: Rows(NUMBER, "replace", 0, most), "room for a change", [0]),
-    (lambda most: Rows(NUMBER, "add/remove", 2, most), "room for a change", [2]),
     (lambda into: Rows(NUMBER, "replace", 0, 3, into), "pandas, polars, got", [set]),
     (lambda rows: Rows(rows, "replace").pairs(), "generates something", [st.nothing()]),
-    (
-        lambda rows: Rows(rows, "replace", into="table").pairs(),
-        r"cannot make a table|no dicts of the same keys",
-        [NUMBER],
-    ),
-    (lambda fields: Fields(fields, "one"), "a Hypothesis strategy by name", [{}]),
     (lambda age: Fields({"age": age}, "one"), "a Hypothesis strategy by name", [3]),
     (lambda change: Fields(FIELDS, change), "'one' or 'any', got 'two'", ["two"]),
-    (lambda into: Fields(FIELDS, "one", into), "expected into", [3]),
 ]
 ARGUMENTS = [(make, part, each) for make, part, wrong in REFUSED for each in wrong]
 

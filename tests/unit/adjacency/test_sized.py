@@ -6,16 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, Pair, Records, Rows, as_adjacency
+from auditdp import ApproxDP, Audit, Verdict
+from auditdp.adjacency import AnyValues, Pair, Rows, as_adjacency
 from auditdp.adjacency.values import OfSize, records
-from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.pairs.search import can_search
-from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AdjacencyError, AuditError
 from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
 
 DIGITS = st.integers(0, 9)
 
@@ -25,7 +23,7 @@ def squared(n):
 
 
 def one_of_them(data, rng):
-    """Publish a record: with n records, whoever replaces one is seen with probability 1/n."""
+    """Publish one of n records, which shows a replaced one with probability 1/n."""
     return data[rng.integers(len(data))]
 
 
@@ -34,7 +32,6 @@ def one_of_them(data, rng):
     [
         (Rows(DIGITS, "replace", least=3, most=3), 3),
         (Rows(DIGITS, "add/remove", least=4, most=5), 4),
-        (Records(6, (0.0, 1.0)), 6),
         ([((0, 0), (0, 1)), ((0, 0), (0, 0, 5))], 2),
         (Pair("abc", "abcd"), 3),
     ],
@@ -65,7 +62,6 @@ TWO_SIZES = "the smaller inputs of the pairs have [1, 2]"
             "give pairs of one size, such",
         ),
         (squared, [([0], [1]), *REPLACED], None, TWO_SIZES),
-        (squared, [([0], [1])], [Pair([0, 0], [0, 1])], TWO_SIZES),
         (
             squared,
             Rows(DIGITS, "add/remove", most=1),
@@ -80,7 +76,6 @@ TWO_SIZES = "the smaller inputs of the pairs have [1, 2]"
             "expected two inputs with a number of records",
         ),
         (lambda n: 1 / n**2, REPLACED, None, "as PureDP(1.0), got claim=0.25"),
-        (PureDP, REPLACED, None, "got the class PureDP"),
     ],
 )
 def test_without_one_claim_nothing_is_audited(claim, pairs, play, message):
@@ -111,21 +106,10 @@ def test_corner_cases_are_of_that_size_and_others_are_refused():
         SIZED.check(Pair([1, 2], [3, 4, 5]))
 
 
-@pytest.mark.parametrize(
-    ("claim", "pairs", "verdict"),
-    [
-        (squared, [([0] * 5, [0, 0, 0, 0, 1])], Verdict.VIOLATED),
-        (
-            lambda n: ApproxDP(1.0, 1 / n),
-            Rows(DIGITS, "replace", least=5, most=5),
-            Verdict.NOT_REFUTED,
-        ),
-    ],
-)
-def test_an_audit_reports_the_claim_and_the_number_of_records(claim, pairs, verdict):
-    audit = Audit(one_of_them, claim, pairs, evidence=["game"])
+def test_an_audit_reports_the_claim_and_the_number_of_records():
+    pairs = [([0] * 5, [0, 0, 0, 0, 1])]
+    audit = Audit(one_of_them, squared, pairs, evidence=["game"])
     result = run_audit(audit, Settings(0.01, Budget(4_000), 1))
-    assert result.verdict is verdict
-    assert result.claim is not None
-    assert result.claim.delta == claim(5).delta
+    assert result.verdict is Verdict.VIOLATED
+    assert result.claim.delta == squared(5).delta
     assert "n = 5 in the smaller input" in result.claim.adjacency

@@ -1,4 +1,7 @@
-"""The accountants' benchmark: its bars see what is apart, wide, dear and missing, and a tool's process is its own."""
+"""The accountants' benchmark compares errors, widths and costs of tools.
+
+Each tool runs in a process of its own.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""The changes of the benchmark's packages are replacements that are there, once, and make other code."""
+"""The changes of the benchmark's packages replace text that occurs once.
+
+They make other code.
+"""
 
 from collections import Counter
 
@@ -17,12 +20,6 @@ def test_each_change_replaces_text_that_occurs_once():
 def test_there_are_as_many_as_is_said():
     names = Counter((change.package, change.name) for change in CHANGES)
     assert max(names.values()) == 1  # by which a measurement goes on
-    assert (
-        len({change.package for change in CHANGES}),
-        sum(change.worse for change in CHANGES),
-        len(CHANGES),
-    ) == (
-        20,
-        78,
-        113,
-    )
+    packages = {change.package for change in CHANGES}
+    worse = sum(change.worse for change in CHANGES)
+    assert (len(packages), worse, len(CHANGES)) == (20, 78, 113)

@@ -1,4 +1,4 @@
-"""The ten false claims of first looks: their limits, their twins, and what is counted."""
+"""The ten false claims have limits, twins, and a view that counts them."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_numbers_that_do_not_change_tell_nothing(monkeypatch):
 
 
 def test_a_sum_of_gradients_has_its_law():
-    """ε at δ by draws: P(ratio > e^ε) under either input, within six standard errors of δ."""
+    """P(ratio > e^ε) at the ε of δ is within six standard errors of δ."""
     mechanism, delta, draws = limit.SampledSum(), 0.01, 20_000
     outputs = mechanism(1, draws, rng=np.random.default_rng(0))
     odds = mechanism.log_prob(outputs, 1) - mechanism.log_prob(outputs, 0)

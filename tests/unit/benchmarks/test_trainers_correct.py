@@ -1,4 +1,7 @@
-"""The benchmark's correct trainers: fifty of them, ten for each kind of pair, and a tenth of their games."""
+"""The benchmark has fifty correct trainers, ten for each kind of pair.
+
+A tenth of their games is played here.
+"""
 
 from collections import Counter
 
@@ -41,7 +44,10 @@ def test_there_are_ten_of_each_kind_and_all_have_neighbours_derived():
     ],
 )
 def test_none_is_accused(name):
-    """Each game accuses a trainer whose claim is true with probability 0.05 at most; seeds are fixed."""
+    """Each game accuses a trainer whose claim is true with probability 0.05 at most.
+
+    Seeds are fixed.
+    """
     assert trainers_correct.accused(name, range(1, 2), calls=150)["accused"] == 0
 
 

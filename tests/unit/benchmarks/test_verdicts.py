@@ -1,4 +1,4 @@
-"""The standing adversary: its truths are true, a wrong verdict is counted, and few of its cases find none."""
+"""The standing adversary: its truths are true, and a wrong verdict is counted."""
 
 import math
 from fractions import Fraction
@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from typer.testing import CliRunner
 
 from auditdp import (
     AccountedDP,
@@ -19,7 +18,6 @@ from auditdp import (
 from auditdp.evidence import exact
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import ball
-from benchmarks import __main__ as command
 from benchmarks.parts import Options
 from benchmarks.verdicts import part
 from benchmarks.verdicts.case import ALPHA, NEVER, Case
@@ -98,7 +96,10 @@ def test_a_loss_is_infinite_where_one_input_alone_gives_an_output():
 
 
 def test_closed_forms_agree_with_fine_cells():
-    """Cells are post-processing, so that they lose no more than the laws, and next to as much."""
+    """Cells are post-processing, so that they lose no more than the laws.
+
+    They lose next to as much.
+    """
     ends = np.arange(-8.0, 9.0 + 0.01, 0.05)
     with precision(BITS):
 
@@ -192,7 +193,10 @@ def test_an_auditor_that_certifies_all_is_found_out(monkeypatch):
 
 
 def test_no_verdict_of_thirty_cases_is_wrong(repeats):
-    """Ten in short. Errors of α may come: one time in a thousand for a kind of evidence more than are allowed here."""
+    """Errors of α may come, and are counted by kind of evidence.
+
+    One more than is allowed here comes one time in a thousand.
+    """
     view = part.view({"cases/0": part.chunk(20240229, 60, repeats(30, least=10))})
     assert [bar.met for bar in view.bars] == [None, None, None], [
         table.rows for table in view.tables[1:]
@@ -209,20 +213,3 @@ def test_rates_are_held_against_alpha_and_units_cover_the_cases():
     units = part.units(Options(seed=1, repeats=120)).values()
     assert sum(unit.args[2] for unit in units) == 120
     assert len(part.units(Options(seed=1))) * part.CHUNK == part.CASES
-
-
-@pytest.mark.full
-def test_the_command_shows_a_case_and_writes_tables(tmp_path):
-    import typer
-
-    app = typer.Typer()
-    app.command()(command.main)
-    shown = CliRunner().invoke(app, ["verdicts", "--case", "14", "--seed", "1"])
-    assert shown.output.startswith("case 14, seed 1: ")
-    assert shown.exit_code == ("WRONG" in shown.output)
-    tables = tmp_path / "tables.md"
-    arguments = f"verdicts --cases 3 -n 1 --out {tmp_path} --markdown {tables}"
-    CliRunner().invoke(app, arguments.split())
-    text = tables.read_text()
-    assert "| Evidence and claim | Cases | CERTIFIED |" in text
-    assert "- no wrong verdict or bound that is not a matter of α" in text

@@ -3,9 +3,8 @@
 import math
 
 import pytest
-from pydantic import TypeAdapter
 
-from auditdp import Audit
+from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.accountants import (
     RDP,
     AccountantError,
@@ -15,19 +14,10 @@ from auditdp.accountants import (
     PLDUpper,
     Poisson,
     PoissonSubsampled,
-    ShuffledLower,
     TopK,
-)
-from auditdp.claims.statements import (
-    AccountedDP,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    ZeroConcentratedDP,
 )
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
-from auditdp.record.results import Evidence
 from auditdp.testing import Response
 from tests.unit.evidence.toys import CERTIFIED, NOT_REFUTED, VIOLATED, audited
 
@@ -94,18 +84,6 @@ def test_the_record_of_a_false_claim():
     assert row.source.startswith("Balle, Barthe & Gaboardi (2018)")
 
 
-def test_findings_about_accountants_decide_nothing():
-    four, claim = [*ACCOUNTANTS, ShuffledLower(0.6, 1000)], ApproxDP(5.0, 1e-5)
-    found = accounting_evidence(claim, four, about=Poisson(1.0, 0.01, 100))
-    assert found.verdict is CERTIFIED
-    assert found.statement.endswith("(1 finding about accountants)")
-
-    shuffled = "is about DP-SGD in 1 shuffled epochs of 1,000 batches"
-    assert shuffled in found.details.findings[0]
-    with pytest.raises(AccountantError, match="accountants of one thing"):
-        accounting_evidence(claim, four)
-
-
 def test_accountants_that_fail_are_named(monkeypatch):
     def fails(self, *_):
         raise MemoryError
@@ -119,26 +97,14 @@ def test_accountants_that_fail_are_named(monkeypatch):
     zcdp = audited(None, ZeroConcentratedDP(6.0), None, accountants=two)
 
     assert zcdp.verdict is CERTIFIED
-    step = Poisson(1.0, 0.1, 1)
     three = [*two, GaussianCurve(1.0)]
+    step = Poisson(1.0, 0.1, 1)
     found = accounting_evidence(ApproxDP(9.0, 1e-5), three, about=step)
 
     assert found.verdict is CERTIFIED
     assert "no answer: PLDUpper" in found.statement
-    for one, finding in zip(two, found.details.findings, strict=False):
-        assert finding.startswith(f"{one.name}: is about {one.describes.text}; ")
-        assert finding.endswith(step.text)
-
-
-def test_infinite_bounds_survive_json():
-    two = [GaussianCurve(1.0, count=10), RDP(1.0, 0.01, 10)]
-    adapter = TypeAdapter(Evidence)
-    found = accounting_evidence(PureDP(1.0), two)
-    again = adapter.validate_json(adapter.dump_json(found))
-
-    assert again.verdict is found.verdict
-    assert again.epsilon_upper == math.inf
-    assert again.details.accountants[0].epsilon == math.inf
+    assert len(found.details.findings) == 2
+    assert found.details.findings[0].endswith(step.text)
 
 
 THREE = OptimalComposition(1 / 3, 0.0, 3)

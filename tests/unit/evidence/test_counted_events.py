@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multinomial
 
-from auditdp import StepLaw
+from auditdp import GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.evidence import counted_events
 from auditdp.evidence.counted_events import (
     CountLimits,
@@ -30,7 +30,6 @@ from auditdp.evidence.counted_events import (
     unseen,
 )
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.streams import stream
 
@@ -59,17 +58,6 @@ def test_two_normal_numbers_leave_the_radius_as_often_as_stated(error):
     outside = ndtr(-r) + math.exp(-(r**2) / 2) / 4
     assert outside == pytest.approx(error, rel=1e-9)
     assert radius(1.0) == 0.0
-
-
-def test_the_most_hits_are_those_of_the_best_set():
-    rng = np.random.default_rng(5)
-    for outputs in range(1, 8):
-        first, second = (
-            rng.multinomial(40, rng.dirichlet(np.ones(outputs) / 2)) for _ in range(2)
-        )
-        hits, costs = events(outputs) @ first, events(outputs) @ second
-        best = [hits[costs <= y].max() for y in range(41)]
-        assert most_hits(first, second, 40).tolist() == best
 
 
 def test_the_rarest_of_too_many_outputs_count_as_hits(monkeypatch):
@@ -110,12 +98,6 @@ def test_bounds_are_the_largest_over_all_subsets(seed):
     assert least - 1e-12 <= needed <= least * 1.02 + 1e-3
 
 
-def test_the_region_of_a_grid_of_angles_encloses_the_whole():
-    p, q = RegionLimits(500, 1e-3)(np.array([40]), np.array([15]), 9)
-    for a, b in zip(*region(40, 15, 500, 1e-3), strict=True):
-        assert ((a <= p[0]) & (b >= q[0])).any()
-
-
 def test_rounded_limits_are_wider():
     limits, rng = RegionLimits(100_000, 1e-3), np.random.default_rng(1)
     x, y = rng.integers(0, 100_001, (2, 50))
@@ -150,19 +132,6 @@ def test_losses_of_outputs_that_never_came(counts, delta, epsilon):
     found = largest_losses(np.array(counts), PAIR, 500, **options)
     assert found[0] == [epsilon]
     assert found[1] == [1.0] or len(counts[0]) == 1
-
-
-@pytest.mark.parametrize(
-    ("runs", "within"), [(1_000, 1.30), (10_000, 1.10), (1_000_000, 1.01)]
-)
-def test_randomised_response_is_bounded_closely(runs, within):
-    """Expected counts, error 1e-3: the bound is above the truth of 1 by a factor."""
-    keep = 1 / (1 + math.exp(-1))
-    counts = np.rint(runs * np.array([[keep, 1 - keep], [1 - keep, keep]])).astype(int)
-    delta = 1.25 * unseen(runs, 1e-3)
-    (found,), _ = largest_losses(counts, PAIR, runs, error=1e-3, deltas=[delta])
-
-    assert 1 < found < within
 
 
 # Distances from a stated law.
@@ -232,10 +201,8 @@ COIN = StepLaw(atoms=[0, 1], probabilities=[0.5, 0.5])
 @pytest.mark.parametrize(
     ("law", "numbers", "distance"),
     [
-        (UNIFORM, [0.5], 0.5),
         (UNIFORM, [0.25, 0.75], 0.25),
         (UNIFORM, [0.5, np.nan], 1.0),
-        (COIN, [0.0, 1.0], 0.0),
         (COIN, [0.0, 0.0], 0.5),
     ],
 )
@@ -276,28 +243,14 @@ def test_outputs_are_counted_on_each_input_over_batches(monkeypatch):
     assert [[len(each) for each in both] for both in rows] == [[20, 20], [3, 3]]
 
 
-def test_rows_are_counted_as_wholes():
-    counted, _ = tally(
-        lambda data, size, *, rng: rng.integers(0, 2, (size, 2, 2)), [0], 16, [500]
-    )
-    assert len({row.tobytes() for row in counted.outputs}) == 16
-    assert counted.counts.sum() == 500
-
-
 def cycled(outputs):
     return lambda data, size, *, rng: [outputs[k % len(outputs)] for k in range(size)]
 
 
-@pytest.mark.parametrize(
-    ("outputs", "counts"),
-    [
-        ([1.0, 1.0, math.nan, -math.nan, 0.0], [1, 2, 2]),
-        ([0.5] * 6 + [0.0, -0.0, None, "a", "b", math.nan], [1, 1, 1, 1, 1, 1, 6]),
-    ],
-)
-def test_which_outputs_are_equal(outputs, counts):
+def test_which_outputs_are_equal():
+    outputs = [*[0.5] * 6, 0.0, -0.0, None, "a", "b", math.nan]
     counted, _ = tally(cycled(outputs), [0], 9, [len(outputs)])
-    assert sorted(counted.counts[0].tolist()) == counts
+    assert sorted(counted.counts[0].tolist()) == [1, 1, 1, 1, 1, 1, 6]
 
 
 def test_an_output_of_another_type_is_another_output():

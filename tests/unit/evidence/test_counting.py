@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from auditdp import AnyValues, ApproxDP, GaussianDP, Pair, PureDP, StepLaw
 from auditdp.auditing.gathering import UNCERTAIN_SHARE
 from auditdp.errors import MechanismError
 from auditdp.evidence.counting import FIRST_RUNS, counting_evidence
-from auditdp.mechanism.laws import GaussianLaw
 from auditdp.numerics.streams import stream
 from auditdp.record.results import RESULT, RunRecord
 from auditdp.report import terminal
@@ -38,7 +38,7 @@ def evidence(mechanism, claim=PURE, adjacency=BIT, *, calls=CALLS, **options):
         adjacency,
         alpha=1e-3,
         calls=calls,
-        streams=lambda *key: stream(7, *key),
+        streams=partial(stream, 7),
         **options,
     )
 
@@ -82,10 +82,6 @@ def uniform(data, size, *, rng):
     return rng.random(size)
 
 
-def normal(data, size, *, rng):
-    return rng.normal(size=size)
-
-
 # Upper bounds.
 
 
@@ -93,8 +89,6 @@ def normal(data, size, *, rng):
     ("mechanism", "epsilon", "delta"),
     [
         (Response(1.0), (1.0, 1.12), (0, 0.01)),
-        (Response(0.1), (0.1, 0.2), (0, 0.01)),
-        (integers(8), (0.0, 0.5), (0, 0.01)),
         (geometric, (0.9, 2.5), (0, 0.05)),
         # One output of probability 1e-4 that the other input cannot give costs δ.
         (LeakyResponse(1.0, 1e-4), (0.9, 2.0), (1e-4, 0.02)),
@@ -144,7 +138,6 @@ def test_a_claim_with_delta_is_bounded_at_its_epsilon_and_at_its_delta():
     ("mechanism", "options"),
     [
         (LaplaceMechanism(1.0), {}),
-        (integers(100), {}),
         (Response(1.0), {"calls": 2 * FIRST_RUNS - 1}),
         (Response(1.0), {"claim": GaussianDP(1.0)}),
     ],
@@ -173,7 +166,6 @@ def test_an_input_that_keeps_its_noise_is_an_error():
     [
         (Biased(0.0), PURE, 0.035, "within total variation"),
         (Uniform(), PURE, 0.05, "within Kolmogorov distance"),
-        (Uniform(), GaussianDP(1.0), 0.05, "within Kolmogorov distance"),
     ],
 )
 def test_a_law_that_code_follows_has_a_distance(mechanism, claim, distance, text):
@@ -198,13 +190,6 @@ def test_a_law_that_code_does_not_follow_is_refuted(mechanism, law, reason):
     assert found.verdict is INCONCLUSIVE
     assert reason in found.statement
     assert found.details.followed is None
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_gaussian_law_of_one_number_is_compared(count):
-    found = evidence(normal, law=lambda data: GaussianLaw(np.zeros(count), 1.0))
-    assert (found is None) == (count == 2)
-    assert count == 2 or found.verdict is NOT_REFUTED
 
 
 # In an audit.
@@ -250,7 +235,6 @@ def test_a_bound_on_counted_pairs_is_no_bound_of_the_audit():
     [
         (Response(1.0), {}, 1 - UNCERTAIN_SHARE),
         (Response(1.0), {"evidence": ["exact", "game"]}, 1.0),
-        (hidden(LaplaceMechanism(1.0)), {}, 1.0),
     ],
 )
 def test_alpha_is_shared_only_if_counting_applies(mechanism, options, share):

@@ -1,17 +1,15 @@
 """Estimation evidence: promises that hold, are broken, or are not decided."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
-from auditdp.claims.estimates import Unbiased, VarianceAtMost
+from auditdp import Unbiased, VarianceAtMost
 from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.estimation import (
     estimation_evidence,
-    sample_variances,
-    variance_interval,
 )
 from auditdp.numerics.streams import stream
 from tests.unit.evidence.toys import EQUIVALENT, NOT_REFUTED, VIOLATED
@@ -67,11 +65,6 @@ def uniform(rng, size):
     return (rng.random(size) - 0.5) * math.sqrt(12)
 
 
-def beta(rng, size):
-    """Beta(1, 3), with mean 1/4 and variance 3/80, standardised."""
-    return (rng.beta(1, 3, size) - 0.25) / math.sqrt(3 / 80)
-
-
 class Bounded:
     """Uniform noise whose range depends on the input."""
 
@@ -89,7 +82,7 @@ def evidence(mechanism, promise, inputs=INPUTS, *, alpha=0.05, calls=4000, seed=
         inputs,
         alpha=alpha,
         calls=calls,
-        streams=lambda purpose, batch: stream(seed, purpose, batch),
+        streams=partial(stream, seed),
     )
 
 
@@ -111,55 +104,43 @@ def above_2(low, high):
 
 
 NO_NOISE = estimator(spread=0.0)
-RANGE_NEEDED = "not refuted, but a declared range (range= of the promise, or output_range(data) of the mechanism) is needed"
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "promise", "inputs", "verdict", "text"),
+    ("mechanism", "promise", "verdict"),
     [
-        (estimator(), unbiased(0.2), INPUTS, EQUIVALENT, ""),
-        (estimator(bias=above_2(0.0, 0.5)), unbiased(0.1), INPUTS, VIOLATED, "1 of 2"),
-        (estimator(spread=30.0), unbiased(0.01), INPUTS, NOT_REFUTED, "high, low"),
-        # Biases and variances of the inputs of one class do not average out.
-        (estimator(bias=above_2(-1.0, 1.0)), unbiased(0.2), BOTH, VIOLATED, ""),
-        (
-            estimator(spread=above_2(0.01, math.sqrt(1.8))),
-            variance(1.2),
-            BOTH,
-            VIOLATED,
-            "",
-        ),
-        (estimator(bias=lambda x: 10 * x), variance(1.2), BOTH, EQUIVALENT, ""),
+        (estimator(), unbiased(0.2), EQUIVALENT),
         # A bias within the margin.
-        (estimator(bias=0.3), unbiased(0.5), INPUTS, VIOLATED, ""),
-        (estimator(bias=0.3), almost(0.5), INPUTS, EQUIVALENT, ""),
-        (estimator(bias=0.3), almost(0.3), INPUTS, NOT_REFUTED, ""),
-        (estimator(bias=-0.8), almost(0.5), INPUTS, VIOLATED, ""),
+        (estimator(bias=0.3), unbiased(0.5), VIOLATED),
+        (estimator(bias=0.3), almost(0.5), EQUIVALENT),
         # Estimates without noise need a declared range.
-        (NO_NOISE, unbiased(0.5, range=WIDE), INPUTS, EQUIVALENT, ""),
-        (estimator(0.75, 0.0), almost(0.5, range=WIDE), INPUTS, VIOLATED, ""),
-        (estimator(0.25, 0.0), unbiased(0.5, range=WIDE), INPUTS, VIOLATED, ""),
-        (estimator(0.25, 0.0), almost(0.5, range=WIDE), INPUTS, EQUIVALENT, ""),
-        (NO_NOISE, variance(0.9, range=WIDE), INPUTS, EQUIVALENT, ""),
-        (NO_NOISE, unbiased(0.5), INPUTS, NOT_REFUTED, RANGE_NEEDED),
-        (estimator(0.75, 0.0), variance(1e-9), INPUTS, NOT_REFUTED, RANGE_NEEDED),
+        (estimator(0.25, 0.0), unbiased(0.5, range=WIDE), VIOLATED),
+        (NO_NOISE, variance(0.9, range=WIDE), EQUIVALENT),
+        (NO_NOISE, unbiased(0.5), NOT_REFUTED),
         # A range of the mechanism precedes that of the promise.
-        (Bounded(), unbiased(0.5, range=(0.9, 1.1)), INPUTS, EQUIVALENT, ""),
-        # Variances.
-        (estimator(), variance(1.2), INPUTS, EQUIVALENT, ""),
-        (estimator(), variance(1.001), INPUTS, NOT_REFUTED, ""),
-        (estimator(spread=above_2(0.5, 1.2)), variance(1.2), INPUTS, VIOLATED, ""),
-        # Other noises.
-        (estimator(0.2, noise=beta), unbiased(0.5), INPUTS, VIOLATED, ""),
-        (rare, Unbiased(one, margin=0.5), ONLY, NOT_REFUTED, ""),
-        (rare, Unbiased(one, margin=0.5, range=(0.0, 1e5)), ONLY, NOT_REFUTED, ""),
+        (Bounded(), unbiased(0.5, range=(0.9, 1.1)), EQUIVALENT),
+        (estimator(), variance(1.2), EQUIVALENT),
+        (estimator(spread=above_2(0.5, 1.2)), variance(1.2), VIOLATED),
     ],
 )
-def test_verdicts(mechanism, promise, inputs, verdict, text):
-    found = evidence(mechanism, promise, inputs)
+def test_verdicts(mechanism, promise, verdict):
+    found = evidence(mechanism, promise)
     assert found.verdict is verdict
-    assert text in found.statement
     assert (found.counterexample is None) == (verdict is not VIOLATED)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "promise", "verdict"),
+    [
+        (estimator(bias=above_2(-1.0, 1.0)), unbiased(0.2), VIOLATED),
+        (estimator(spread=above_2(0.01, math.sqrt(1.8))), variance(1.2), VIOLATED),
+        (estimator(bias=lambda x: 10 * x), variance(1.2), EQUIVALENT),
+    ],
+)
+def test_biases_and_variances_of_one_class_do_not_average_out(
+    mechanism, promise, verdict
+):
+    assert evidence(mechanism, promise, BOTH).verdict is verdict
 
 
 def test_calls_are_shared_and_classes_are_described():
@@ -192,8 +173,9 @@ def test_the_counterexample_is_the_class_that_is_furthest_off(
     assert found.counterexample.pair == worst
 
 
-def test_a_few_calls_with_a_spread_decide_nothing():
-    found = evidence(rarely_noisy, Unbiased(one, margin=0.5), ONLY, calls=50_000)
+@pytest.mark.parametrize("mechanism", [rare, rarely_noisy])
+def test_a_few_calls_with_a_spread_decide_nothing(mechanism):
+    found = evidence(mechanism, Unbiased(one, margin=0.5), ONLY, calls=50_000)
     assert found.verdict is NOT_REFUTED
     assert "a declared range" in found.statement
 
@@ -207,7 +189,7 @@ def test_the_last_bit_of_an_estimate_is_no_bias(value):
 
 @pytest.mark.parametrize(
     ("inputs", "calls"),
-    [(INPUTS, 60), ({"one": [1.0] * 3}, 90), ({"one": [1.0, 2.0], "two": [1.0]}, 120)],
+    [(INPUTS, 60), ({"one": [1.0, 2.0], "two": [1.0]}, 120)],
 )
 def test_every_input_needs_thirty_calls(inputs, calls):
     with pytest.raises(MechanismError, match=f"calls={calls}"):
@@ -238,12 +220,12 @@ def test_outputs_that_are_no_estimates_are_refused(mechanism, promise, message):
 @pytest.mark.parametrize(
     ("make", "values", "message"),
     [
-        (unbiased, [0, -1.0, math.nan, math.inf], "margin"),
-        (variance, [0, -1.0, math.nan, math.inf], "bound"),
+        (unbiased, [0, math.nan, math.inf], "margin"),
+        (variance, [0, math.nan, math.inf], "bound"),
         (lambda value: variance(1.0, kurtosis=value), [0.9, math.inf], "kurtosis"),
         (
             lambda value: unbiased(1.0, range=value),
-            [(1.0, 0.0), (0.0, math.inf), (math.nan, 1.0), 3.0, "ab"],
+            [(1.0, 0.0), (0.0, math.inf), (math.nan, 1.0), 3.0],
             "expected a range",
         ),
     ],
@@ -260,6 +242,8 @@ BOUNDED = estimator(noise=uniform)
 @pytest.mark.parametrize(
     ("mechanism", "promise", "texts"),
     [
+        (estimator(bias=above_2(0.0, 0.5)), unbiased(0.1), ["1 of 2"]),
+        (estimator(spread=30.0), unbiased(0.01), ["high, low"]),
         (
             BOUNDED,
             unbiased(0.5),
@@ -317,28 +301,3 @@ def test_the_variance_is_the_unbiased_one(group):
     expected = np.mean([values.var(ddof=1) for values in samples])
 
     assert found.details.classes[0].variance == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.full
-def test_many_classes_are_corrected_for():
-    """One of twenty unbiased classes has p < .05 by chance in most runs.
-
-    Holm keeps the error of all of them at .05.
-    """
-    refuted = 0
-    for seed in range(60):
-        found = evidence(estimator(), unbiased(1.0), MANY, calls=600, seed=seed)
-        refuted += found.verdict is VIOLATED
-    assert refuted <= binom.isf(1e-6, 60, 0.05)
-
-
-@pytest.mark.statistical
-def test_the_interval_for_the_variance_covers_it():
-    """An asymptotic interval: 7 % instead of 5 % is allowed for at n = 2,000."""
-    missed, repeats = 0, 500
-    for seed in range(repeats):
-        values = beta(np.random.default_rng(seed), 2000)
-        spread = float(values.var(ddof=1))
-        low, high = variance_interval(sample_variances(values), spread, 0.05)
-        missed += not low <= 1.0 <= high
-    assert missed <= binom.isf(1e-6, repeats, 0.07)

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp import AnyValues, ApproxDP, Box, GaussianDP, Pair, PureDP, QueryAnswers
-from auditdp.adjacency import NeighbourList, Neighbours
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Box,
+    GaussianDP,
+    Neighbours,
+    Pair,
+    PureDP,
+    QueryAnswers,
+)
 from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact import exact_evidence, has_exact_law
@@ -21,7 +29,7 @@ from auditdp.mechanism.laws import (
     StepLaw,
     precision,
 )
-from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
+from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from tests.unit.evidence.toys import (
     BIT,
     CERTIFIED,
@@ -40,32 +48,12 @@ LOG3 = math.log(3)
 SURE = [Fraction(1), Fraction(0)]
 
 
-def response_row(data):
-    """Each bit is returned as it is with probability 3/4."""
-    outputs = np.array(list(itertools.product((0, 1), repeat=len(data))))
-    same = (outputs == data).sum(axis=1)
-    return FiniteLaw(outputs, [Fraction(3 ** int(k), 4 ** len(data)) for k in same])
-
-
-def truncated_geometric(count):
-    """A count with geometric noise, clamped to 0..5.
-
-    Ghosh, Roughgarden & Sundararajan (2009).
-    """
-    a = Fraction(1, 3)
-    inner = [(1 - a) / (1 + a) * a ** abs(count - y) for y in range(1, 5)]
-    return [a**count / (1 + a), *inner, a ** (5 - count) / (1 + a)]
-
-
 def kept(data):
     keep = (HALF, Fraction(6, 10), Fraction(9, 10))[data]
     return [keep, 1 - keep]
 
 
-ROW = NeighbourList(5)
-STEPS = Neighbours([(x, x + 1) for x in range(5)])
 THREE = AnyValues((0, 1, 2))
-SIX = AnyValues(tuple(range(6)))
 ONE_SIDED = (
     [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)],
     [Fraction(1, 10), Fraction(2, 10), HALF, Fraction(2, 10)],
@@ -82,22 +70,16 @@ REORDERED = (
     ("laws", "claim", "adjacency", "verdict", "epsilon"),
     [
         (Response(1.0), PureDP(2.0), BIT, CERTIFIED, 1.0),
-        (Response(1.0), PureDP(0.5), BIT, VIOLATED, 1.0),
-        (response_row, PureDP(1.1), ROW, CERTIFIED, LOG3),
-        (truncated_geometric, PureDP(5 * LOG3 + 1e-9), SIX, CERTIFIED, 5 * LOG3),
-        (truncated_geometric, PureDP(5 * LOG3 - 1e-9), SIX, VIOLATED, 5 * LOG3),
         ((SURE, SURE[::-1]), PureDP(50.0), BIT, VIOLATED, math.inf),
         ((SURE, [1 - TINY, TINY]), PureDP(50.0), BIT, VIOLATED, math.inf),
         (UNLISTED, ApproxDP(1.0, 0.5), BIT, CERTIFIED, 0.0),
         (UNLISTED, ApproxDP(1.0, 0.49), BIT, VIOLATED, math.inf),
         (REORDERED, PureDP(1e-9), BIT, CERTIFIED, 0.0),
-        (ONE_SIDED, ApproxDP(2.0, 0.21), BIT, CERTIFIED, math.log(4.9)),
         (ONE_SIDED, ApproxDP(2.0, 0.2 + 1e-9), BIT, CERTIFIED, math.log(5)),
         (ONE_SIDED, ApproxDP(2.0, 0.2 - 1e-9), BIT, VIOLATED, math.inf),
         (kept, PureDP(1.0), THREE, VIOLATED, math.log(5)),
         (LaplaceMechanism(1.0), PureDP(1.0), NUMBERS, CERTIFIED, 1.0),
         (LaplaceMechanism(1.0), PureDP(1.0 - 1e-9), NUMBERS, VIOLATED, 1.0),
-        (LeakyResponse(0.9, 0.01), PureDP(30.0), BIT, VIOLATED, math.inf),
     ],
 )
 def test_known_losses(laws, claim, adjacency, verdict, epsilon):
@@ -135,7 +117,6 @@ def float_below(value):
 with precision():
     BELOW = Fraction(float_below(arb(1).exp() / (1 + arb(1).exp())))
 ABOVE = Fraction(math.nextafter(float(BELOW), 1))
-FLOAT = 1 / (1 + math.exp(-1.0))
 
 
 @pytest.mark.parametrize(
@@ -146,11 +127,6 @@ FLOAT = 1 / (1 + math.exp(-1.0))
         (ABOVE, 1.0 - 1e-9, VIOLATED),
         (BELOW, math.nextafter(1.0, 0) - 1e-15, NOT_REFUTED),
         (Fraction(1 / (1 + math.exp(-1.0 - 1e-9))), 1.0, VIOLATED),
-        (FLOAT, 1.0, NOT_REFUTED),
-        (FLOAT + 1e-10, 1.0, NOT_REFUTED),
-        (FLOAT - 1e-10, 1.0, NOT_REFUTED),
-        (FLOAT, 1.0 + 1e-8, CERTIFIED),
-        (FLOAT, 1.0 - 1e-8, VIOLATED),
     ],
 )
 def test_a_tight_claim_needs_an_exact_law_that_was_rounded_to_privacy(
@@ -159,17 +135,6 @@ def test_a_tight_claim_needs_an_exact_law_that_was_rounded_to_privacy(
     found = exact(bit(keep), PureDP(epsilon))
     assert found.verdict is verdict
     assert verdict is not VIOLATED or found.epsilon_lower > epsilon
-
-
-@pytest.mark.parametrize("delta", [0.3, 1e-6, 1e-15])
-def test_the_rounding_of_an_epsilon_does_not_violate_a_tight_approximate_claim(delta):
-    """A keep probability that is 1e-17 too large changes δ(ε) by about 1e-17."""
-    delta = Fraction(delta)
-    first, second = ([(1 - delta) * p for p in law] for law in bit(ABOVE))
-    laws = [*first, delta, Fraction(0)], [*second, Fraction(0), delta]
-    verdicts = {1.0: NOT_REFUTED, 1.0 + 1e-9: CERTIFIED, 1.0 - 1e-6: VIOLATED}
-    for epsilon, verdict in verdicts.items():
-        assert exact(laws, ApproxDP(epsilon, float(delta))).verdict is verdict
 
 
 def test_a_laplace_law_under_an_approximate_claim():
@@ -193,16 +158,9 @@ NEAR_ZERO = (
     [QUARTER, QUARTER, HALF],
     [arb(0.4995, 0.001), arb(0.4995, 0.001), arb(0.001, 0.002)],
 )
-# P/Q in [0.2, 2] has its middle above 1, but Q/P may be 5.
-WIDE = (
-    [arb(0.11, 0.09), arb(0.39, 0.09), HALF],
-    [Fraction(1, 10), Fraction(4, 10), HALF],
-)
-NONSENSE = [arb(0.5, 100), arb(0.5, 100)], [HALF, HALF]
 
 
-def blurred(width):
-    return bit(arb(0.75, width))
+BLURRED = bit(arb(0.75, 1e-6))
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -211,18 +169,8 @@ def blurred(width):
     [
         (NEAR_ZERO, PureDP(20.0), NOT_REFUTED),
         (NEAR_ZERO, ApproxDP(1.0, 0.4985), NOT_REFUTED),
-        (WIDE, PureDP(1.0), NOT_REFUTED),
-        (blurred(1e-3), PureDP(LOG3), NOT_REFUTED),
-        (blurred(0.2), PureDP(LOG3), NOT_REFUTED),
-        (
-            blurred(0.05),
-            ApproxDP(0.5, 0.75 - math.exp(0.5) * 0.25),
-            NOT_REFUTED,
-        ),
-        (blurred(1e-6), PureDP(LOG3 + 1e-4), CERTIFIED),
-        (blurred(1e-6), PureDP(LOG3 - 1e-4), VIOLATED),
-        (NONSENSE, PureDP(1.0), NOT_REFUTED),
-        (NONSENSE, ApproxDP(1.0, 0.1), NOT_REFUTED),
+        (BLURRED, PureDP(LOG3 + 1e-4), CERTIFIED),
+        (BLURRED, PureDP(LOG3 - 1e-4), VIOLATED),
         (bit(Fraction(3, 4)), GaussianDP(5.0), NOT_REFUTED),
     ],
 )
@@ -324,11 +272,9 @@ def one_edge(size):
     [
         ((np.zeros((40, 40), int), 1), (one_edge(40), 1), lambda x: x[0].sum()),
         (np.array([1], np.int64), np.array([1, 0], np.int32), len),
-        (np.zeros(4), np.zeros((2, 2)), lambda x: x.ndim),
         (Opaque(0), Opaque(1), lambda x: x.value),
-        (np.zeros(30), np.eye(1, 30, 15)[0], lambda x: x[15]),
     ],
-    ids=["long", "other type", "other shape", "same text", "one entry"],
+    ids=["long", "other type", "same text"],
 )
 def test_inputs_of_one_short_text_are_distinguished(data, neighbour, feature):
     first = feature(data)
@@ -365,14 +311,6 @@ def test_the_counterexample_is_the_violating_output_with_the_largest_probability
     explanation = found.counterexample.explanation
     assert "a factor of 4 = e^1.38629436112; the claim is 1-DP" in explanation
     assert "Over all outputs ε = 4.9972" in explanation
-
-
-def test_the_curve_for_plots_runs_from_total_variation_to_zero():
-    details = exact(bit(Fraction(3, 4)), PureDP(2.0)).details
-    curve, claimed = np.array(details.curve), np.array(details.claim_curve)
-    assert curve[0].tolist() == pytest.approx([0.0, 0.5])
-    assert curve[-1, 1] == 0.0
-    assert (curve[:, 1] <= claimed[:, 1] + 1e-12).all()
 
 
 def test_a_step_law_has_a_curve_and_a_counterexample_between_numbers():
@@ -442,6 +380,7 @@ class Plain(Sign):
         (Sign(), PureDP(2.0), NUMBERS, CERTIFIED, 2.0),
         (NoisyBit(), GaussianDP(1.0), NUMBERS, CERTIFIED, 1.0),
         (NoisyBit(), PureDP(0.9), NUMBERS, NOT_REFUTED, None),
+        (NoisyBit(), ApproxDP(0.81, 0.001), NUMBERS, NOT_REFUTED, None),
         (Clamped(), PureDP(1.0), QueryAnswers(1), CERTIFIED, 1.0),
         (Clamped(), PureDP(0.9), QueryAnswers(1), NOT_REFUTED, 1.0),
     ],
@@ -457,15 +396,6 @@ def test_a_law_before_post_processing_certifies_and_does_not_refute(
     assert "before post-processing" in found.statement or verdict is CERTIFIED
     assert capabilities(mechanism).law_of_output is None
     assert capabilities(mechanism).law is not None
-
-
-@pytest.mark.parametrize("delta", [0.001, 0.01])
-def test_gaussian_noise_before_post_processing_does_not_refute_an_approximate_claim(
-    delta,
-):
-    found = exact(NoisyBit(), ApproxDP(0.81, delta), NUMBERS)
-    assert found.verdict is NOT_REFUTED
-    assert found.counterexample is found.epsilon_lower is None
 
 
 def test_the_game_plays_on_beside_a_law_before_post_processing():
@@ -492,9 +422,7 @@ def test_a_law_of_the_output_is_a_forecaster_and_refutes():
     ("mechanism", "adjacency", "states"),
     [
         (Response(1.0), BIT, True),
-        (LaplaceMechanism(1.0), BIT, True),
         (GaussianMechanism(1.0), BIT, False),
-        (lambda data, size, *, rng: 0, BIT, False),
         (Stated(bit(HALF)), Box(-1, 1), True),
     ],
 )

@@ -10,10 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Box, Edges, PureDP
+from auditdp import AnyValues, ApproxDP, Box, Edges, Envelope, FiniteLaw, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact import has_exact_law
-from auditdp.mechanism.laws import Envelope, FiniteLaw
 from tests.unit.evidence.toys import (
     BIT,
     CERTIFIED,
@@ -82,24 +81,15 @@ def boxed(mechanism, claim):
     ("mechanism", "claim", "verdict", "bounds"),
     [
         (Coins(), PureDP(LOG3 * (1 + 1e-15)), CERTIFIED, (LOG3, LOG3)),
-        (Coins(2, 2), PureDP(1.0), VIOLATED, (2 * LOG3, 2 * LOG3)),
         (Coins(5, 5), PureDP(5.5), CERTIFIED, (5 * LOG3, 5 * LOG3)),
         # The law loses more than the envelope states.
         (Coins(5, 1), PureDP(1.2), VIOLATED, (5 * LOG3, None)),
-        (Coins(5, 1), PureDP(6.0), NOT_REFUTED, (5 * LOG3, None)),
         (Bulge(), PureDP(1.2), VIOLATED, None),
         # No pair attains the envelope.
         (Coins(1, 2), PureDP(1.2), NOT_REFUTED, (LOG3, 2 * LOG3)),
         (Coins(1, 2), PureDP(2.5), CERTIFIED, (LOG3, 2 * LOG3)),
-        (
-            Coins(least=Fraction(1, 5)),
-            PureDP(1.2),
-            NOT_REFUTED,
-            (LOG3, math.log(15 / 4)),
-        ),
         # No law contradicts the envelope.
         (Alone(2, 2), PureDP(1.0), VIOLATED, (2 * LOG3, 2 * LOG3)),
-        (Alone(2, 2), PureDP(2.5), CERTIFIED, (2 * LOG3, 2 * LOG3)),
         (Alone(2, 2), ApproxDP(2.5, 1e-9), CERTIFIED, None),
         (Alone(2, 2), ApproxDP(2.0, 1e-9), NOT_REFUTED, None),
     ],
@@ -116,12 +106,10 @@ def test_envelopes(mechanism, claim, verdict, bounds):
 @pytest.mark.parametrize(
     ("mechanism", "claim", "text"),
     [
-        (Coins(), PureDP(1.1), "all pairs of value LDP"),
         (Coins(), PureDP(1.1), "and that is searched, not proved, for all others"),
         (Alone(), PureDP(1.1), "no law was there to compare"),
         (Coins(5, 1), PureDP(6.0), "allows, 1.09861228867: correct the envelope"),
         (Coins(1, 2), PureDP(1.2), "no compared pair attains"),
-        (Coins(1, 2), PureDP(2.5), "At most ε = "),
     ],
 )
 def test_statements_about_envelopes(mechanism, claim, text):
@@ -200,8 +188,6 @@ def test_floating_point_values_are_a_domain_if_they_are_declared_to_be():
     ("values", "listed"),
     [
         ([np.zeros(1), np.ones(1)], False),
-        (((0, 0.5), (0, 1.0)), False),
-        ((np.float32(0), np.float32(1)), False),
         ((0, 1), True),
     ],
 )
@@ -215,10 +201,6 @@ def test_which_values_are_a_domain(values, listed):
 
 def edge(a):
     return Fraction(int(a[1, 3]))
-
-
-def degree(a):
-    return Fraction(1 + int(a[2].sum()), 2 + len(a))
 
 
 def weighted_edges(a):
@@ -240,7 +222,7 @@ def of_nodes(probability):
     return law
 
 
-@pytest.mark.parametrize("probability", [edge, degree, weighted_edges])
+@pytest.mark.parametrize("probability", [edge, weighted_edges])
 @pytest.mark.parametrize("among", [None, (1, 2, 3)])
 def test_a_law_of_the_names_of_nodes_is_not_certified_up_to_their_order(
     probability, among

@@ -16,13 +16,13 @@ from auditdp import (
     Box,
     Edges,
     GaussianDP,
-    Nodes,
+    GaussianLaw,
+    LaplaceLaw,
     Pair,
     PureDP,
     QueryAnswers,
     Records,
 )
-from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from tests.unit.evidence.toys import CERTIFIED, NOT_REFUTED, VIOLATED, exact
 
 
@@ -105,18 +105,9 @@ SEARCHED = "searched, not proved"
         (Noise(), PureDP(1.0), QueryAnswers(3, "all"), VIOLATED, "ε = 3"),
         # A sensitivity is compared in its own norm, and not squared.
         (doubled(2.0, "l1"), PureDP(1.0), ONE, CERTIFIED, ""),
-        (doubled(2.0, "l2"), GaussianDP(1.0), ONE, CERTIFIED, ""),
-        (doubled(1.9, "l1"), PureDP(1.0), ONE, NOT_REFUTED, "more than the declared"),
         (doubled(1.9, "l2"), GaussianDP(1.0), ONE, NOT_REFUTED, "1.9"),
         # The law is not one of noise around the query.
         (Noise(centre=shifted), PureDP(1.5), ONE, NOT_REFUTED, NOT_THE_QUERY),
-        (
-            Noise(answer=lambda x, rng: x + rng.random()),
-            PureDP(1.0),
-            ONE,
-            NOT_REFUTED,
-            NOT_THE_QUERY,
-        ),
         (
             Noise(lambda x: 2.0, lambda x: 2 * x),
             PureDP(1.1),
@@ -124,10 +115,8 @@ SEARCHED = "searched, not proved"
             NOT_REFUTED,
             NOT_THE_QUERY,
         ),
-        (Noise(lambda x: 2.0, lambda x: 2 * x), PureDP(0.9), ONE, VIOLATED, "ε = 1 "),
         # Other contradictions of the model.
         (around(steep), PureDP(1.0), ONE, NOT_REFUTED, "the declared sensitivity 1"),
-        (around(steep), PureDP(0.9), ONE, VIOLATED, "ε = 1 "),
         (
             Mixed(norm="l2"),
             GaussianDP(1.0),
@@ -144,16 +133,8 @@ SEARCHED = "searched, not proved"
         ),
         # No pair attains the bound.
         (Noise(sensitivity=4.0), PureDP(5.0), ONE, CERTIFIED, "At most ε = 4 over all"),
-        (
-            Noise(sensitivity=4.0),
-            PureDP(3.0),
-            ONE,
-            NOT_REFUTED,
-            "no compared pair attains",
-        ),
         # Nothing is declared.
         (Noise(sensitivity=math.nan), PureDP(1.0), ONE, NOT_REFUTED, ""),
-        (Noise(sensitivity="1"), PureDP(1.0), ONE, NOT_REFUTED, ""),
     ],
 )
 def test_a_certificate_needs_the_whole_model(
@@ -180,7 +161,7 @@ def test_given_pairs_alone_certify_nothing():
     assert exact(Noise(), PureDP(1.0), ONE, play=[pair]).verdict is NOT_REFUTED
 
 
-FIVE, SIX = QueryAnswers(5), QueryAnswers(6)
+SIX = QueryAnswers(6)
 TENTHS = AnyValues(tuple(np.linspace(0, 1, 11)))
 ROWS = Records(8, tuple(map(float, range(10))))
 
@@ -190,15 +171,12 @@ ROWS = Records(8, tuple(map(float, range(10))))
     ("adjacency", "smaller"),
     [
         (ONE, lambda x: abs(x[0]) > 3.5),
-        (FIVE, lambda x: (abs(x) > 3.5).any()),
-        (ONE, lambda x: x[0] > 1000),
         (SIX, lambda x: (x == x[0]).all() and abs(x[0]) > 3),
         (ONE, lambda x: x[0] % 1),
         (QueryAnswers(4, shortest=1), lambda x: len(x) > 1),
         (Box(-1, 1, 6), lambda x: x[3] > 0.9),
         (ROWS, lambda x: (x == 7).any()),
         (Edges(9), lambda x: x[2, 5]),
-        (Nodes(9), lambda x: (x.sum(axis=0) == 0).any()),
         (TENTHS, lambda x: abs(x - 0.3) < 0.01),
     ],
 )
@@ -224,12 +202,3 @@ def test_a_scale_that_depends_smoothly_on_the_data_leaves_no_certificate():
     found = exact(mechanism, GaussianDP(4.0), ONE)
     assert found.verdict is not CERTIFIED
     assert found.epsilon_upper is None
-
-
-def test_a_pair_of_different_scales_has_no_bound():
-    """Lap(1) against Lap(1/2): the log ratio grows with |y|."""
-    mechanism = Noise(lambda x: 0.5 if abs(x[0]) > 3.5 else 1.0)
-    found = exact(mechanism, PureDP(50.0), ONE)
-    assert found.verdict is VIOLATED
-    assert found.epsilon_lower == math.inf
-    assert "no bound" in found.counterexample.explanation

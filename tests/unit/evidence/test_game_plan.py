@@ -5,12 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from auditdp import AccountedDP, Pair, PureDP
 from auditdp.accountants import PLDUpper
-from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.traced import RunBudget
 from auditdp.betting.pairs.traced_search import looked_by_trace
-from auditdp.claims.curves import AccountedDP
-from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_plan import _predicts_refutation
 from auditdp.evidence.request import GameOptions
 from auditdp.numerics.streams import stream

@@ -5,12 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb
 
-from auditdp import ApproxDP, GaussianDP, PureDP
-from auditdp.errors import MechanismError
-from auditdp.evidence.loss_of_laws import delta_curve, laplace_loss, pair_loss
-from auditdp.mechanism.laws import FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
+from auditdp import ApproxDP, GaussianDP, GaussianLaw, LaplaceLaw, PureDP, StepLaw
+from auditdp.evidence.loss_of_laws import delta_curve, pair_loss
 from tests.unit.evidence.toys import (
     CERTIFIED,
     NOT_REFUTED,
@@ -88,28 +85,6 @@ def test_step_laws_that_lack_probability():
     assert float(loss.delta.upper()) >= LACK
 
 
-@pytest.mark.parametrize(
-    "floats", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [math.nan, 0.5], [math.inf, 0.0]]
-)
-def test_floats_that_are_no_law_are_refused(floats):
-    with pytest.raises(MechanismError, match="off by 1e-9"):
-        finite(*floats)
-
-
-def test_the_upper_bound_of_a_wide_ratio_bounds_every_law_inside():
-    """P/Q in [0.2, 2] has its middle above 1, but Q/P may be 5."""
-    wide = finite(arb(0.11, 0.09), arb(0.39, 0.09), HALF)
-    other = finite(Fraction(1, 10), Fraction(4, 10), HALF)
-    for loss in (pair_loss(wide, other), pair_loss(other, wide)):
-        assert loss.upper >= math.log(5) - 1e-9
-
-
-def test_the_loss_of_two_laplace_coordinates():
-    ones = np.ones(2)
-    loss = laplace_loss(LaplaceLaw(np.zeros(2), ones), LaplaceLaw(ones, ones))
-    assert (loss.lower, loss.upper) == (2.0, 2.0)
-
-
 @pytest.mark.filterwarnings("error")
 def test_the_curve_of_an_infinite_or_very_large_loss():
     quarter = Fraction(1, 4)
@@ -131,13 +106,9 @@ def laplace(scale):
 @pytest.mark.parametrize(
     ("p", "q", "source"),
     [
-        (FAIR, FAIR, "the two probabilities of every output"),
         (FAIR, LACKING, "some are not listed, so that the pure ε has no upper bound"),
         (LaplaceLaw(HIGH, LOW), laplace(LOW), "summed over the coordinates"),
-        (LaplaceLaw(HIGH, LOW), laplace(HIGH), "noise, which depend on the data"),
         (LaplaceLaw(HIGH, LOW), laplace(NEAR), "agree up to rounding only"),
-        (GaussianLaw(HIGH, 0.5), GaussianLaw(LOW, 0.5), "of the noise, which is μ"),
-        (GaussianLaw(HIGH, 0.5), GaussianLaw(LOW, 1.5), "which depend on the data"),
         (GaussianLaw(HIGH, 0.5), GaussianLaw(LOW, NEAR[0]), "leaves μ and δ open"),
     ],
 )
@@ -162,8 +133,3 @@ def test_evidence_states_the_source_of_the_loss_of_the_worst_pair():
     undecided = exact(rounded, ApproxDP(1.0, 0.2), NUMBERS)
     assert undecided.verdict is NOT_REFUTED
     assert f"from {undecided.details.loss_computed_from}" in undecided.statement
-
-
-def test_outputs_of_one_law_alone_have_no_finite_loss():
-    loss = pair_loss(FiniteLaw([0, 1], [HALF, HALF]), FiniteLaw([1, 2], [HALF, HALF]))
-    assert loss.lower == loss.upper == math.inf

@@ -6,7 +6,7 @@ A function and a line in the table are all that it takes.
 import pytest
 from pydantic.dataclasses import dataclass
 
-from auditdp.claims.statements import PureDP
+from auditdp import PureDP
 from auditdp.record.details import KINDS, Details, EvidenceKind
 from auditdp.record.results import Evidence, RunRecord
 from auditdp.report.formats import render

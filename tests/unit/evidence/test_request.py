@@ -49,17 +49,6 @@ def undeclared():
     return lambda bit, rng: answer(bit)
 
 
-def kept():
-    """Randomised response that draws anew each time and returns its first answer."""
-    answers = {}
-
-    def answer(bit, rng):
-        drawn = bit if rng.random() < KEEP else 1 - bit
-        return answers.setdefault(bit, drawn)
-
-    return answer
-
-
 def by_size():
     """A count with noise that is kept for each input and number of outputs."""
     answers = {}
@@ -95,9 +84,7 @@ def last_one():
 
 
 @pytest.mark.parametrize("calls", [80, pytest.param(400, marks=pytest.mark.full)])
-@pytest.mark.parametrize(
-    "make", [cached, undeclared, kept, by_size, one_noise, last_one]
-)
+@pytest.mark.parametrize("make", [cached, undeclared, by_size, one_noise, last_one])
 def test_a_mechanism_that_remembers_its_answers_is_never_violated(make, calls, repeats):
     for seed in range(repeats(5, least=2)):
         random.seed(seed)

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,9 @@ import pytest
 from hypothesis import strategies as st
 from scipy import sparse
 
-from auditdp import Edges, NeighbourList, Pair, PureDP, Records
-from auditdp.adjacency import Neighbours
+from auditdp import Edges, LaplaceLaw, NeighbourList, Neighbours, Pair, PureDP, Records
 from auditdp.errors import AdjacencyError, CollectionError, MechanismError
 from auditdp.evidence.sensitivity import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence
-from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.numerics.streams import stream
 from tests.unit.evidence.toys import (
     CERTIFIED,
@@ -81,21 +80,13 @@ def found(function, adjacency, sensitivity=1, *, root=0, kind=Query, norm="l1", 
     return sensitivity_evidence(
         kind(function, sensitivity, norm),
         adjacency,
-        streams=lambda purpose, batch: stream(root, purpose, batch),
+        streams=partial(stream, root),
         **more,
     )
 
 
 def degrees(graph):
     return graph.sum(axis=0)
-
-
-def triangles(graph):
-    return np.trace(graph @ graph @ graph) // 6
-
-
-def top_two(items):
-    return np.sort(np.bincount(items.ravel().astype(int), minlength=3))[-2:]
 
 
 BITS = NeighbourList(6)
@@ -113,8 +104,6 @@ MILLION = Replace(3, 10**6)
         (degrees, "l2", FOUR, math.sqrt(2)),
         (degrees, "linf", FOUR, 1),
         (degrees, 3, FOUR, 2 ** (1 / 3)),
-        (triangles, "l1", FOUR, 2),
-        (top_two, "l1", ITEMS, 2),
         (np.mean, "l2", ITEMS, 2 / 4),
         (sparse.csr_array, "l1", FOUR, 2),
     ],
@@ -211,18 +200,6 @@ def test_the_search_climbs_to_pairs_that_are_rare(root):
     assert broken.details.pairs_compared <= 1 + 2 * EXAMPLES
 
 
-def test_the_same_streams_give_the_same_evidence():
-    def noisy(values, rng):
-        return sum(values) * rng.random()
-
-    options = {"kind": RandomQuery, "examples": 20}
-    one, again, other = (
-        found(noisy, MILLION, 900_000, root=root, **options) for root in (0, 0, 1)
-    )
-    assert one == again
-    assert one != other
-
-
 def test_given_pairs_are_compared_alone_or_before_the_search():
     played = [Pair(np.array([1, 0, 0, 0, 0], np.int8), np.zeros(5, np.int8))]
 
@@ -237,18 +214,13 @@ def test_given_pairs_are_compared_alone_or_before_the_search():
     assert listed.details.pairs_compared == len(BITS.pairs())
     assert found(off_at_3, BITS).verdict is MISCALIBRATED
 
-    # The given pair alone shows the violation: a search of one example does not find it.
+    # The given pair alone shows the violation: a search of one example does not find
+    # it.
     rare = Pair((17, 333_333), (17, 0))
     broken = found(
         lambda x: 10 * (x == rare.data), Replace(2, 10**6), play=[rare], examples=1
     )
     assert broken.counterexample.pair == str(rare)
-
-
-def test_pairs_as_given_are_not_all_pairs():
-    held = found(float, Neighbours([(0, 1), (1, 2)]))
-    assert held.verdict is NOT_REFUTED
-    assert held.details.exhaustive is False
 
 
 # Randomness inside the query.
@@ -272,19 +244,6 @@ def first_two(bits, rng):
     return np.sum(rng.permutation(np.flatnonzero(bits))[:2])
 
 
-def first_two_by_key(bits, rng):
-    """The same two ones, by one random key for every place.
-
-    A new place comes in alone, or replaces one.
-    """
-    keys = np.where(bits, rng.random(bits.size), 2.0)
-    return np.sum(np.argsort(keys)[: min(2, bits.sum())])
-
-
-def coins_of_ones(bits, rng):
-    return (rng.random(bits.sum()) < 0.5).sum()
-
-
 @pytest.mark.parametrize(
     ("query", "sensitivity", "verdict", "text"),
     [
@@ -292,9 +251,6 @@ def coins_of_ones(bits, rng):
         (sampled(2), 1, MISCALIBRATED, "need 2"),
         (spawning, 1, NOT_REFUTED, "8 draws"),
         (first_two, 4, NOT_REFUTED, "a larger one does not count"),
-        (first_two_by_key, 4, NOT_REFUTED, "holds for all 80 pairs"),
-        (first_two_by_key, 3, MISCALIBRATED, "need 4"),
-        (coins_of_ones, 1, NOT_REFUTED, "holds for all 80 pairs"),
     ],
 )
 def test_equal_randomness_is_used_on_both_sides(query, sensitivity, verdict, text):
@@ -315,13 +271,10 @@ def test_equal_randomness_is_used_on_both_sides(query, sensitivity, verdict, tex
     ("convert", "data", "neighbour", "verdict"),
     [
         (float, 1 + 1e-8, 0, MISCALIBRATED),
-        (float, 1 + 1e-10, 0, NOT_REFUTED),
         # Doubles near 10^15 are 0.125 apart; integers below 2^53 are exact.
         (int, 10**15 + 2, 10**15, MISCALIBRATED),
         (float, 10**15 + 2, 10**15, NOT_REFUTED),
-        (np.float32, 10**15 + 2, 10**15, NOT_REFUTED),
         (int, 2**60 + 1024, 2**60, NOT_REFUTED),
-        (int, 2**62, 2**60, MISCALIBRATED),
         # Unsigned and boolean values do not wrap.
         (np.uint8, 0, 1, NOT_REFUTED),
         (lambda x: np.array([x > 0, x > 1]), 0, 2, MISCALIBRATED),
@@ -351,7 +304,6 @@ RNG = np.random.default_rng(0)
         (lambda bits: np.zeros(bits.sum()), r"shape \(1,\) on \[1,0,0\] and \(0,\) on"),
         (lambda bits: math.nan, "returned NaN or an infinity on input"),
         (lambda bits: [1.0, math.inf if bits.any() else 0.0], r"on input \[1,0,0\]"),
-        (lambda bits: sparse.csr_matrix([[math.nan, 0]]), "NaN or an infinity"),
         (lambda bits: {"count": 3}, "returned dtype object .* encode it as numbers"),
         (
             lambda bits: 1 // int(bits.sum()),

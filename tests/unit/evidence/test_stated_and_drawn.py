@@ -1,6 +1,5 @@
 """Outcomes of a law and outputs of code are compared by one representation."""
 
-import enum
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditdp import PureDP
+from auditdp import FiniteLaw, PureDP, StepLaw
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.evidence.counting import counting_evidence
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.calls.representation import Representation
-from auditdp.mechanism.laws import FiniteLaw, StepLaw
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
 from tests.unit.evidence.toys import (
@@ -31,7 +29,6 @@ from tests.unit.evidence.toys import (
 )
 
 NAN, INF = math.nan, math.inf
-Colour = enum.Enum("Colour", "RED GREEN BLUE")
 
 
 @dataclass(frozen=True)
@@ -48,14 +45,10 @@ OUTPUTS = pytest.mark.parametrize(
     [
         ([None, 0.5, 1.5], np.array([NAN, 0.5, 1.5])),
         ([0.5, 0, 1], np.array([0.5, 0, 1])),
-        ([True, 0, 2], [1, 0, 2]),
-        (["none", 1, 2.5], SAME),
         (
             [np.array([0, 1]), np.array([1, 1]), np.array([1, 0])],
             [(0, 1), (1, 1), (1, 0)],
         ),
-        ([[0, 1.5], [0.5, 1], [0, 1]], np.array([[0, 1.5], [0.5, 1], [0, 1]])),
-        ([frozenset({1, 2}), frozenset({3}), frozenset()], SAME),
         ([np.float32(0.5), np.int8(2), np.bool_(True)], [0.5, 2, True]),
         (
             [{"b": 2, "a": 1}, {"a": 2}, {"a": 1}],
@@ -63,7 +56,6 @@ OUTPUTS = pytest.mark.parametrize(
         ),
         ([NAN, INF, -INF], SAME),
         ([0.0, -0.0, 1.0], SAME),
-        ([Colour.RED, Colour.GREEN, Colour.BLUE], SAME),
         ([Point(1, 2), Point(2.5, 1), Point(None, 1)], SAME),
         ([ValueError("!"), 1.5, 2], [ValueError, 1.5, 2]),
     ],
@@ -234,28 +226,6 @@ def by_raw_counts(data, rng, noisy_order=False):
     return {key: noisy[key] for key in sorted(noisy, key=lambda key: -first[key])}
 
 
-class Series:
-    """The interface of columns of pandas."""
-
-    iloc = dtype = None
-
-    def __init__(self, labels, values):
-        self.index, self.values = labels, values
-
-    def __iter__(self):
-        return iter(self.values)
-
-
-def labelled(data, rng):
-    return Series(["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2)))
-
-
-def minus_zero(data, size, *, rng):
-    rows = rng.laplace(size=(size, 3))
-    rows[:, 1] = np.where(rows[:, 1] < 0, -0.0 if data else 0.0, rows[:, 1])
-    return rows
-
-
 def type_of_a_number(data, rng):
     return [1.5, 2.5, np.float32(0.5) if data else 0.5][rng.integers(3)]
 
@@ -278,8 +248,6 @@ def rare_order(data, rng):
     "function",
     [
         by_raw_counts,
-        labelled,
-        minus_zero,
         type_of_a_number,
         type_of_a_later_number,
         list_or_tuple,

@@ -4,14 +4,13 @@ from functools import partial
 
 import numpy as np
 
-from auditdp import AnyValues, Audit, Verdict
+from auditdp import AnyValues, Audit, FiniteLaw, Verdict
 from auditdp.adjacency import as_adjacency
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
-from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
 from auditdp.record.budget import AuditBudget, Budget

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from auditdp import FiniteLaw
 from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism.capabilities import ARGUMENTS, capabilities
-from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.testing import LaplaceMechanism, Response
 

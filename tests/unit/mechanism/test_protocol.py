@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
+from auditdp import FiniteLaw
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import (
     Mechanism,
     PerCall,
@@ -49,13 +49,11 @@ def with_options(data, size, *, rng, scale=1.0):
     "function",
     [
         noisy_rows,
-        lambda data, size, rng: noisy_rows(data, size, rng=rng),
         noisy,
         functools.partial(with_options, scale=2),
         OneOutput(),
         LaplaceMechanism(1.0).__call__,
         unseeded(Library()),
-        unseeded(lambda data, size: np.arange(size)),
     ],
 )
 def test_every_form_runs_as_a_mechanism(function):
@@ -120,7 +118,6 @@ def test_a_size_with_a_default_is_an_option_of_the_function(function, width):
         (lambda: as_mechanism(3), "got 3"),
         (lambda: as_mechanism(lambda data: data), r"takes data.*auditdp\.unseeded"),
         (lambda: as_mechanism(lambda: 0), "takes nothing"),
-        (lambda: as_mechanism(lambda data, **options: data), "takes data"),
         (lambda: as_mechanism(Response), "takes epsilon"),
         (lambda: unseeded(3), "got 3"),
         (lambda: Calls(max)(0, 3, generator()), "max raised TypeError"),
@@ -157,7 +154,6 @@ def changed(place, value):
     [
         (graph(4), "4 nodes, no edges"),
         (graph(4, (0, 1), (1, 3)), "4 nodes, edges 01 13"),
-        (graph(12, (1, 11)), "12 nodes, edges 1-11"),
         (graph(90, *((k, k + 1) for k in range(89))), "90 nodes, 89 edges"),
     ],
 )

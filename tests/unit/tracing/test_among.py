@@ -82,7 +82,6 @@ def from_a_loader(n, rng):
 ORDERS = {
     "permutation": lambda n, rng: rng.permutation(n),
     "shuffle": shuffled_by(lambda places, rng: rng.shuffle(places)),
-    "random.shuffle": shuffled_by(lambda places, rng: random.shuffle(places)),
     "torch.randperm": lambda n, rng: torch().randperm(n).tolist(),
     "torch's loader": from_a_loader,
     "choice": lambda n, rng: rng.choice(n, 3, replace=False),
@@ -131,13 +130,11 @@ def test_numbers_below_several_bounds_are_no_places_of_records():
     assert pair.differ is None
 
 
-@pytest.mark.parametrize(
-    "draw", [lambda rng, n: rng.random(n) < 0.5, lambda rng, n: rng.permutation(n)[:2]]
-)
 @pytest.mark.parametrize("added", [False, True])
-def test_both_runs_differ_by_the_missing_record_alone(draw, added):
+def test_both_runs_differ_by_the_missing_record_alone(added):
     def train(data, rng):
-        return [data[draw(rng, len(data))].sum() + rng.normal() for _ in range(8)]
+        places = [rng.permutation(len(data))[:2] for _ in range(8)]
+        return [data[drawn].sum() + rng.normal() for drawn in places]
 
     inputs = [np.array([0.0, 1.0, 0.0, 0.0]), np.zeros(3)]
     if added:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp import GaussianDP, PureDP
 from auditdp.tracing import Trace, compare, in_full
 from tests.unit.tracing.toys import pair_of
 

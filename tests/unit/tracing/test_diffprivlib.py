@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import ApproxDP, PureDP
+from auditdp import ApproxDP, PureDP
 from auditdp.tracing.sources.of_diffprivlib import LIBRARY
 from tests.unit.tracing.toys import families, kinds, pair_of, record
 

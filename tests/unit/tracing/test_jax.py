@@ -1,9 +1,12 @@
-"""The contract with jax: samplers are noise, and a key that is used twice is one draw."""
+"""The contract with jax.
+
+Samplers are noise, and a key that is used twice is one draw.
+"""
 
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp import GaussianDP, PureDP
 from tests.unit.tracing.toys import certain_kinds, pair_of, record
 
 jax = pytest.importorskip(

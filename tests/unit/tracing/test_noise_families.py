@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from auditdp.claims.statements import PureDP
+from auditdp import PureDP
 from auditdp.tracing.noise_families import FAMILIES, NoiseLaw, location_loss
 from tests.unit.tracing.toys import certain_kinds, log_ratio, pair_of, record
 
@@ -30,10 +30,6 @@ DRAWS = {
         lambda rng: rng.exponential(2.0) - rng.exponential(2.0),
         DOUBLE,
     ),
-    "logarithms": (
-        lambda rng: 2.0 * np.log(rng.random()) - 2.0 * np.log(rng.random()),
-        DOUBLE,
-    ),
     "inverse transform": (inverse_transform, DOUBLE),
     "Gaussian": (
         lambda rng: rng.normal(0, [1.0, 3.0]),
@@ -43,17 +39,8 @@ DRAWS = {
         lambda rng: rng.normal(scale=3) + 4 * rng.standard_normal(),
         stats.norm(scale=5.0),
     ),
-    "sum of an array": (
-        lambda rng: rng.normal(scale=2, size=4).sum(),
-        stats.norm(scale=4.0),
-    ),
     "logistic": (lambda rng: rng.logistic(scale=2.0), stats.logistic(scale=2.0)),
-    "two Gumbels": (
-        lambda rng: rng.gumbel(scale=2.0) - rng.gumbel(scale=2.0),
-        stats.logistic(scale=2.0),
-    ),
     "Gumbel": (lambda rng: rng.gumbel(scale=2.0), stats.gumbel_r(scale=2.0)),
-    "exponential": (lambda rng: rng.exponential(2.0), stats.expon(scale=2.0)),
     "uniform": (lambda rng: rng.uniform(-3, 3), stats.uniform(-3, 6)),
     "Poisson": (lambda rng: rng.poisson(4.0, size=2), stats.poisson(4.0)),
     "two geometrics": (lambda rng: rng.geometric(0.4) - rng.geometric(0.4), TWO_SIDED),
@@ -61,14 +48,6 @@ DRAWS = {
 # Code that is no sum of a value and a draw, and the law around the value.
 NOISES = {name: (added(draw), law) for name, (draw, law) in DRAWS.items()} | {
     "Laplace in the call": (lambda v, rng: rng.laplace(v, 2.0), DOUBLE),
-    "scaled after": (
-        lambda v, rng: (v + rng.laplace(scale=4.0)) / 2,
-        stats.laplace(scale=4.0),
-    ),
-    "Gumbel taken away": (
-        lambda v, rng: v - rng.gumbel(scale=2.0),
-        stats.gumbel_l(scale=2.0),
-    ),
     "covariance": (
         lambda v, rng: rng.multivariate_normal([v, v], np.diag([4.0, 9.0])),
         stats.norm(scale=[2.0, 3.0]),
@@ -150,7 +129,6 @@ def test_a_distribution_function_is_the_integral_of_the_density(family):
     ("family", "scale", "parameter"),
     [
         ("Laplace", 2.0, None),
-        ("logistic", 2.0, None),
         ("two-sided geometric", 1.0, 0.3),
         ("rounded Laplace", 1.0, 1.5),
     ],
@@ -189,15 +167,13 @@ def test_an_unknown_law_has_no_loss_and_no_likelihood():
     ("function", "values", "probabilities"),
     [
         (lambda p, rng: bool(rng.random() < p), (0.3, 0.6), (0.3, 0.6)),
-        (lambda p, rng: bool(rng.random() >= p), (0.3, 0.6), (0.7, 0.4)),
         (
             lambda v, rng: bool(rng.laplace() > v),
             (0.4, -0.2),
             stats.laplace.sf([0.4, -0.2]),
         ),
-        (lambda n, rng: int(rng.integers(10)) < n, (3, 6), (0.3, 0.6)),
     ],
-    ids=["coin", "reversed coin", "Laplace noise", "ticket"],
+    ids=["coin", "Laplace noise"],
 )
 def test_an_event_has_its_probability_and_loses_by_it(function, values, probabilities):
     pair = pair_of(function, *values)
@@ -237,9 +213,6 @@ def weights_of(scores):
     "function",
     [
         lambda scores, rng: int(np.argmax(scores + rng.gumbel(scale=2.0, size=3))),
-        lambda scores, rng: max(
-            range(3), key=lambda k: scores[k] + rng.gumbel(scale=2.0)
-        ),
         lambda scores, rng: int(
             rng.choice(3, p=weights_of(scores) / weights_of(scores).sum())
         ),
@@ -249,7 +222,7 @@ def weights_of(scores):
             )
         ),
     ],
-    ids=["argmax", "max", "choice", "searchsorted"],
+    ids=["argmax", "choice", "searchsorted"],
 )
 def test_a_noisy_maximum_is_the_exponential_mechanism(function):
     inputs = np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0])
@@ -303,10 +276,3 @@ def test_clipped_noise_has_no_pure_privacy(clip):
     pair = pair_of(lambda v, rng: v + clip(rng.laplace(size=2)), 3.0, 4.0, PureDP(9.0))
     assert pair.is_bound
     assert certain_kinds(pair) == ["loss"]
-
-
-def test_a_move_under_noise_of_unknown_loss_has_no_bound():
-    pair = pair_of(lambda v, rng: v + rng.poisson(4.0), 3, 4, PureDP(9.0))
-    assert pair.extent == "full"
-    assert not pair.is_bound
-    assert not pair.proposes

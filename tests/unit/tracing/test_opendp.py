@@ -2,8 +2,7 @@
 
 import pytest
 
-from auditdp.claims.curves import ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, PureDP
+from auditdp import ApproxDP, PureDP, ZeroConcentratedDP
 from tests.unit.tracing.toys import kinds, pair_of
 
 pytest.importorskip("opendp", reason="OpenDP is in the environment of `make libraries`")

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import PureDP
+from auditdp import PureDP
 from auditdp.tracing import Trace, compare
 from auditdp.tracing.origin import made_at
 from auditdp.tracing.sites import NOWHERE

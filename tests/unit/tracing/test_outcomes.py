@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import ApproxDP, PureDP
+from auditdp import ApproxDP, PureDP
 from tests.unit.tracing.toys import kinds, pair_of, two_sided
 
 ODDS = PureDP(math.log(3))
@@ -89,7 +89,6 @@ A = math.exp(-1)
     ("noise", "threshold", "tail"),
     [
         (lambda rng: two_sided(1.0, rng), 3, A**2 / (1 + A)),
-        (lambda rng: two_sided(1.0, rng), 6, A**5 / (1 + A)),
         (lambda rng: rng.laplace(scale=1.0), 5.5, math.exp(-4.5) / 2),
     ],
 )

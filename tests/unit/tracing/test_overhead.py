@@ -11,15 +11,14 @@ ROWS = [("abc"[k % 3], k % 17) for k in range(60)]
 
 
 def report(rows, rng):
-    counts = {}
-    spent = 0
+    counts = dict.fromkeys("abc", 0)
     for name, amount in rows:
-        counts[name] = counts.get(name, 0) + min(amount, 10)
+        counts[name] += min(amount, 10)
+    spent = 0
     for k in range(900):
         spent += counts["a"] * k % 7
-    amounts = np.array([amount for _, amount in rows], float)
-    mean = float(np.clip(amounts, 0, 1).mean() + rng.normal(scale=0.1))
-    noisy = {k: counts[k] + rng.laplace(scale=10.0) for k in "abc"}
+    mean = float(np.mean([*counts.values()]) + rng.normal(scale=0.1))
+    noisy = {name: n + rng.laplace(scale=10.0) for name, n in counts.items()}
     return json.dumps({"counts": noisy, "mean": mean, "x": spent})
 
 

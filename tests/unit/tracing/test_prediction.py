@@ -3,7 +3,6 @@
 import copy
 import math
 import random
-import threading
 from decimal import Decimal
 
 import numpy as np
@@ -51,15 +50,6 @@ def by_bits(x, rng):
 
 
 @loses_more()
-def in_a_thread(x, rng):
-    drawn = []
-    other = threading.Thread(target=lambda: drawn.append(rng.laplace()))
-    other.start()
-    other.join()
-    return x + drawn[0], x + rng.laplace()
-
-
-@loses_more()
 def scale_by_chance(x, rng):
     return x + rng.laplace(scale=0.25 if rng.random() < 0.5 else 4.0)
 
@@ -75,21 +65,9 @@ def sampled(bits, rng):
 
 
 @loses_more()
-def exact_far_away(x, rng):
-    noisy = x + rng.laplace()
-    return x if abs(noisy) > 12 else noisy
-
-
-@loses_more()
 def with_its_seed(x, rng):
     seed = int(rng.integers(2**40))
     return x + np.random.default_rng(seed).laplace(), seed
-
-
-@loses_more()
-def by_two_generators_of_a_seed(x, rng):
-    seed = int(rng.integers(2**62))
-    return x + random.Random(seed).gauss(0, 1), 5 + random.Random(seed).gauss(0, 1)
 
 
 @loses_more()
@@ -109,11 +87,6 @@ def by_an_error(x, rng):
 @loses_more()
 def with_another_type(x, rng):
     return x + rng.laplace(), 1 if x else 1.0
-
-
-@loses_more(truth=2.0)
-def signs_of_two(x, rng):
-    return [bool(x + rng.laplace() > 0) for _ in range(2)]
 
 
 @loses_more((0, 1), GaussianDP(1.0))
@@ -156,16 +129,11 @@ def test_no_bound_is_stated_below_the_loss(function, pair, claim, truth):
         assert not found.is_bound or found.level >= truth
 
 
-def entries_clamped_or_not(x, rng):
-    return [x + rng.laplace(), max(0.0, x + rng.laplace())]
-
-
 @pytest.mark.parametrize(
     ("function", "pair", "level"),
     [
         (lambda x, rng: x + rng.laplace(size=8), NUMBERS, 8.0),
         (lambda x, rng: x if rng.random() < 0.75 else 1 - x, (0, 1), math.log(3)),
-        (entries_clamped_or_not, NUMBERS, 2.0),
         (
             lambda v, rng: np.sort(v) + rng.laplace(size=3),
             ([3.0, 1.0, 2.0], [3.0, 1.5, 2.0]),
@@ -192,11 +160,6 @@ def exponential_with_a_sign(x, rng):
 
 
 @correct()
-def laplace_by_a_mixture(x, rng):
-    return x + math.sqrt(2 * rng.exponential()) * rng.normal()
-
-
-@correct()
 def control_variate(x, rng):
     z = rng.normal(scale=3.0)
     return (x + z) - z + rng.laplace()
@@ -206,19 +169,6 @@ def control_variate(x, rng):
 @correct(([3.0, 4.0], [4.0, 3.0]), PureDP(1.9))
 def in_order(values, rng):
     return sorted(value + rng.laplace() for value in values)
-
-
-# The odds of a parity are at most 2.
-@correct((0, 1), PureDP(0.69))
-def parity(x, rng):
-    noisy = x + int(rng.geometric(0.5)) - int(rng.geometric(0.5))
-    return {"even": noisy % 2 == 0, "odd": noisy % 2 == 1}
-
-
-@correct(claim=PureDP(0.957))
-def by_public_noise(x, rng):
-    latency = 100 + rng.normal(scale=20)
-    return (x if latency < 130 else 0) + rng.laplace()
 
 
 @correct((np.ones(20), np.ones(20) - np.eye(20)[0]), PureDP(0.967))
@@ -259,15 +209,9 @@ def test_nothing_is_confirmed_against_correct_code(function, pair, claim):
             "loss",
         ),
         (lambda x, rng: [x, x + rng.laplace()], NUMBERS, PURE, "round"),
-        (
-            lambda v, rng: v + rng.laplace(scale=len(v)),
-            (np.zeros(2), np.zeros(1)),
-            PURE,
-            "scale",
-        ),
         (lambda x, rng: x + np.random.default_rng(7).laplace(), NUMBERS, PURE, "seed"),
     ],
-    ids=["Laplace by ρ", "exact", "scale", "seed"],
+    ids=["Laplace by ρ", "exact", "seed"],
 )
 def test_planted_leaks_are_confirmed(function, pair, claim, kind):
     found = pair_of(function, *pair, claim, seed=1)

@@ -1,8 +1,11 @@
-"""The contract with PyDP: mechanisms have their scale, and a row of an algorithm loses ε."""
+"""The contract with PyDP.
+
+Mechanisms have their scale, and a row of an algorithm loses ε.
+"""
 
 import pytest
 
-from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp import GaussianDP, PureDP
 from tests.unit.tracing.toys import pair_of, record
 
 pytest.importorskip("pydp", reason="PyDP is in the environment of `make libraries`")

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from auditdp import GaussianDP, PureDP
-from auditdp.adjacency import Pair
+from auditdp import GaussianDP, Pair, PureDP
 from auditdp.betting.pairs.traced_search import looked_by_trace
 from tests.unit.tracing.toys import kinds, pair_of
 

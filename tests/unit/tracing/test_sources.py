@@ -5,10 +5,9 @@ import secrets
 
 import numpy as np
 import pytest
-import scipy.stats
 from sklearn.utils import check_random_state
 
-from auditdp.claims.statements import PureDP
+from auditdp import PureDP
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import CHOICE, COIN
 from tests.unit.tracing.toys import certain_kinds, families, kinds, pair_of, record
@@ -23,20 +22,17 @@ def seeded(function, v):
 
 NOISES = {
     "np.random": (lambda rng: np.random.normal(scale=2.0, size=3), "Gaussian"),  # noqa: NPY002
-    "np.random.randn": (lambda rng: np.random.randn(2, 2), "Gaussian"),  # noqa: NPY002
     "RandomState": (lambda rng: np.random.RandomState(5).laplace(size=2), "Laplace"),
     "Generator": (
         lambda rng: np.random.Generator(np.random.PCG64(5)).laplace(),
         "Laplace",
     ),
-    "spawned": (lambda rng: rng.spawn(1)[0].laplace(), "Laplace"),
     "random.gauss": (lambda rng: random.gauss(0, 2.0), "Gaussian"),
     "random.randint": (lambda rng: random.randint(-3, 3), "integer"),
     "random.expovariate": (
         lambda rng: random.expovariate(1.0) - random.expovariate(1.0),
         "Laplace",
     ),
-    "scipy": (lambda rng: scipy.stats.norm.rvs(scale=2.0, size=3), "Gaussian"),
     "scikit-learn": (lambda rng: check_random_state(None).normal(size=3), "Gaussian"),
 }
 
@@ -69,7 +65,6 @@ def test_noise_of_the_operating_system_is_released(module):
     [
         (lambda v, rng: random.choices("abc", weights=[1, 2, 3])[0], CHOICE),
         (lambda v, rng: rng.choice(["a", "b"], p=[0.3, 0.7]), CHOICE),
-        (lambda v, rng: random.random() < 0.3, COIN),
         (lambda v, rng: secrets.randbelow(10) < 3, COIN),
         (lambda v, rng: np.random.random() < 0.3, COIN),  # noqa: NPY002
     ],
@@ -99,12 +94,10 @@ def both_lines_shuffled(rows, rng):
 
 ORDERS = {
     "permutation": lambda rows, rng: [rows[k] for k in rng.permutation(len(rows))],
-    "permutation of items": lambda rows, rng: rng.permutation(rows).tolist(),
     "shuffle": shuffled(lambda rows, rng: rng.shuffle(rows)),
     "shuffle along an axis": both_lines_shuffled,
     "random.shuffle": shuffled(lambda rows, rng: random.shuffle(rows)),
     "random.sample": lambda rows, rng: random.sample(list(rows), 3),
-    "random.choice": lambda rows, rng: [random.choice(rows)],
     "secrets.choice": lambda rows, rng: [secrets.choice(rows)],
     "choice": lambda rows, rng: rng.choice(rows, size=3, replace=False).tolist(),
 }
@@ -176,11 +169,6 @@ def test_generators_in_the_arguments_are_watched():
         (lambda v: v + random.Random(7).gauss(0, 1), True),
         (
             lambda v, rng: v + np.random.default_rng(int(rng.integers(2**40))).normal(),
-            False,
-        ),
-        (lambda v: v + random.gauss(0, 1), False),
-        (
-            lambda v, rng: v + rng.laplace() + 0 * np.random.default_rng(7).laplace(),
             False,
         ),
     ],

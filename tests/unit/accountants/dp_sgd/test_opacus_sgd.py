@@ -1,12 +1,15 @@
-"""Opacus' numbers as they are, defects among them, with the version that they were seen with."""
+"""Opacus' numbers as they are, defects among them.
+
+The version of Opacus stands beside the numbers.
+"""
 
 import math
 import re
 
 import pytest
 
+from auditdp import GaussianDP
 from auditdp.accountants import OpacusGDP, OpacusPRV, OpacusRDP, PLDLower
-from auditdp.claims.statements import GaussianDP
 from auditdp.errors import StoppedError
 
 pytest.importorskip("opacus")
@@ -14,26 +17,16 @@ pytest.importorskip("opacus")
 
 def test_known_values():
     """Opacus 1.6.0: σ = 1, q = .01, 1,000 steps, δ = 1e-5."""
-    assert OpacusRDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
-        2.101365, abs=1e-6
-    )
-    assert OpacusPRV(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
-        1.838372, abs=1e-6
-    )
-    assert OpacusGDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
-        1.617712, abs=1e-6
-    )
+    kinds = (OpacusRDP, OpacusPRV, OpacusGDP)
+    found = [kind(1.0, 0.01, 1000).epsilon_at(1e-5) for kind in kinds]
+    assert found == pytest.approx([2.101365, 1.838372, 1.617712], abs=1e-6)
 
 
 def test_the_central_limit_underestimates():
     """The more so the less noise there is: σ = .6, q = .001, 1,000 steps."""
-    for parameters in ((1.0, 0.01, 1000), (0.6, 0.001, 1000)):
-        assert OpacusGDP(*parameters).epsilon_at(1e-5) < 0.9 * PLDLower(
-            *parameters
-        ).epsilon_at(1e-5)
-    assert OpacusGDP(0.6, 0.001, 1000).epsilon_at(1e-5) < 0.31 * PLDLower(
-        0.6, 0.001, 1000
-    ).epsilon_at(1e-5)
+    for parameters, share in (((1.0, 0.01, 1000), 0.9), ((0.6, 0.001, 1000), 0.31)):
+        bound = PLDLower(*parameters).epsilon_at(1e-5)
+        assert OpacusGDP(*parameters).epsilon_at(1e-5) < share * bound
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ from auditdp.accountants import (
 
 
 def event_delta(sigma, batches, epsilon):
-    """Return the supremum over C of P(max >= C) − e^ε Q(max >= C), the bound of Chua et al. (2024), arXiv:2403.17673v2."""
+    """Return the supremum over C of P(max >= C) − e^ε Q(max >= C).
+
+    It is the bound of Chua et al. (2024), arXiv:2403.17673v2.
+    """
     events = np.linspace(-2, 4 + 9 * sigma, 20_001)
     others = (batches - 1) * log_ndtr(events / sigma)
     first = -np.expm1(log_ndtr((events - 2) / sigma) + others)
@@ -27,14 +30,20 @@ def event_delta(sigma, batches, epsilon):
 )
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_one_epoch_is_the_best_event(sigma, batches, epsilon):
-    """The loss of the maximum increases, so that its own δ is that of the best threshold."""
+    """The loss of the maximum increases.
+
+    For this reason its own δ is that of the best threshold.
+    """
     lower = ShuffledLower(sigma, batches).delta_at(epsilon)
     event = event_delta(sigma, batches, epsilon)
     assert event * (1 - 1e-2) - 1e-9 <= lower <= event * (1 + 1e-4) + 1e-9
 
 
 def test_two_batches_by_integration_over_the_plane():
-    """The maximum is post-processing: what it shows is no more than what both outputs show."""
+    """The maximum is post-processing.
+
+    What it shows is no more than what both outputs show.
+    """
     epsilon = 0.5
     x, step = np.linspace(-6, 8, 1401, retstep=True)
 

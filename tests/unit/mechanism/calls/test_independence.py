@@ -4,14 +4,13 @@ import gc
 import itertools
 import math
 import os
-import random
 import time
 
 import numpy as np
 import pytest
-from scipy.stats import binom, rankdata
+from scipy.stats import rankdata
 
-from auditdp import Audit, PureDP, Unbiased, VarianceAtMost, check
+from auditdp import Audit, PureDP, Unbiased, Verdict, check, unseeded
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.errors import MechanismError
@@ -26,11 +25,9 @@ from auditdp.mechanism.calls.independence import (
     look,
 )
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
-from auditdp.mechanism.protocol import unseeded
 from auditdp.numerics.streams import stream
 from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
-from auditdp.testing import LaplaceMechanism, Response, SharedNoise
+from auditdp.testing import SharedNoise
 from tests.unit.mechanism.toys import calls_of, generator, noisy, noisy_rows
 
 pytestmark = pytest.mark.dear
@@ -38,7 +35,10 @@ PURE = PureDP(1.0)
 
 
 def dependence(mechanism, seed):
-    """Return the sentence on how 64 calls of two outputs depend; empty if they do not."""
+    """Return the sentence on how 64 calls of two outputs depend.
+
+    Empty if they do not.
+    """
     calls = calls_of(mechanism)
     check_seeded(calls, 1, seed)
     check_batch(calls, 1, generator(seed))
@@ -53,9 +53,6 @@ HONEST = {
     "not a number": lambda data, size, *, rng: np.full((size, 2), math.nan),
     "no width": lambda data, size, *, rng: np.zeros((size, 0)),
     "skewed bit": lambda data, size, *, rng: rng.random(size) < 0.15,
-    "noise": LaplaceMechanism(1.0),
-    "randomised response": Response(3.0),
-    "vectors": lambda data, size, *, rng: rng.random((size, 4)).round(),
     "one a call": noisy,
 }
 
@@ -77,16 +74,6 @@ def test_shared_noise_is_noticed(mechanism):
     for seed in range(6):
         with pytest.raises(MechanismError, match="independent runs"):
             dependence(mechanism, seed)
-
-
-def test_the_false_alarm_rate_of_equal_batches_is_as_stated():
-    """A batch agrees on an atom of probability p, and at most 48 single calls do."""
-    p = np.linspace(0.5, 1, 100_001)
-    assert (p**64 * binom.cdf(48, 64, p)).max() <= 1.25e-6
-
-
-def half_shared(data, size, *, rng):
-    return data + rng.normal(size=size) + rng.normal()
 
 
 def chain(data, size, *, rng):
@@ -117,7 +104,6 @@ def seed_of_its_own(data, size, *, rng):
 @pytest.mark.parametrize(
     ("mechanism", "sentence"),
     [
-        (half_shared, "outputs of one call are more alike"),
         (chain, "outputs of one call are more alike"),
         (antithetic, "outputs of one call are less alike"),
         (one_number_of_twenty, "outputs of one call are more alike"),
@@ -149,15 +135,12 @@ def global_noise(data, size, *, rng):
     return data + np.random.laplace(size=size)  # noqa: NPY002
 
 
-def own_noise(data, size, *, rng):
-    return data + np.random.default_rng().laplace(size=size)
-
-
 def own_noise_in_part(data, size, *, rng):
-    return own_noise(data, size, rng=rng) + rng.laplace(size=size)
+    own = np.random.default_rng().laplace(size=size)
+    return data + own + rng.laplace(size=size)
 
 
-@pytest.mark.parametrize("mechanism", [global_noise, own_noise, own_noise_in_part])
+@pytest.mark.parametrize("mechanism", [global_noise, own_noise_in_part])
 def test_randomness_from_elsewhere_is_refused_unless_it_is_declared(mechanism):
     with pytest.raises(MechanismError, match="draws from elsewhere"):
         check_seeded(Calls(mechanism), 0, 1)
@@ -227,10 +210,6 @@ class Memo(dict):
         noise = generator(None).laplace(size=2) * [100, 1]
         return self.of(30 * data, noise[0]) + noise[1]
 
-    def bit(self, data):
-        turned = generator(None).random() < 0.27
-        return self.setdefault(data, float(turned ^ (data > 0)))
-
 
 class Every:
     """Noise that is drawn anew after a number of calls."""
@@ -261,25 +240,12 @@ def rarely_without_noise():
     )
 
 
-def once_for_all():
-    noise = []
-
-    def released(data):
-        if not noise:
-            noise.append(random.gauss(0, 1))
-        return data + noise[0]
-
-    return unseeded(released)
-
-
 REMEMBERING = {
     "vectorised memo": remembering_rows,
     "memo": lambda: Memo().seeded,
     "memo with fresh noise": lambda: unseeded(Memo().with_fresh_noise),
-    "permanent response": lambda: unseeded(Memo().bit),
     "unseeded noise of 2 calls": lambda: unseeded(Every(2).elsewhere),
     "rarely without noise": rarely_without_noise,
-    "one noise for all": once_for_all,
 }
 
 
@@ -322,10 +288,8 @@ def test_a_mechanism_of_one_output_is_refuted_and_named(mechanism):
 
 
 HONEST_FINDINGS = {
-    "numbers": lambda data, rng: data + rng.laplace(scale=0.4),
     "vectors": lambda data, size, *, rng: data + rng.laplace(scale=0.4, size=(size, 3)),
     "texts": lambda data, rng: "yes" if (rng.random() < 0.95) == (data > 0) else "no",
-    "ties": lambda data, size, *, rng: rng.random(size) < 0.01 + 0.3 * data,
     "fresh seeds": unseeded(lambda data: data + generator(None).laplace(scale=0.4)),
 }
 
@@ -339,14 +303,8 @@ def test_findings_of_independent_calls_stand(mechanism):
     assert not any("process of its own" in text for text in assumptions)
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        Unbiased(float, margin=0.5),
-        pytest.param(VarianceAtMost(2.5, float), marks=pytest.mark.full),
-    ],
-)
-def test_promises_are_not_judged_by_dependent_calls(promise):
+def test_promises_are_not_judged_by_dependent_calls():
+    promise = Unbiased(float, margin=0.5)
     for mechanism in (Memo().seeded, unseeded(Memo().elsewhere)):
         audit = Audit(mechanism, promise, inputs={"one": [1.0]})
         settings = Settings(alpha=0.05, budget=Budget(1_000), root_seed=1)

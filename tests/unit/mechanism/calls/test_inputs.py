@@ -59,7 +59,6 @@ def table():
 CHANGES = {
     "array": (lambda: np.array([np.nan, 1.0]), change, ""),
     "objects": (lambda: np.array([None, "a"], object), change, "[1]"),
-    "list": (lambda: [1, 2, 3], change, "[1]"),
     "nested": (
         lambda: {"a": (1, [2, 3])},
         lambda x: change(x["a"][1]),

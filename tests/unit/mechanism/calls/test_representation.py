@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.leaves import digest, kind, leaves
 from auditdp.mechanism.calls.representation import Representation, stacked
-from tests.unit.mechanism.toys import calls_of, generator
 
 NUMBERS = st.floats(allow_nan=False)
 PLAIN = (
@@ -91,11 +90,6 @@ def test_equal_numbers_of_another_type_have_another_row(first, other):
     assert rows[0].tobytes() != rows[1].tobytes()
 
 
-def test_equal_numbers_of_two_types_have_two_rows():
-    rows = Representation.of([[0, 0.5]]).rows([5, 5.0, 5])
-    assert rows[0].tobytes() == rows[2].tobytes() != rows[1].tobytes()
-
-
 def test_a_vector_of_other_types_keeps_its_numbers_but_the_first():
     form = Representation.of([[[0.5, 1.5]]])
     rows = form.rows([[0, 1.5], [0.1, 1], [0.0, 1.5]])
@@ -147,11 +141,6 @@ def test_several_calls_are_stacked():
     assert rows.tolist() == [[1, 1, 1], [1, 1, 1], [0, 0, 0]]
     assert stacked([[1], ["a"]]) == [1, "a"]
     assert stacked([np.ones(1, int), np.ones(1)]) == [1, 1.0]
-
-
-def test_outputs_of_one_shape_are_one_array():
-    rows = calls_of(lambda data, rng: rng.integers(0, 2, 3))(0, 5, generator())
-    assert rows.shape == (5, 3)
 
 
 def test_a_row_depends_on_the_output_alone():

@@ -36,13 +36,10 @@ REFUSED = {
         (([0, 1, 2], [0.75, 0.25 + 1e-9, -1e-9]), "minimum -1e-09"),
         ((BITS, [0.5, 0.4]), "sum 0.9"),
         ((BITS, [math.nan, 0.5]), "sum nan"),
-        ((BITS, [arb(0.5), arb(0.25)]), "sum 0.75"),
-        ((BITS, [HALF, arb(0.5) - arb("1e-10")]), "sum"),
         # The mass that is not listed may be where the two inputs differ.
         ((BITS, [HALF, HALF - Fraction(1, 10**15)]), "sum"),
         (([0], [1 - TINY]), "exactly"),
         (([1, 1], [HALF, HALF]), "twice"),
-        (([(1, None), (1, None)], [HALF, HALF]), "twice"),
     ],
     StepLaw: [
         (([0, 1],), "2 breaks and 0 densities"),
@@ -51,23 +48,18 @@ REFUSED = {
         (((), (), [1, 1], [HALF, HALF]), "distinct"),
         (([0, 1, 2], [Fraction(2), Fraction(-1)]), ">= 0"),
         (([0, 1], [HALF]), "sum 0.5"),
-        (([0, 2], [THIRD]), "sum"),
-        ((), "sum 0"),
         (([0, math.inf], [1.0]), "finite"),
         (((), (), [0, math.nan], [0.5, 0.5]), "finite"),
     ],
     GaussianLaw: [
         ((ONE, 0.0), "sigma > 0"),
-        ((ONE, -1.0), "sigma > 0"),
         ((ONE, math.inf), "sigma > 0"),
         ((ONE, math.nan), "sigma > 0"),
         ((np.zeros((1, 1)), 1.0), "location"),
     ],
     LaplaceLaw: [
         ((TWO, np.ones(3)), "LaplaceLaw"),
-        ((np.zeros((2, 2)), np.ones((2, 2))), "LaplaceLaw"),
         ((ONE, 0 * ONE), "LaplaceLaw"),
-        ((ONE, -ONE), "LaplaceLaw"),
         ((ONE, math.nan * ONE), "LaplaceLaw"),
     ],
     Envelope: [
@@ -75,7 +67,6 @@ REFUSED = {
         (([], [], [], []), "as many"),
         (([0], [QUARTER], [HALF], [(0, 1)], 0), "uses"),
         (([0], [HALF], [QUARTER], [(0, 1)]), "least <= most"),
-        (([0], [-HALF], [QUARTER], [(0, 1)]), "least <= most"),
     ],
 }
 
@@ -100,13 +91,6 @@ def test_outputs_have_their_log_probability():
     law = FiniteLaw(rows, [HALF, QUARTER, QUARTER, Fraction(0)])
     logs = law.log_prob(np.array([[1, 1], [1, 0], [0, 0], [0, 1], [2, 2]]))
     assert np.exp(logs).tolist() == pytest.approx([0.25, 0.0, 0.5, 0.25, 0.0])
-
-
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.float32, np.float64])
-def test_numbers_agree_whatever_their_type(kind):
-    law = FiniteLaw(BITS, [QUARTER, 1 - QUARTER])
-    probabilities = np.exp(law.log_prob(np.array([1, 0, 1], kind)))
-    assert probabilities.tolist() == pytest.approx([0.75, 0.25, 0.75])
 
 
 def test_a_value_that_is_listed_twice_has_a_place_for_each_type():

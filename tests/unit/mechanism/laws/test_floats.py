@@ -6,13 +6,10 @@ gives the true ε.
 
 import math
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
-from flint import arb, arb_poly
-from scipy.signal import fftconvolve
-from scipy.stats import binom
+from flint import arb
 
 from auditdp import (
     AnyValues,
@@ -24,6 +21,7 @@ from auditdp import (
     Pair,
     PureDP,
     RenyiDP,
+    Verdict,
 )
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
@@ -41,7 +39,6 @@ from auditdp.mechanism.laws import (
     precision,
 )
 from auditdp.record.budget import Budget
-from auditdp.record.results import Verdict
 
 BIT = AnyValues((0, 1))
 VIOLATED = Verdict.VIOLATED
@@ -68,7 +65,8 @@ def evidence(laws, claim=PURE):
     return exact_evidence(Stated(laws), claim, BIT)
 
 
-# -- formulas ----------------------------------------------------------------------------
+# -- formulas
+# ----------------------------------------------------------------------------
 
 
 def exactly(x):
@@ -86,60 +84,12 @@ def geometric(number, true, epsilon, most):
     return [a**true / (1 + a), *inner, a ** (most - true) / (1 + a)]
 
 
-def exponential(number, utilities, rate):
-    """Return the exponential mechanism, whose scores are rounded products."""
-    if number is exactly:
-        rate = Fraction(rate)
-    scores = [rate * u for u in utilities]
-    weights = [exp(number(score) - number(max(scores))) for score in scores]
-    total = sum(weights)
-    return [weight / total for weight in weights]
-
-
-def rounded_laplace(number, true, most):
-    """Return rounded and clamped Laplace noise, by differences of its distribution."""
-
-    def cdf(x):
-        return exp(number(x)) / 2 if x < 0 else 1 - exp(-number(x)) / 2
-
-    ends = [cdf(Fraction(2 * k + 1, 2) - true) for k in range(most)]
-    return [b - a for a, b in zip([0, *ends], [*ends, 1], strict=True)]
-
-
-def ones(number, true, keep, bits, convolve=np.convolve):
-    """Return the law of the number of ones among randomised bits."""
-    if number is exactly:
-        with precision():
-            p = ball(Fraction(keep))
-            return (
-                arb_poly([1 - p, p]) ** true * arb_poly([p, 1 - p]) ** (bits - true)
-            ).coeffs()
-    kept = binom.pmf(np.arange(true + 1), true, keep)
-    turned = binom.pmf(np.arange(bits - true + 1), bits - true, 1 - keep)
-    return list(convolve(kept, turned))
-
-
-RAMP = [10**6, *range(10**6 - 500, 10**6)]
-FORMULAS = {
-    "geometric noise": (partial(geometric, epsilon=1.0, most=1_000), 500, 501),
-    "2,000 randomised bits": (partial(ones, keep=0.75, bits=2_000), 0, 1),
-    "bits by FFT": (
-        partial(ones, keep=0.75, bits=400, convolve=fftconvolve),
-        200,
-        201,
-    ),
-    "exponential mechanism": (partial(exponential, rate=0.15), RAMP, RAMP[::-1]),
-    "rounded Laplace noise": (partial(rounded_laplace, most=90), 10, 11),
-}
-
-
-@pytest.fixture(scope="module", params=FORMULAS)
-def formula(request):
+@pytest.fixture(scope="module")
+def formula():
     """Return the laws in floats, and the true ones."""
-    function, *inputs = FORMULAS[request.param]
     with precision():
-        truth = [listed(*function(exactly, each)) for each in inputs]
-    return [listed(*function(float, each)) for each in inputs], truth
+        truth = [listed(*geometric(exactly, k, 1.0, 1_000)) for k in (500, 501)]
+    return [listed(*geometric(float, k, 1.0, 1_000)) for k in (500, 501)], truth
 
 
 @pytest.mark.dear
@@ -160,25 +110,8 @@ def test_a_true_claim_is_not_violated_and_a_false_one_not_certified(formula):
     assert found.upper >= loss.upper
 
 
-@pytest.mark.dear
-@pytest.mark.parametrize("delta", [1e-13, 1e-6, 0.01])
-def test_the_same_of_claims_with_a_delta(formula, delta):
-    laws, truth = formula
-    lower, upper = pair_loss(*truth, delta=delta).needed
-    for factor in (1.0, 1 + 1e-6):
-        claim = ApproxDP(max(upper, 1e-9) * factor, delta)
-        assert evidence(laws, claim).verdict is not VIOLATED
-    if lower > 0.01:
-        claim = ApproxDP(lower * (1 - 1e-6), delta)
-        assert evidence(laws, claim).verdict is not PROVED
-        false = evidence(laws, ApproxDP(lower * 0.9, delta)).verdict
-        assert delta < 1e-6 or false is VIOLATED
-    epsilon = max(lower * 0.9, 0.01)
-    found, true = (pair_loss(*each, epsilon=epsilon).delta for each in (laws, truth))
-    assert found.contains(true) or found.overlaps(true)
-
-
-# -- laws, claims and verdicts -----------------------------------------------------------
+# -- laws, claims and verdicts
+# -----------------------------------------------------------
 
 
 def ratio(factor, mass):
@@ -204,11 +137,6 @@ def window(true):
     )
 
 
-def without_zeros(true):
-    law = np.array(geometric(float, true, 1.0, 2_000))
-    return FiniteLaw(np.flatnonzero(law), list(law[law > 0]))
-
-
 def thin_step(width):
     return StepLaw([0, width, 1], [0.0, 1 / (1 - width)]), StepLaw([0, 1], [1.0])
 
@@ -223,40 +151,28 @@ EXACT = listed(1 - TINY, TINY)
 KEEP = np.float32(1 / (1 + math.exp(-1.0)))
 SINGLE = listed(KEEP, 1 - KEEP), listed(1 - KEEP, KEEP)
 WINDOWS = [window(true) for true in (0, 1)]
-DROPPED = [without_zeros(true) for true in (500, 501)]
-STEPS = [StepLaw(range(102), geometric(float, true, 8.0, 100)) for true in (3, 4)]
 # The sum with .1 more is .1 + 5.8e-12 more, in doubles.
 SUM = 98_765.4
 LAPLACE, GAUSSIAN = (located(law, SUM, SUM + 0.1) for law in (LaplaceLaw, GaussianLaw))
 FAR = 2.0**40
 DELTA = GaussianDP(1.0).delta_at(1.0)
-SIX = math.nextafter(0.6, 1.0)
 
 
 @pytest.mark.parametrize(
     ("laws", "claim", "verdict"),
     [
         (ratio(math.exp(1.1), 1e-13), PURE, OPEN),
-        ((listed(0.999, 0.001), listed(1.0)), PURE, VIOLATED),
         ((listed(0.999, 0.001), listed(1.0, 0.0)), ApproxDP(1.0, 1e-4), VIOLATED),
-        ((EXACT, listed(1, 0)), PURE, VIOLATED),
         ((EXACT, listed(1 - 2 * TINY, 2 * TINY)), PureDP(0.7), PROVED),
         # Neither law may be known to give an output of 0.0; an int is exact.
         (coins(0.0), PureDP(1.1), OPEN),
         (coins(0), PureDP(1.1), PROVED),
-        (coins(), PureDP(1.1), PROVED),
-        (mixture(1e-320, math.e * 1e-320), PureDP(0.5), OPEN),
         (mixture(1e-14, 0.0), PureDP(0.5), OPEN),
-        ((mixture(1e-14, 0.0)[0], listed(0.75, 0.25)), PureDP(0.5), OPEN),
         (WINDOWS, PURE, OPEN),
         (WINDOWS, PureDP(0.99), VIOLATED),
-        (WINDOWS, ApproxDP(1.0, 1e-6), PROVED),
-        (DROPPED, PURE, OPEN),
         # Single precision loses a relative 2.8e-8 in ε.
-        (SINGLE, PURE, OPEN),
         (SINGLE, PureDP(1.0 - 1e-7), OPEN),
         # A step of width w may be off by 1e-12/w in its density.
-        (STEPS, PureDP(8.0), OPEN),
         (thin_step(2.0**-30), PURE, VIOLATED),
         (thin_step(2.0**-42), PURE, OPEN),
         # Under both laws the second step may be anything up to 1e-6.
@@ -270,8 +186,6 @@ SIX = math.nextafter(0.6, 1.0)
         (located(GaussianLaw, FAR, FAR + 1), GaussianDP(10.0), PROVED),
         # Parameters that differ by rounding alone have no infinite loss.
         (located(GaussianLaw, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1), PURE, OPEN),
-        ([GaussianLaw(np.zeros(1), s) for s in (0.6, SIX)], PURE, OPEN),
-        (located(GaussianLaw, 0.1, 0.2), PURE, VIOLATED),
         ((listed(0.5, 0.5, 1e-300), listed(0.5, 0.5, 0.0)), GaussianDP(1.0), OPEN),
         ((EXACT, listed(1, 0)), GaussianDP(1.0), VIOLATED),
     ],
