@@ -319,6 +319,7 @@ class KairouzCorollary(Composition, Analysis):
             return arb(1)
         x = (beyond / (each * root)) ** 2 / 2
         extra = (-x).exp()
+        # A comparison that balls do not decide is false, and keeps the larger bound.
         if x > 1:
             extra = extra.min(root * each / (x.exp() - arb(1).exp()))
         any_revealed = self.any_failure()

@@ -308,6 +308,7 @@ def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
     # Smaller powers are not computed.
     significant = powers > 1e-40
     lost = np.where(significant, powers * relative, powers)
+    # All coefficients but the first and the last stand for a conjugate one as well.
     mean = float(lost[0] + 2 * lost[1:-1].sum() + lost[-1]) / n
     product = np.zeros_like(transform)
     product[significant] = _power(transform[significant], times)

@@ -354,6 +354,7 @@ class _Judge:
         try:
             value = float(accountant.epsilon_at(delta))
             certifies = from_above and accountant.soundness.is_proof
+            # ε may be rounded up, so δ at the claimed ε may still prove the claim.
             if certifies and not value <= epsilon:
                 certifies = accountant.delta_at(epsilon) <= delta
             refutes = self._refutes(accountant, epsilon, delta)

@@ -172,9 +172,11 @@ class SampledPair(NamedTuple):
     def loss(self, output: Any) -> Any:
         """Return the losses of outputs in nats, with the record against without it."""
         exponent = (2 * output - 1) / (2 * self.sigma**2)
+        # At rate 1 the logarithm of 1 − q does not exist.
         if self.rate == 1:
             return exponent
         log_rate = math.log(self.rate)
+        # The sum of exponentials itself would overflow for a large exponent.
         return np.logaddexp(math.log1p(-self.rate), log_rate + exponent)
 
     def output_of(self, losses: Array) -> Array:
@@ -309,6 +311,7 @@ class Opacus(Poisson):
         # Opacus takes a second for each evaluation, and interpolation needs a third of
         # those of bisection.
         root = brentq(self._excess, low, 0.0, args=(epsilon,), xtol=2e-10)
+        # The root is off by 2e-10 in either direction, and a smaller δ would miss ε.
         return math.exp(min(root + 5e-10, 0.0))
 
     def _excess(self, log_delta: float, epsilon: float) -> float:

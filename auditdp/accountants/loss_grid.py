@@ -197,6 +197,7 @@ class Composed:
 
         At smaller losses the deduction for mass outside the window costs more.
         """
+        # Below −700 the exponential may become 0, by which it is divided later.
         lowered = np.exp(np.maximum(self.losses[0] - self.losses, -700.0))
         above = np.cumsum(self.masses[::-1])[::-1]
         weighted = np.cumsum((self.masses * lowered)[::-1])[::-1]

@@ -175,6 +175,7 @@ class _Azuma(TopK, Analysis):
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε); 1 if ε <= k·mean, where the inequality states nothing."""
         beyond = arb(epsilon) - self.count * self._mean()
+        # If balls do not decide the comparison, it is false, and 1 is the safe value.
         if not beyond > 0:
             return arb(1)
         return (-((beyond / self._spread()) ** 2 / (2 * self.count))).exp()

@@ -338,6 +338,7 @@ def _add_shifted(fresh: Floats, masses: Floats, offset: int) -> float:
     Returns:
         The mass that would move above the highest cell; it is not added.
     """
+    # Beyond the grid, slices with this offset would count from the other end.
     offset = max(min(offset, CELLS), -CELLS)
     if offset >= 0:
         fresh[offset:] += masses[: CELLS - offset]

@@ -119,6 +119,7 @@ class Game:
             tuple(forecasters),
         )
         tables = [self.seat(pair) for pair in pairs]
+        # Pairs need equal numbers of forecasters. The longest list loses the fewest.
         for table in tables:
             table.match(max(tables, key=lambda each: len(each.names)))
         shares = [share for p in tables[0].players for share in p.shares]
@@ -224,6 +225,7 @@ class Game:
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)
         forecasts = table.forecasts(batch)
+        # Bets are fair only if leaders do not depend on the batch that is bet on.
         leaders = None if table.recent is None else self._leaders(table)
         log_factors = self.wealth.bet(forecasts, len(batch), leaders, pair=place)
         table.memory.add(batch.ones, batch.zeros)

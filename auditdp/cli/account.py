@@ -456,6 +456,7 @@ def _rate(
                 f"--sampling-rate and {given[0]}: give the rate, or --records and --batch"
             )
         rate = (
+            # The text of a double is the decimal that was written; its value is not.
             Fraction(repr(sampling_rate))
             if math.isfinite(sampling_rate)
             else Fraction(0)

@@ -417,6 +417,7 @@ def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
             )
             answer(name, build(**options), question)
 
+        # Typer makes the options of a command from its signature.
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
                 each.replace(kind=inspect.Parameter.KEYWORD_ONLY)

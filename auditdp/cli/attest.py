@@ -207,8 +207,10 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
             f"{path} was not signed by {key}, or was changed since: {error}"
         ) from error
     try:
+        # The content counts only once its signature is verified.
         signed: dict[str, Any] = json_of(envelope.payload)
         types = (envelope.payload_type, signed["_type"], signed["predicateType"])
+        # Parts that are read later are read here once, so that a missing one raises.
         _told(signed), signed["subject"][0]["annotations"]["audits"]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoppedError(

@@ -210,6 +210,7 @@ def merge(
         say(problem)
     planned = {entry.audit for entry in record.alpha_ledger}
     log = Log(log_path)
+    # Files that failed to import have results of no task, which the header keeps.
     kept = log.start(
         replace(
             record,

@@ -89,6 +89,7 @@ def init(
                 f"-P {name}: no function has such a parameter without a default; there is {needs}"
             )
     folder = Path(settings().paths[0])
+    # All texts are made before the first file is written, since making one may fail.
     written: dict[Path, list[tuple[Signature, str]]] = {}
     for signature in signatures:
         file = (

@@ -243,6 +243,7 @@ class RunOptions:
                 those of this project.
         """
         recorded = last.arguments
+        # The sum of equal shares differs from α by rounding, which 12 digits remove.
         shares = math.fsum(entry.alpha for entry in last.alpha_ledger)
         return replace(
             self,
@@ -286,6 +287,7 @@ class RunOptions:
             from joblib import cpu_count
 
             return int(cpu_count())
+        # ``isdigit`` alone accepts digits such as ², which ``int`` refuses.
         if (
             not (
                 self.workers.isascii()

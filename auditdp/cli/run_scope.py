@@ -85,6 +85,7 @@ def changed_targets(
     _list(found.untraced, "changed, and not followed because it is not Python: ")
     if not found.concerned and not failures:
         among, there = below(targets), {item.id for item in declared}
+        # With a keyword, a missing id may only fail to match it.
         if gone := sorted(
             name for name in known if among(name) and name not in there and not keyword
         ):

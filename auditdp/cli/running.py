@@ -272,6 +272,7 @@ class _Run:
         self.log = Log(self.asked.log_path)
         before = self.log.before
         if self.going_on is not None:
+            # ``Log.start`` copies the log to this name, and the header states it.
             self.start = self.going_on.stated(self.start, kept=self.log.free_name())
         if self.asked.resume and before is not None:
             for problem in before.problems:
@@ -327,6 +328,7 @@ class _Run:
                 )
                 for result in executor.run(tasks):
                     self.results[result.id] = result
+                    # The log comes before printing, which may fail.
                     self.log.add(result)
                     printer.finished(result)
                     if self.asked.first and result.needs_a_look:

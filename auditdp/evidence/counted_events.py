@@ -560,6 +560,7 @@ class Tally:
             if place == len(self._outputs):
                 self._outputs.append(row)
             if place >= self._counts.shape[1]:
+                # The array about doubles, so that it is copied rarely.
                 more = np.zeros((len(self.inputs), 64 + place), dtype=np.int64)
                 self._counts = np.concatenate([self._counts, more], axis=1)
             self._counts[which, place] += times

@@ -511,6 +511,8 @@ def variance_below(
     if kurtosis is not None:
         return _wealth(kurtosis_bets(values, bound, alpha, kurtosis), True)
     if limits is not None:
+        # The mean square around any centre is at least the variance. Each centre is
+        # known before its value is bet on.
         means = np.cumsum(values)[:-1] / np.arange(1, len(values))
         centre = np.concatenate([values[:1], means])
         widest = np.maximum(centre - limits[0], limits[1] - centre) ** 2

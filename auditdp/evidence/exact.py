@@ -351,6 +351,7 @@ def _first_that_breaks(
     The given pairs are tried, or else those that the adjacency lists or enumerates.
     """
     sources = adjacency.pairs, adjacency.exhaustive
+    # An enumeration is long, and starts only if no listed pair breaks the claim.
     listed = chain.from_iterable(source() or () for source in sources)
     for pair in given or listed:
         if _judge(stated.loss_of(pair), claim)[1]:
@@ -409,6 +410,7 @@ def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
         return loss.lower, loss.upper
     if loss.needed is None:
         return None
+    # The claim may be judged with certainty although both bounds enclose its level.
     holds, breaks = _judge(loss, claim)
     lower, upper = loss.needed
     if breaks:

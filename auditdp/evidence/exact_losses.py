@@ -330,6 +330,7 @@ def envelope_losses(envelope: Envelope) -> list[PairLoss]:
 
 def ratio(p: arb, q: arb) -> tuple[arb, arb]:
     """Return a lower and an upper bound on the larger of p/q and q/p."""
+    # A quotient of exact ends is a ball again, whose outer end is the bound.
     smallest = _larger(
         _quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower()
     )

@@ -322,6 +322,7 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     if untested := _untested(game, used):
         statement = f"Nothing was tested: {untested}"
         return played.evidence(Verdict.INCONCLUSIVE, statement, played.details)
+    # The check of independence comes last, and needs the calls that are kept for it.
     left = played.opened.allowed.left - played.opened.to_believe
     with allowing(max(left, 0), share=ASIDE):
         same = same_outputs(game)

@@ -365,6 +365,7 @@ def _extend_to_find(opened: PreparedGame) -> None:
     """Set the number of calls again, with the pairs that the search added."""
     budget, game = opened.options.budget, opened.game
     assert budget.fault is not None
+    # The runs so far, such as those of the search, come in addition.
     wanted = _calls_to_find(opened) + opened.used
     opened.lacking = max(wanted - (budget.max_calls or wanted), 0)
     opened.calls = wanted - opened.lacking
@@ -415,6 +416,7 @@ def _open_scarce_game(opening: _Opening) -> PreparedGame:
     forecaster = None
     has_runs = budget.game_calls >= SCARCE.min_runs_for_laws
     if look is not None and has_runs and opening.can_read_laws(look):
+        # Without a law from traces, the game still has its other forecasters.
         with allowing(allowed.most, share=ASIDE), suppress(ExhaustedError, Timeout):
             forecaster = _scarce_forecaster(opening, look)
 
@@ -546,6 +548,7 @@ def play(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
     refuted_at = opened.game.refuted_at
     if refuted_at is None or stop_when_refuted:
         return
+    # The game goes on for a better bound, and a confirmation needs fresh calls.
     room = opened.allowed.left - opened.kept
     wanted = max(PLAIN.confirmation_factor * refuted_at, PLAIN.min_kept)
     confirmation = min(wanted, room)

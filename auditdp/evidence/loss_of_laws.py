@@ -182,6 +182,7 @@ def _unequal_gaussian_loss(
         if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
             low, mu = arb(0), arb(0, math.inf)
             source = "two deviations that agree up to rounding only, which leaves μ and δ open"
+        # This ball is [0, 1], which contains every δ.
         anything = None if epsilon is None else arb(0.5, 0.5)
         needed = None if delta is None else (0.0, math.inf)
         high = arb.pos_inf()
@@ -254,6 +255,7 @@ def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
         with inputs.lent(name, data) as (lent,):
             return law(lent)
 
+    # A list of pairs has the same input many times, and its law takes time.
     law_of = _once(lent_law, identity_key)
 
     def loss_of(pair: Pair) -> PairLoss:

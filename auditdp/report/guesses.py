@@ -277,6 +277,7 @@ def _against(
 
 def _wrong(epsilon: float) -> float:
     """Return the smallest share of wrong guesses under ε-DP, 1/(1 + e^ε)."""
+    # The exponential of a large ε would overflow.
     return math.exp(-epsilon) / (1 + math.exp(-epsilon))
 
 

@@ -328,6 +328,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
     }
     times = {"startTimeUtc": record.started, "endTimeUtc": record.finished}
     for name, time in times.items():
+        # The format requires times that end with Z.
         if time:
             invocation[name] = time.replace("+00:00", "Z")
     rules = [
@@ -347,6 +348,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "revision": printable(record.revision),
     }
     for label, sentence in remarks(record).items():
+        # Properties have names in camel case; every label has two words.
         first, second = label.replace("-", " ").split()
         properties[first + second.capitalize()] = printable(sentence)
     description = {"text": "The folder in which the audits were run."}

@@ -116,6 +116,7 @@ def generated_pairs(
         return []
     drawn = islice(draws(strategy, seed=seed), TRIED * count)
     fresh = (made.value for made in drawn if _is_neighbouring(adjacency, made.value))
+    # Of equal pairs the first stays, so the listed ones come first and are cut off.
     return different([*listed, *fresh])[len(different(listed)) :][:count]
 
 

@@ -268,6 +268,7 @@ class Repository:
                 ["git", "-C", str(self._folder), *arguments],
                 capture_output=True,
                 encoding="utf-8",
+                # Names of files in git's output need not be UTF-8.
                 errors="surrogateescape",
                 env={**self._environment, **variables},
                 timeout=SECONDS,
@@ -363,6 +364,7 @@ def _reason(
     imports = reach.imports
     traced = trace(imports, file, name)
     touched = sorted(traced.files & changed.files)
+    # Following names is slow, and only narrows down files that did change.
     reached = reach.of(file, name, traced.files) if touched else {}
     touched = [
         each for each in touched if _meets(reached.get(each, set()), names(each))

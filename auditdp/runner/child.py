@@ -74,6 +74,7 @@ class Inbox:
                     return message
             if not self._connection.poll():
                 return None
+            # Reading stops at the end of this message, before the next one.
             found = os.read(self._connection.fileno(), whole - len(self._content))
             if not found:
                 raise EOFError
@@ -186,12 +187,14 @@ class Child:
             if (message := self._inbox.take()) is not None:
                 sent = MESSAGE.validate_json(message)
         except (EOFError, OSError):
+            # The pipe is closed shortly before the exit code is known.
             self.process.join(1)
             died = True
         except ValueError:
             failed = NO_ANSWER
         if sent is None and not failed and not died and not late:
             if self.output.exists() and self.output.stat().st_size > MOST_PRINTED:
+                # The child appends, so its next text is at the start of the file.
                 os.truncate(self.output, 0)
             return None
         if sent is None:
@@ -323,6 +326,7 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
                 if name.partition(".")[0] in LIBRARIES
             )
             message = json.dumps({"value": value, "libraries": libraries}).encode()
+            # The parent reads the printed text as soon as the answer arrives.
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             sender.send_bytes(message)
@@ -355,6 +359,7 @@ def limit_memory(extra: int | None) -> None:
     import resource
 
     try:
+        # The kernel's limit includes the memory that the process has already.
         lines = Path("/proc/self/status").read_text().splitlines()
         has = next(
             int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData")

@@ -461,6 +461,7 @@ def _show(task: Task) -> dict[str, Any]:
         rows += [("skipped", str(reason))]
     except AuditError as error:
         return {"refused": str(error)}
+    # The factory is a user's code, which may also raise SystemExit.
     except BaseException as error:
         return {"crashed": f"{type(error).__name__}: {error}"}
     return {"rows": rows}

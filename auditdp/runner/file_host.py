@@ -228,6 +228,8 @@ def leaving_with_the_run(limit: float | None) -> Iterator[None]:
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     with open(os.devnull, "w") as nothing:
+        # This timer also ends a process whose native code holds the interpreter's lock,
+        # which stops the thread above.
         if limit is not None:
             faulthandler.dump_traceback_later(limit, exit=True, file=nothing)
         try:

@@ -76,6 +76,7 @@ class Log:
             raise ConfigurationError(
                 f"cannot write the run's log {path}: {error.strerror}; give another --log"
             ) from error
+        # Only the holder of the lock reads a log that no other run changes.
         self.before = _held(path)
 
     def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
@@ -120,6 +121,7 @@ class Log:
         Raises:
             RecordingError: If the copy cannot be written.
         """
+        # The copy is made first, because the file is truncated below.
         kept = self._keep() if before.edited else None
         os.ftruncate(self._file, before.size)
         self._lines = self.path.read_bytes().splitlines(keepends=True)
@@ -194,6 +196,7 @@ class Log:
             self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}")
             for k in range(1, 1_000_000)
         )
+        # A broken link is a used name, too: copying to it would write to its target.
         return next(name for name in names if not os.path.lexists(name))
 
     def _renew(self, lines: list[bytes]) -> None:
@@ -202,6 +205,7 @@ class Log:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = open_new(new, os.O_APPEND)
+            # Under the temporary name, no other run can take the lock before this one.
             fcntl.flock(file, fcntl.LOCK_EX)
             _write_all(file, b"".join(lines))
             os.fsync(file)
@@ -234,6 +238,7 @@ class Log:
             last_line: The line before it, whose digest the new digest includes; empty
                 for the first line, or the first one after a resumption.
         """
+        # The closing brace is cut off: the digest of the other fields follows them.
         inner = json.dumps(
             {"run": self._run, "time": now(), **content}, allow_nan=False
         ).encode()[:-1]

@@ -175,6 +175,7 @@ class Remote:
                     self.sandbox,
                 )
             )
+            # The scheduler may still have results of earlier runs for these ids.
             key = f"{task.id}-{run}"
             asked[
                 self.client.submit(
@@ -303,6 +304,7 @@ def _run(order: Order) -> bytes:
     Raises:
         WorkerError: If code, versions or sandbox differ from those of the order.
     """
+    # The cheap comparisons come first, since the sandbox is tried in a new process.
     here = {
         name: number
         for name, number in versions().items()

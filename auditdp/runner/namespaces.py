@@ -113,6 +113,7 @@ def available() -> tuple[bool, bool]:
         return False, False
     with tempfile.TemporaryDirectory(dir=place_of_temporary_files()) as folder:
         if (trying := os.fork()) == 0:
+            # A forked copy must not return to the caller, whatever is raised in it.
             with suppress(BaseException):
                 enter(Path(folder), network=False)
                 with suppress(OSError):
@@ -151,6 +152,7 @@ def enter(folder: Path, *, network: bool) -> None:
         _end_as_in(first, seen)
     os.close(seen)
     die_with_parent()
+    # The parent may have ended before die_with_parent; then nobody reads the pipe.
     if _has_no_reader(told):
         os._exit(1)
     # A new session has no terminal, so signals of the terminal do not arrive here.
@@ -257,6 +259,7 @@ def _is_left(process: str, known: set[str]) -> bool:
         return False
     while process not in known:
         try:
+            # The program's name is in brackets, and may have some itself.
             state, parent, *_ = (
                 Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             )
@@ -295,12 +298,14 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
             try:
                 _checked("unshare", Clone.USERS)
             except OSError:
+                # The other side waits for a message; an empty one is the failure.
                 asked.send(b"")
                 raise
             asked.send(b"!")
             asked.recv(1)
             _make_for_audits(asked, network=network)
         os._exit(1)
+    # The kernel accepts a map of several users only from outside, with CAP_SETUID.
     if asking.recv(1):
         for kind in ("uid", "gid"):
             rows = [
@@ -322,6 +327,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     own = [kind for kind in KINDS if not network or kind != "net"]
     # For each audit the maker enters new namespaces, and then returns to these.
     _checked("unshare", wanted)
+    # Mounts that are made for one audit must not appear in other namespaces.
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     back = _opened(own[1:])
     folders = for_audits()
@@ -347,6 +353,8 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                     _empty(each)
                     del used[each]
                 folder = free[0]
+                # The audit's process made this socket, so it is the peer. The folder
+                # is in use until that process ends.
                 used[folder], *_ = struct.unpack(
                     "3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
                 )
@@ -401,6 +409,7 @@ def _unshare(wanted: int) -> bool:
         _checked("unshare", wanted)
         return True
     _checked("unshare", wanted | Clone.USERS)
+    # The kernel accepts a user's map of groups only after this.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -417,12 +426,14 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
     import resource
 
     os.waitpid(first, 0)
+    # An end without a code means that the first process was killed.
     code = int.from_bytes(
         os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True),
         "little",
         signed=True,
     )
     if code < 0:
+        # This process only repeats a signal, so a core file would be of no use.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         # SIGKILL has no handler, and setting one raises.
         with suppress(OSError):
@@ -441,6 +452,7 @@ def _wait_for(working: int, told: int) -> None:
         told: The pipe.
     """
     while True:
+        # Orphans of the namespace become children of this process, and end here, too.
         ended, status = os.wait()
         if ended == working:
             os.write(
@@ -459,6 +471,7 @@ def _has_no_reader(pipe: int) -> bool:
 def _mount(folder: Path) -> None:
     """Make all mounts read-only except ``folder``; mount a new /proc and ``OWN``."""
     _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
+    # The attribute below belongs to mounts, so the folder has to become one.
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, Mount.BIND, None)
     _read_only(Path("/"), SetAttributes.ALL_BELOW, SetAttributes.READ_ONLY, 0)
     _read_only(folder, 0, 0, SetAttributes.READ_ONLY)
@@ -472,6 +485,7 @@ def _mount(folder: Path) -> None:
     )
     needed = [folder, Path.cwd(), *map(Path, sys.path)]
     for name in OWN:
+        # An empty mount would hide the project, or packages, that lie in such a folder.
         if os.path.isdir(name) and not any(
             path.is_relative_to(os.path.realpath(name)) for path in needed
         ):
@@ -491,6 +505,7 @@ def _mount(folder: Path) -> None:
 def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
     attributes = struct.pack("=QQQQ", given, taken, 0, 0)
     size = ctypes.c_size_t(len(attributes))
+    # Older C libraries have no function for mount_setattr.
     _checked(
         "syscall",
         SetAttributes.CALL,
@@ -513,6 +528,7 @@ def _open_loopback() -> None:
 
 
 def _give_up_capabilities(kept: int) -> None:
+    # The number is the kernel's _LINUX_CAPABILITY_VERSION_3, whose sets have two words.
     sets = struct.pack("=IIIIII", kept, kept, 0, 0, 0, 0)
     _checked("capset", struct.pack("=Ii", 0x2008_0522, 0), sets)
 

@@ -260,6 +260,7 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
                 f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id; "
                 "auditdp init FILE::FUNCTION writes a first one"
             )
+        # The order of rglob depends on the file system; that of the tasks must not.
         files = (
             sorted(f for f in path.rglob(PATTERN) if visible(f, path))
             if path.is_dir()
@@ -301,6 +302,7 @@ def discover(
     ):
         found = list(collected.audits)
         if collected.failure:
+            # Several ids may name one file, whose failure counts once.
             if (str(path), collected.failure) not in failures:
                 failures.append((str(path), collected.failure))
             continue

@@ -178,6 +178,7 @@ class _TwoProcesses:
         """
         self.answers[part.kind] = answer
         if len(self.answers) == 1:
+            # The judge has a copy of this end, which only a shutdown reaches.
             with (
                 suppress(OSError),
                 socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe,
@@ -200,6 +201,7 @@ class _TwoProcesses:
             )
             return WorkAnswer(self.work.number, failed=died) if self.alone else None
         if served is None:
+            # The loss of the mechanism's process can only have caused an ERROR.
             found = (
                 isinstance(judged.value, str)
                 and json_of(judged.value)["verdict"] != "ERROR"
@@ -372,6 +374,7 @@ class Workers:
                 try:
                     self._begin(work, alone=alone)
                 except FullError as error:
+                    # The judge has its half of the work, so only the other one fails.
                     part = (
                         replace(work, kind="serve")
                         if work.number in self._judged
@@ -407,6 +410,7 @@ class Workers:
         try:
             self._place(work, theirs, alone=alone)
         finally:
+            # The worker has a copy. With this one open, the judge would not see it end.
             if theirs is not None:
                 theirs.close()
 
@@ -559,6 +563,7 @@ class Workers:
         folder = self._own_folder()
         given = (path, self._overrides, folder, self._limit, self._sandbox)
         process = _spawned(self._needed, open_host, there, *given)
+        # With this end open, reading from the other would not end with the process.
         there.close()
         host = self._hosts[path] = _Host(path, process, here, folder=folder)
         return host

@@ -162,6 +162,7 @@ def _is_first_larger(
         float(_offset(form)) / scale if form.weight is None else form.weight
         for form in (noise, other)
     ]
+    # The exponential of a larger difference overflows.
     difference = min(weights[1] - weights[0], LIMITS.exponent)
     chance = 1 / (1 + math.exp(difference))
     result = operation(noise.value, other.value)
@@ -215,6 +216,7 @@ def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
     is_plain = groups is None and not arguments and not keywords
     if noise.settled is not None or not is_maximum or not is_plain:
         return np.argmax(noise.settle("is used by its order"), *arguments, **keywords)
+    # The code may change its scores in place later.
     scores = np.broadcast_to(_offset(noise), shape).ravel().copy()
     return noise.run.release(
         MAXIMUM,

@@ -31,6 +31,7 @@ def copied(value: Any) -> Any:
 
 def in_type_of(example: Any, values: Any) -> Any:
     """Return an array of numbers, converted to the type of an example."""
+    # A library's type is recognised by an attribute, so that no library is imported.
     if hasattr(example, "detach"):
         made = example.new_tensor(values)
         return made.requires_grad_() if example.requires_grad else made
@@ -75,6 +76,7 @@ def _forced_number(computed: Any, recorded: Any) -> Any:
         if isinstance(computed, complex | np.complexfloating):
             return kind(complex(np.real(recorded), computed.imag))
         return recorded if kind is type(recorded) else kind(recorded)
+    # Whole numbers take no NaN and no infinity.
     except (TypeError, ValueError, OverflowError):
         return recorded
 

@@ -302,6 +302,7 @@ def _choice(
     draw = functools.partial(perform, count, size, replace, p, **options)
     items: dict[str, Any] = {}
     if p is None:
+        # One draw has the same law with and without replacement.
         law = items_law(count, replace=replace or not shape)
     elif replace or not shape:
         law = NoiseLaw("choice")

@@ -154,6 +154,7 @@ class Form:
     def was_changed(self) -> bool:
         """Return True if code changed its numbers in memory, as by a view."""
         total = self.centre
+        # Terms may cancel, so rounding is relative to the sum of their sizes.
         size = np.abs(total)
         for term in self.terms:
             draw = term.draw

@@ -274,6 +274,7 @@ def _by_tables(first: Release, second: Release) -> Moved:
     times = 1
     if first.kind == CHOICE:
         times = max(1, math.prod(first.shape))
+    # The logarithm of 0 has no value, and a part of δ = 1 makes the whole 1.
     delta = 1.0
     if only.max() < 1:
         delta = float(-np.expm1(times * np.log1p(-only).sum()))

@@ -176,6 +176,7 @@ def _loss_of_largest(
     scores = _scores(pairs)
     if scores is None or len(scores.results) < 2:
         return None
+    # Exponential noise has the needed inequality on one side only.
     is_one_sided = pairs[0].first.law.family == "exponential"
     for sign in (1.0,) if is_one_sided else (1.0, -1.0):
         draw = partial(_with_same_largest, pairs, scores, sign)

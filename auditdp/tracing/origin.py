@@ -156,6 +156,7 @@ def _visit_lines(trace: Trace, run: TracedRun, visit: Visit) -> None:
         # Methods of named tuples have no source.
         if not linecache.getline(code.co_filename, frame.f_lineno):
             return None
+        # A line has run when the next event of its frame arrives.
         if frame in lines:
             visit(lines[frame], frame.f_locals)
         lines[frame] = CodeLine(code.co_filename, frame.f_lineno, code.co_name)
@@ -163,6 +164,7 @@ def _visit_lines(trace: Trace, run: TracedRun, visit: Visit) -> None:
             visit(lines.pop(frame), value)
         return follow
 
+    # A debugger or a measurement of coverage may trace this process already.
     before = sys.gettrace()
     sys.settrace(follow)
     try:

@@ -53,8 +53,10 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
         parts = [plain(value, run, depth + 1) for value in output]
         if all(new is old for new, old in zip(parts, output, strict=True)):
             return output
+        # The class of a named tuple takes its fields as separate arguments.
         return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
     if isinstance(output, dict):
+        # Only values of existing keys change, which is allowed during the iteration.
         _replace_items(output, output.items(), run, depth)
         if not any(type(key) is Noise for key in output):
             return output
@@ -155,6 +157,7 @@ def _contrast(first: Any, second: Any) -> str:
     if has_length and len(first) != len(second):
         return f"lengths {len(first)} and {len(second)}"
     if isinstance(first, np.ndarray) and first.dtype == second.dtype:
+        # NaN differs from itself, and isnan raises for arrays of text or objects.
         is_nan = (first != first) & (second != second)
         places = np.argwhere(~((first == second) | is_nan))
         if len(places):

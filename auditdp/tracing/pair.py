@@ -212,6 +212,7 @@ def _best_order(trace: Trace, pair: PairTrace) -> PairTrace:
     else if the loss is smaller.
     """
     claim, loss = pair.claim, pair.composed
+    # The search for another order takes a run, and a good comparison needs none.
     if pair.differ is None and (claim is None or loss.satisfies(claim)):
         return pair
     other = trace.reordered(pair.second.data, pair.first, pair.second)

@@ -135,11 +135,13 @@ class Trace:
         _sources.enter()
         self._depth += 1
         try:
+            # Contexts may be nested, and only the outermost one replaces code.
             if self._depth == 1:
                 if self._caller is None:
                     self._caller = Caller.of(self.function)
                 replaced = _sources.patches.replaced
                 self._caller.watch(self._patches, replaced, _sources.active)
+        # Python does not call ``__exit__`` after an error in ``__enter__``.
         except BaseException:
             self.__exit__()
             raise

@@ -51,6 +51,8 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
     is_one_step_a_line = _is_one_step_a_line(by_line.values(), stated)
     for site, moved in by_line.items():
         line = f"line {site.line} adds noise"
+        # A step releases each parameter of a model, and some may share a shape. So the
+        # rarest shape counts the steps.
         times = min(Counter(each.first.shape for each in moved).values())
         if times != stated.steps and not is_one_step_a_line:
             yield (

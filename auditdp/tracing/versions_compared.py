@@ -109,6 +109,7 @@ def compare_versions(
     """
     other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)
     pairs = []
+    # Both pairs exist before the loop, so the copy has the state before any run.
     for version, generator in ((old, rng), (new, copy.deepcopy(rng))):
         trace = Trace(version)
         pairs.append(
@@ -123,6 +124,7 @@ def _changes(old: PairTrace, new: PairTrace) -> Iterator[VersionChange]:
     old_moves, new_moves = (
         {each.first.number: each for each in pair.moved} for pair in (old, new)
     )
+    # By default the matcher ignores items that are frequent in long sequences.
     matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():
         # Releases that were replaced are compared as far as both versions have them.

@@ -352,6 +352,7 @@ class Trees(Learner):
         """Fit scikit-learn's histogram gradient boosting with few, shallow trees."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
+        # With a fixed seed and one thread, a run can be repeated exactly.
         model: Any = HistGradientBoostingClassifier(
             max_iter=40,
             max_leaf_nodes=8,
@@ -442,6 +443,7 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
         if np.abs(gradient).max() <= LIMITS.regression_tolerance * C * rows:
             break
         chances = expit(design @ parameters)
+        # The intercept has no ridge, so with a curvature of 0 nothing could be solved.
         curvature = C * chances * (1 - chances) + TINY
         step = np.linalg.solve((design.T * curvature) @ design + ridge, gradient)
         # A full step may overshoot where the loss is nearly flat.
@@ -473,6 +475,7 @@ def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
             minus coordinate j.
     """
     width = rows.shape[1]
+    # A coordinate can be in three columns, so its clipped values are kept.
     finite: dict[int, Floats] = {}
 
     def coordinate(j: int) -> Floats:

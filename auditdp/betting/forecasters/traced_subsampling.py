@@ -531,6 +531,7 @@ def _functions(
         for both inputs.
     """
     values = [results_of(side) for side in releases]
+    # The side with more runs determines the function, and the other side tests it.
     long = int(len(values[1]) > len(values[0]))
     functions = []
     for own, other in zip(values[long].T, values[1 - long].T, strict=True):

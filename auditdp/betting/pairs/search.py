@@ -224,6 +224,7 @@ class _Search:
             if name not in scores:
                 self.adjacency.check(pair)
                 scored = self._scored(pair, self._outputs(pair, each), spread)
+                # A pair is stored for both orders of its inputs, and measured in one.
                 scores[name] = scores[key(pair.swapped())] = scored
             return scores[name].distance
 
@@ -234,6 +235,7 @@ class _Search:
         left = max(calls - self.spent, 0) // each
         self._generate(score, min(left, SIZES.generated))
         self.listed = sorted(listed, key=lambda pair: -score(pair))[:REFERENCE_PAIRS]
+        # Each pair has two keys, of which one counts.
         found = [each for name, each in scores.items() if name == key(each.pair)]
         self.game.looked_at = len(found)
         return _by_turns(found)

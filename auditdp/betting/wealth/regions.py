@@ -284,6 +284,7 @@ def _factors(
     wrong = np.where(log_odds > 0, zeros, ones)
     # -ln max(r, 1-r); -ln min(r, 1-r) is larger by the log-odds.
     unsure = np.log1p(np.exp(-distance))
+    # Infinite log-odds cost nothing without a wrong call, where 0·∞ would be NaN.
     with np.errstate(invalid="ignore"):
         lost = np.where(wrong > 0, wrong * (distance + unsure), 0.0)
     exceeded = who * size + np.searchsorted(levels, distance, side="left")

@@ -71,8 +71,10 @@ DASHED = (0, (5, 3))
 
 # The type of the keys is Matplotlib's own, and differs between its versions.
 _STYLE: Any = {
+    # Without a salt, the ids in an SVG are random, and equal records differ.
     "svg.hashsalt": "auditdp",
     "svg.fonttype": "none",
+    # Names with dollar signs are no mathematics.
     "text.parse_math": False,
     "font.size": 11,
     "axes.labelcolor": COLOURS["soft"],

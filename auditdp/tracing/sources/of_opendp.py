@@ -76,6 +76,7 @@ def _invoked(measurement: Any, arg: Any) -> Law:
     def loss(distance: float) -> Loss:
         if not math.isfinite(distance):
             return Loss(math.inf, 1.0)
+        # The map takes whole distances, and a larger distance can only raise the loss.
         stated = measurement.map(math.ceil(distance) if is_whole else distance)
         return MEASURES[measure](stated)
 
