@@ -181,6 +181,7 @@ def test_bounds_do_not_cross_are_monotone_and_have_inverses(
         assert upper_kind(*changed).epsilon_at(delta) >= lower
     for curve, epsilon in zip(curves, epsilons, strict=True):
         assert curve.epsilon_at(min(1.0, delta * factor)) <= epsilon
-        assert curve.delta_at(1.0) >= curve.delta_at(factor)
+        # A lower bound of a tiny δ may be 0.
+        assert curve.delta_at(1.0) >= curve.delta_at(factor) - 1e-30
         if epsilon > 0:
             assert curve.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
