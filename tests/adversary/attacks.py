@@ -1,7 +1,5 @@
 """Attacks on a run by an audit of it: what each does, and which part of the sandbox stands against it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 HEAD = """

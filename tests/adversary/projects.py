@@ -1,7 +1,5 @@
 """An honest project, its plan and its results, and stand-ins of what a pool of processes handles."""
 
-from __future__ import annotations
-
 from auditdp.record.results import AuditResult, Evidence, Verdict
 from auditdp.runner.plan import Plan, PlanOptions, Task, make_plan
 from auditdp.runner.pool import Workers

@@ -1,7 +1,5 @@
 """Records with the same hostile text, or the same extreme number, in every field, built by walking the fields."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import re

@@ -1,7 +1,5 @@
 """What an audited function can answer: whatever it sends settles no other audit, ends no run and hides no missing one."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a process of an audit says is bounded: too much of it is the ERROR of that file or audit, and of nothing else."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a file can do: every reader refuses what it cannot use with an error of its own, and writes nothing elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """What an edit of a log can do: it is named, and from there on no result counts, whoever reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

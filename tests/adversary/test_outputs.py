@@ -1,7 +1,5 @@
 """What an output can hide: two that a caller tells apart are two."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a report can do to its reader: every format, with hostile text in every field, is parsed as its reader parses it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

@@ -1,7 +1,5 @@
 """A repository that somebody sent: nothing that its settings name runs when auditdp asks git what changed."""
 
-from __future__ import annotations
-
 import pytest
 
 from auditdp.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """What an audit can do to the run, to what that leaves behind, and to the machine: with a sandbox, nothing."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import platform

@@ -1,7 +1,5 @@
 """What code of an audit can do to who judges it: a leak is found all the same, or the audit is an error, and never clean."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

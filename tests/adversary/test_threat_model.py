@@ -1,7 +1,5 @@
 """The pages on who is trusted with what: every sentence names a test that there is, and no answer is left out."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

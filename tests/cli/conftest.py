@@ -1,7 +1,5 @@
 """Small projects in a temporary folder, and the command line run in them as a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

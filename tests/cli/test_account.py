@@ -1,7 +1,5 @@
 """``auditdp account``: every family against its accountants, the inverse problems, and refusals that say what to do."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A mechanism or an audit that cannot be audited is an ERROR that says which, why and what to do; the others finish."""
 
-from __future__ import annotations
-
 import pytest
 
 GOOD = """

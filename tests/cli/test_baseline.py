@@ -1,7 +1,5 @@
 """The baseline on the command line: what a project sees from the first update to a regression, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``auditdp bounds``: files that other tools wrote, and the one method that decides."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """The quick budget: the same few calls for every audit, and what needs more is undecided instead of a finding."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import RUN

@@ -1,7 +1,5 @@
 """Audits of what changed, and a change beside the revision that it parted from: in a repository, and outside of one."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import git

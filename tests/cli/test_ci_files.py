@@ -1,7 +1,5 @@
 """The files to copy: they are what their service expects, and their steps run here, without what installs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``auditdp run --continue``: the game of a recorded audit goes on, and the record says so."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

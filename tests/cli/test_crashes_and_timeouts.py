@@ -1,7 +1,5 @@
 """An audit that hangs or kills its process costs only itself; a time limit ends one with the verdict of what was played."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = pytest.mark.dear

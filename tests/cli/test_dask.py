@@ -1,7 +1,5 @@
 """A run on the workers of a dask cluster, of which some die."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The exit code of a run, of every verdict and of several together; and that nothing audited is not clean."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """``auditdp init``: what it writes runs, and nothing that is there is lost."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

@@ -1,7 +1,5 @@
 """``auditdp mutate`` and ``auditdp run --mutants``: the score of every audit, its survivors, and the exit code."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What ``--format json`` and ``--report json=PATH`` write, and what is printed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

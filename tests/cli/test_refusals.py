@@ -3,8 +3,6 @@
 A row of a table is a command and, after each bar, words of its message.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A recorded run, again: ``replay``, ``report``, and the command that every audit prints to reproduce it."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """A run that is killed or interrupted resumes, redoes nothing that it finished, and ends with the same record."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

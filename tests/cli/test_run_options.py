@@ -1,7 +1,5 @@
 """What a run stops at, repeats and prints, as its options ask: ``-x``, ``--last-failed``, ``-q``, ``-v``; and completion."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """The same seed gives the same record: for any number of workers, in any process."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import RUN

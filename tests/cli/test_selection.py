@@ -1,7 +1,5 @@
 """The audits that a command is about: paths, ids, ``-k`` and ``-P``; and ``list`` and ``show``, which run nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = pytest.mark.usefixtures("without_sandbox")

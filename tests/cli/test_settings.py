@@ -1,7 +1,5 @@
 """Somebody's own repository: its pyproject.toml, its folder of audits, and the modules beside them."""
 
-from __future__ import annotations
-
 import shlex
 import tomllib
 

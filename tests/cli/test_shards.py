@@ -1,7 +1,5 @@
 """A run in parts, each with a log of its own, and one run of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import RESPONSES

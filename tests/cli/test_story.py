@@ -5,8 +5,6 @@ The commands are run as they are documented, but for the installation, which
 what the document shows.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``auditdp trace``: which line loses what, read off ordinary functions of a small project."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = pytest.mark.dear

@@ -1,7 +1,5 @@
 """Every code block of the site's pages is run, in order and in a folder for each page, and what is printed is compared."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What the site is assembled from, and, where the builder is installed, the site itself."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Faults of mechanisms and audit files: what each does, and what the run has to say of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 HEAD = """\

@@ -1,7 +1,5 @@
 """Projects as the tests of the command line have them, how commands are run in them, and the page of what was seen."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

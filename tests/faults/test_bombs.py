@@ -1,7 +1,5 @@
 """Bombs: an audit that takes all processes or all memory that it can get leaves the results of others as they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from auditdp.runner.sandbox import sandbox_of

@@ -1,7 +1,5 @@
 """Clocks: one that is set forwards and back by hours while a run goes on changes no result, no limit and no duration."""
 
-from __future__ import annotations
-
 import os
 import time
 

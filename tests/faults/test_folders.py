@@ -1,7 +1,5 @@
 """Folders: a project, a log or temporary files where nothing can be written end in one line that names the remedy."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

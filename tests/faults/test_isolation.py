@@ -1,7 +1,5 @@
 """Mechanisms and audit files: none can end a run, change another audit, or change the exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

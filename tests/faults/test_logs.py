@@ -1,7 +1,5 @@
 """Logs and records: no run loses or mixes what another has found, and no file of others is lost, or imported."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Reports: names that mean harm are shown as they are, and a part does not pass for the whole."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

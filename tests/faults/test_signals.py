@@ -1,7 +1,5 @@
 """Signals: whatever ends a run, what was finished is safe, nothing of it goes on, and it can be resumed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

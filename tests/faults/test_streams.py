@@ -1,7 +1,5 @@
 """Streams, disks and the machine: what cannot be written or had is said in a line, and never ends as a finding does."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Terminals: every width can be read, and colours are where they belong and where they are wanted."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Use: what cannot be meant is refused before anything runs, and every way of ending has its own exit code."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The file of a baseline holds whatever audits are called."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

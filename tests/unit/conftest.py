@@ -1,7 +1,5 @@
 """A run as a reader meets it: every verdict, every kind of plot, an infinite epsilon, and names that mean harm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

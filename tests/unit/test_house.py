@@ -15,6 +15,7 @@ import pytest
 
 HARNESS = Path(__file__).resolve().parents[2] / "auditdp"
 FILES = sorted(HARNESS.rglob("*.py"))
+TESTS = sorted(HARNESS.with_name("tests").rglob("*.py"))
 COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 UNCLEAR = re.compile(
@@ -79,7 +80,7 @@ def measured():
 LIMITS = {
     "files": 280,
     "tokens": 396_000,
-    "numeric constants": 205,
+    "numeric constants": 200,
     "constants in tuples": 0,
 }
 
@@ -90,8 +91,14 @@ def test_the_harness_does_not_grow_unnoticed(measured, figure):
 
 
 def test_a_line_has_few_tokens_and_hard_code_has_comments(measured):
-    assert measured["tokens"] / measured["lines"] <= 5.6
-    assert 1_000 * measured["comments"] / measured["lines"] >= 18
+    assert measured["tokens"] / measured["lines"] <= 5.3
+    assert 1_000 * measured["comments"] / measured["lines"] >= 20
+
+
+def test_the_tests_do_not_grow_unnoticed():
+    measured = measure(TESTS)
+    assert measured["tokens"] <= 422_000
+    assert measured["tokens"] / measured["lines"] <= 7.0
 
 
 def test_docstrings_begin_with_a_subject_and_name_their_quantities(measured):

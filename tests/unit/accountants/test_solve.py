@@ -1,7 +1,5 @@
 """Inverse problems: the solution meets the target, and the next decimal does not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -3,8 +3,6 @@
 It has texts, digests, other data like it, and reports.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from copy import deepcopy
 from dataclasses import dataclass, replace

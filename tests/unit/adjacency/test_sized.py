@@ -1,7 +1,5 @@
 """Claims that depend on how many records there are, and the pairs that they are about."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Records, strategies and inputs in short notation, which the tests of adjacencies share."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import NamedTuple
 

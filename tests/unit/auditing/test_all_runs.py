@@ -1,7 +1,5 @@
 """The calls that a user names bound all runs of a mechanism, whoever makes them: each run leaves a byte in a file."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """``check`` returns a finding, ``assert_private`` raises it, and both stop when they are interrupted."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

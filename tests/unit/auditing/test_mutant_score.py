@@ -1,7 +1,5 @@
 """What becomes of mutants: killed, rejected, surviving, equivalent or invalid, and why."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

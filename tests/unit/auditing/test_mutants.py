@@ -1,7 +1,5 @@
 """Mutants: which ones a mechanism has, and what they offer of it."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import dataclass
 

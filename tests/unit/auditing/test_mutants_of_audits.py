@@ -3,8 +3,6 @@
 ``make mutate`` plays all of them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

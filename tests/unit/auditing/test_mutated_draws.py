@@ -1,7 +1,5 @@
 """Mutants of draws: what each operator does to the numbers that a mechanism draws, on the same stream."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

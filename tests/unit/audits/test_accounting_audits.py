@@ -3,8 +3,6 @@
 Each has the verdict that it declares, and what their docstrings say besides holds.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

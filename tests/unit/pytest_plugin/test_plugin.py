@@ -1,7 +1,5 @@
 """The plugin in pytest sessions of its own."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The file of a baseline: it is written for diffs, and refused with the place of a mistake."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Claims are compared by their numbers, within the rounding of floating point and no more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Budgets as texts, and games that have as many calls as find a fault."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A run is compared with a baseline: what counts as a difference, and what an update of the baseline keeps."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, is_dataclass, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """A result draws itself right after ``import auditdp``, and the same after a round trip."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs whose reports are compared with snapshots, and what else several tests of reports need."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

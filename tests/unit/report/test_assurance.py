@@ -1,7 +1,5 @@
 """What stands in place of "nothing is worse"."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a trace read off the code: which findings a report states, with which line, and which it leaves out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every report takes its counts from one place, and no headline counts more as proved than was proved."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from xml.etree import ElementTree

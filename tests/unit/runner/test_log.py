@@ -1,7 +1,5 @@
 """The log: what is read from it, wherever it was cut or changed; other writers, full disks, and files that are no logs."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

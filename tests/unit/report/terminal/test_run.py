@@ -1,7 +1,5 @@
 """The terminal's report: its columns, widths and styles, and the sentences that snapshots do not reach."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a worker of a cluster refuses: other libraries, other files, an import that fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is put together of the traces of an audit's pairs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

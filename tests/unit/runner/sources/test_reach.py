@@ -1,7 +1,5 @@
 """Which audits a change of a file concerns, by what their factories reach in it."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

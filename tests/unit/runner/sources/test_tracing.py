@@ -1,7 +1,5 @@
 """Which files an audit is made of, in a small repository on disk that nobody imports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An audit of two small trees on disk: what a comparison of them says, and what it gives the audit of the newer one."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
