@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -21,6 +23,21 @@ LOSS, SCALE, REUSE, ROUND, SEED, NUMBER = (
     "number",
 )
 """Kinds of findings, as ``auditdp.tracing.Finding`` has them, that may be the true reason."""
+
+
+def lines_marked(function: Callable[..., Any], mark: str) -> set[int]:
+    """Return the lines of the statements of a function that have a mark at an end of line.
+
+    The formatter puts a long statement on several lines, and its mark on one of them.
+    """
+    lines, start = inspect.getsourcelines(inspect.unwrap(function))
+    found = {k for k, line in enumerate(lines, 1) if line.rstrip().endswith(mark)}
+    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if not found.isdisjoint(span):
+                found |= set(span)
+    return {start + k - 1 for k in found}
 
 
 @dataclass(frozen=True)
@@ -50,11 +67,8 @@ class TracedCase:
 
     @property
     def marked(self) -> set[int]:
-        """The lines that are to blame; none where the output is."""
-        lines, start = inspect.getsourcelines(inspect.unwrap(self.function))
-        return {
-            start + k for k, line in enumerate(lines) if line.rstrip().endswith(MARK)
-        }
+        """The lines of the statements that are to blame; none if the output is."""
+        return lines_marked(self.function, MARK)
 
 
 class TracedCases(list[TracedCase]):

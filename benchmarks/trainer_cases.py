@@ -5,7 +5,6 @@ Least squares on twenty records unless it says otherwise. A line that ends in ``
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.accountants import GaussianCurve, PLDUpper
+from benchmarks.traced_case import lines_marked
 
 RECORDS, STEPS, NOISE, RATE, NORM = 20, 4, 4.0, 0.05, 1.0
 MU = STEPS**0.5 / NOISE
@@ -42,12 +42,7 @@ class Trainer:
     @property
     def lines(self) -> set[int]:
         """The lines of the mistake."""
-        source, first = inspect.getsourcelines(self.train)
-        return {
-            first + k
-            for k, line in enumerate(source)
-            if line.rstrip().endswith("# wrong")
-        }
+        return lines_marked(self.train, "# wrong")
 
 
 TRAINERS: dict[str, Trainer] = {}

@@ -8,7 +8,22 @@ import pytest
 from benchmarks import traced
 from benchmarks.parts import Options
 from benchmarks.traced import ALL, BROKEN, CASES, CORRECT, RECORDER
-from benchmarks.traced_case import ROUND
+from benchmarks.traced_case import MARK, ROUND, lines_marked
+
+
+def long_statement(data, rng):
+    total = sum(float(each) ** 2 for each in data) + sum(
+        float(each) for each in data
+    )  # here
+    for each in data:  # here
+        total += each
+    return total
+
+
+def test_a_mark_is_for_its_whole_statement():
+    first = long_statement.__code__.co_firstlineno
+    marked = lines_marked(long_statement, MARK)
+    assert marked == {first + k for k in (1, 2, 3, 4)}
 
 
 def test_there_are_sixty_and_six_each_with_a_name_of_its_own():
