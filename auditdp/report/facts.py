@@ -391,7 +391,7 @@ def pairs(evidence: Evidence) -> Iterator[str]:
     for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
         if row.growth is not None:
-            growth = f", {number(row.growth, 3)} nats per call"
+            growth = f", mean log gain of the best bets {number(row.growth, 3)} a call"
         yield f"{shorten(plain(row.pair), 100)}: {number(row.calls)} calls{growth}"
 
 

@@ -282,7 +282,7 @@ def _alpha(record: RunRecord) -> str:
         f"{purpose} {number(sum(each))} ({count(len(each), 'share')})"
         for purpose, each in shares.items()
     ]
-    return f"{total} is the largest probability of a wrong finding: {', '.join(parts)}"
+    return f"a finding of this run is wrong with probability at most {total}: {', '.join(parts)}"
 
 
 def _write(text: Text, colour: bool) -> str:
