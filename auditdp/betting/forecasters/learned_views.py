@@ -438,18 +438,20 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     # scipy.optimize, which takes longer than a small game.
     design = np.column_stack([x, np.ones(rows)])
     ridge = np.diag([*np.ones(columns), 0.0])
+    value, gradient = loss(parameters)
     for _ in range(LIMITS.regression_steps):
-        value, gradient = loss(parameters)
         if np.abs(gradient).max() <= LIMITS.regression_tolerance * C * rows:
             break
         chances = expit(design @ parameters)
         # The intercept has no ridge, so with a curvature of 0 nothing could be solved.
         curvature = C * chances * (1 - chances) + TINY
         step = np.linalg.solve((design.T * curvature) @ design + ridge, gradient)
+        moved, after = loss(parameters - step)
         # A full step may overshoot where the loss is nearly flat.
-        while loss(parameters - step)[0] > value and np.abs(step).max() > TINY:
+        while moved > value and np.abs(step).max() > TINY:
             step /= 2
-        parameters -= step
+            moved, after = loss(parameters - step)
+        parameters, value, gradient = parameters - step, moved, after
     return parameters[:-1]
 
 
