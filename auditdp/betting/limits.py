@@ -107,7 +107,8 @@ TINY = 1e-12
 NEGLIGIBLE = 1e-9
 """Probability, or log wealth in nats, that counts as a rounding error."""
 LARGEST_FINITE = 1e30
-"""Largest size of a number in learned views and classifiers: its square is finite.
+"""Largest size of a number in learned views, classifiers and normal laws: its square is
+finite.
 
 Larger numbers are clipped to it.
 """

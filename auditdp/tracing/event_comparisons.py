@@ -60,7 +60,7 @@ def compare(noise: Any, other: Any, name: str) -> Any:
         if is_first is not None:
             return is_first
         other = other.settle("is compared with noise")
-    below = _probability_below(noise, other, is_small=is_small, is_strict=is_strict)
+    below = _probability_below(noise, other, is_strict=is_strict)
     if below is None:
         return operation(noise.settle("is compared with a number"), other)
     term = noise.terms[0]
@@ -89,9 +89,7 @@ def compare(noise: Any, other: Any, name: str) -> Any:
     return happened
 
 
-def _probability_below(
-    noise: Form, other: Any, *, is_small: bool, is_strict: bool
-) -> Any:
+def _probability_below(noise: Form, other: Any, *, is_strict: bool) -> Any:
     """Return the probability that the draw of noise lies below the compared number.
 
     The number is first converted into units of the standard draw.
@@ -99,7 +97,6 @@ def _probability_below(
     Args:
         noise: The noise.
         other: The number.
-        is_small: Whether small noise makes the comparison true.
         is_strict: Whether equality has the same result as larger noise.
 
     Returns:

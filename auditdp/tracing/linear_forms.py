@@ -237,7 +237,7 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
     return tuple(Term(term.draw, term.index, term.factor * factor) for term in terms)
 
 
-def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
+def joined(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Return terms of the same sum, with one term for the same entries of a draw.
 
     Terms whose coefficients cancel to 0 are left out.

@@ -252,7 +252,7 @@ class Noise(Form):
             part of noise (see ``Family.is_part``). Else ``plain`` or the forced result,
             which is released.
         """
-        form = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
+        form = Noise(self.run, plain, joined(terms), offset)
         # All noise has cancelled.
         if not form.terms:
             return plain
@@ -647,7 +647,7 @@ def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
         offset = noise.offset
         if offset is not None:
             offset = offset * factor
-        terms = joined(scaled(noise.terms, factor), shape_of(value))
+        terms = joined(scaled(noise.terms, factor))
         return Noise(noise.run, value, terms, offset, noise.site)
 
 

@@ -24,6 +24,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
+from auditdp.betting.limits import LARGEST_FINITE
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats, Labels
@@ -39,8 +40,6 @@ class NormalLimits:
     min_deviation = 1e-6
     """Smallest standard deviation of noise, relative to the values: less is
     rounding."""
-    value = 1e30
-    """Outputs are clipped to this size, so that their squares are finite."""
     distance = 1e6
     """Largest distance of two laws, in standard deviations, that is estimated."""
 
@@ -249,10 +248,8 @@ def _scores(outputs: Array, direction: Floats, middle: float, slope: float) -> F
 
 def _rows(outputs: Array) -> Floats:
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    rows = np.nan_to_num(
-        rows, nan=0.0, posinf=NormalLimits.value, neginf=-NormalLimits.value
-    )
-    return np.asarray(np.clip(rows, -NormalLimits.value, NormalLimits.value))
+    rows = np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FINITE, neginf=-LARGEST_FINITE)
+    return np.asarray(np.clip(rows, -LARGEST_FINITE, LARGEST_FINITE))
 
 
 def _column_scale(rows: Floats) -> Floats:
