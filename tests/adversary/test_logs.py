@@ -25,6 +25,7 @@ from auditdp.runner.log import Log
 from auditdp.runner.run_record import scan_log
 from tests.adversary.projects import proved
 from tests.adversary.records import with_digests, without_digests
+from tests.unit.runner.test_log import lines_of
 
 NAMES = [f"audits/audit_it.py::{name}" for name in "abc"]
 CLAIMED = {NAMES[1]: Verdict.VIOLATED}
@@ -52,10 +53,6 @@ def log(tmp_path, monkeypatch):
         log.add(result(name))
     log.end("complete", 1.0)
     return path
-
-
-def lines_of(path):
-    return path.read_bytes().splitlines(keepends=True)
 
 
 def certified(line):

@@ -1,14 +1,13 @@
 import multiprocessing
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from auditdp.record.results import Published, Verdict
 from auditdp.runner.child_jobs import judge, serve_task
-from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import PlanOptions, Task, make_plan
+from tests.unit.runner.test_plan import collect
 
 AUDITS = """
 import asyncio
@@ -99,11 +98,6 @@ def reads():
     Path("seen").write_text(data_file("value").read_text() + os.environ["AUDITDP_DATA"])
     return sound()
 """
-
-
-def collect(paths):
-    """Import the files in this process."""
-    return [collected_from(path, Path.cwd(), {}) for path in paths]
 
 
 def run_task(task: Task):
