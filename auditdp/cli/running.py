@@ -483,7 +483,7 @@ def _is_shown_in_terminal(options: RunOptions) -> bool:
 
 
 class ProgressPrinter(ExitStack):
-    """A printer of results, above a line that shows the progress of the run.
+    """A printer of results, with a line below them that shows the progress of the run.
 
     Args:
         options: The options of the run.

@@ -132,10 +132,10 @@ class Fate(StrEnum):
     REJECTED = "rejected"
     """The harness refused the mutant's outputs; this counts as killed."""
     SURVIVED = "survived"
-    """No evidence refuted the mutant, and nothing proves that it keeps the claim."""
+    """No evidence refuted the mutant, and nothing proves that it satisfies the claim."""
     EQUIVALENT = "equivalent"
-    """The mutant keeps the claim or does what the mechanism does, for the reason given.
-    It is not counted."""
+    """The mutant satisfies the claim, or does the same as the mechanism, for the recorded
+    reason. It is not counted."""
     INVALID = "invalid"
     """The mutant crashes, so nobody could overlook the fault; it is not counted."""
 

@@ -27,7 +27,7 @@ class Player:
     shares: Sequence[float] = ()
 
     def afresh(self) -> Self:
-        """Return the player for another game; it keeps what it has learned."""
+        """Return the player for another game, still fitted to the calls so far."""
         return self
 
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
