@@ -2,6 +2,9 @@
 
 Each file has one command or a few related ones, or a step of a command. ``common`` has
 the application, the exit codes and the functions that several commands share.
+
+This file imports almost nothing: ``run`` and ``list`` wait for the fork server, so
+``main`` starts that before its own imports.
 """
 
 import io
@@ -9,12 +12,10 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
-
-from auditdp.cli.common import COMMANDS, ExitCode, app, enter_project, leave, say
-from auditdp.errors import AuditError, StoppedError
-from auditdp.report.plain_text import shorten
+from pathlib import Path
 
 __all__ = ["main"]
 
@@ -22,6 +23,8 @@ LONGEST = 4_000
 """Largest number of characters of an error message, since it may quote long values."""
 CALCULATORS = ("account", "bounds")
 """Commands that compute from their options and files, and read no project."""
+FORKING = ("run", "list")
+"""Commands whose first step is to start processes of audit files."""
 
 
 def main() -> None:
@@ -30,21 +33,14 @@ def main() -> None:
     An error of the user is one line on stderr, and exit code 2.
     """
     _settle_streams()
-    command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
         # If the reader of a pipe ends, the process ends by this signal, and not with
         # exit code 1, which is that of a finding.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    named = command[0] if command else ""
-    if named in COMMANDS:
-        commands = [COMMANDS[named]]
-    elif named[:1] in ("", "-") and "_AUDITDP_COMPLETE" not in os.environ:
-        commands = []
-    else:
-        # A message about a misspelled name, or a completion, needs all commands.
-        commands = [*COMMANDS.values()]
-    modules = [each.module for each in commands]
-    leave(_carried_out(modules, in_project=named not in CALCULATORS))
+    code = _carried_out("".join(sys.argv[1:2]), sys.argv[2:])
+    from auditdp.cli.common import leave
+
+    leave(code)
 
 
 def _settle_streams() -> None:
@@ -61,54 +57,94 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
-    """Run the command, and return its exit code.
+def _carried_out(named: str, words: Sequence[str]) -> int:
+    """Run a command, and return its exit code.
 
     Every exception is caught, since Python would end with exit code 1, which is that of
     a finding.
 
     Args:
-        modules: The modules of ``auditdp.cli`` that register the commands.
-        in_project: True if the command works in the folder of the project.
+        named: The first word of the command line, which is the name of a command, an
+            option, a misspelled name, or empty.
+        words: The other words of the command line.
     """
     try:
-        if in_project:
-            enter_project()
-        for module in modules:
-            # The import registers the commands of the module.
-            import_module(f"auditdp.cli.{module}")
-        app()
-    except SystemExit as end:
-        return (
-            end.code
-            if isinstance(end.code, int)
-            else ExitCode.OK
-            if end.code is None
-            else ExitCode.CRASHED
-        )
-    except KeyboardInterrupt:
+        _carry_out(named, words)
+    except BaseException as error:
+        return _code_after(error)
+    return 0
+
+
+def _carry_out(named: str, words: Sequence[str]) -> None:
+    """Run a command; see ``_carried_out`` for the arguments."""
+    if named not in CALCULATORS:
+        from auditdp.cli.project import enter_project
+
+        files = [Path(word.partition("::")[0]).absolute() for word in words]
+        enter_project()
+        if named in FORKING and "--help" not in words:
+            _start_early(files, audits=named == "run")
+    from auditdp.cli.common import COMMANDS, app
+
+    if named in COMMANDS:
+        commands = [COMMANDS[named]]
+    elif named[:1] in ("", "-") and "_AUDITDP_COMPLETE" not in os.environ:
+        commands = []
+    else:
+        # A message about a misspelled name, or a completion, needs all commands.
+        commands = [*COMMANDS.values()]
+    for each in commands:
+        # The import registers the commands of the module.
+        import_module(f"auditdp.cli.{each.module}")
+    app()
+
+
+def _start_early(files: Iterable[Path], *, audits: bool) -> None:
+    """Start the fork server for the audit files that a command line probably means.
+
+    A wrong guess takes time, and changes no result.
+
+    Args:
+        files: Paths of all words of the command line; most of them do not exist.
+        audits: True if audits will run; False if they are only collected.
+    """
+    from auditdp.cli.project import settings
+    from auditdp.errors import AuditError
+    from auditdp.runner.start_up import AUDITING, start_early
+
+    # The command finds the same error, and reports it.
+    with suppress(AuditError, OSError):
+        targets = [str(file) for file in files if file.exists()] or settings().paths
+        start_early(targets, AUDITING if audits else ())
+
+
+def _code_after(error: BaseException) -> int:
+    """Report an exception of a command, and return the exit code of the process."""
+    from auditdp.cli.common import ExitCode, say
+    from auditdp.errors import AuditError, StoppedError
+    from auditdp.report.plain_text import shorten
+
+    if isinstance(error, SystemExit):
+        if error.code is None:
+            return ExitCode.OK
+        return error.code if isinstance(error.code, int) else ExitCode.CRASHED
+    if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    except StoppedError as error:
+    if isinstance(error, AuditError):
         say(f"error: {shorten(str(error), LONGEST)}")
-        return ExitCode.CRASHED
-    except AuditError as error:
-        say(f"error: {shorten(str(error), LONGEST)}")
-        return ExitCode.USAGE
-    except OSError as error:
+        return ExitCode.CRASHED if isinstance(error, StoppedError) else ExitCode.USAGE
+    if isinstance(error, OSError):
         # An example is a full disk behind standard output.
         say(f"error: {error}")
-        return ExitCode.CRASHED
-    except MemoryError as error:
+    elif isinstance(error, MemoryError):
         # The memory that the frames hold is needed to print the message.
         traceback.clear_frames(error.__traceback__)
         say(
             "error: out of memory; use smaller parameters, or a machine with more memory"
         )
-        return ExitCode.CRASHED
-    except BaseException:
-        say(traceback.format_exc().rstrip())
+    else:
+        say("".join(traceback.format_exception(error)).rstrip())
         say(
             "error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above."
         )
-        return ExitCode.CRASHED
-    return ExitCode.OK
+    return ExitCode.CRASHED

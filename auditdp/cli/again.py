@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from auditdp.cli.common import settings
+from auditdp.cli.project import settings
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from auditdp.cli.common import Source, app, given, read_whole, say, tell
+from auditdp.cli.common import Source, app, read_whole, say, tell
+from auditdp.cli.project import given
 from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
 from auditdp.files import FileLimits, content_of, json_of, write

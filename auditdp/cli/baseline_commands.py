@@ -23,12 +23,11 @@ from auditdp.cli.common import (
     app,
     coloured,
     columns,
-    given,
     read_whole,
     say,
-    settings,
     tell,
 )
+from auditdp.cli.project import given, settings
 from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError
 from auditdp.files import write

@@ -48,6 +48,7 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
+from auditdp.cli.project import given, given_report
 from auditdp.configuration import DEFAULT_LOG, SANDBOXES
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budget import BUDGETS, FAULTS
@@ -181,35 +182,6 @@ app = typer.Typer(
     epilog="To begin: auditdp init FILE::FUNCTION writes a first audit, and auditdp run runs it.",
 )
 
-_started: list[Path] = []
-
-
-def enter_project() -> None:
-    """Change to the folder of the project; ids of audits are relative to it."""
-    from auditdp.configuration import project_folder
-
-    _started.append(Path.cwd())
-    try:
-        folder = project_folder(Path.cwd())
-    except ConfigurationError:
-        # Commands that need settings report this error.
-        return
-    if folder != Path.cwd():
-        os.chdir(folder)
-        if (processes := sys.modules.get("multiprocessing.process")) is not None:
-            processes.ORIGINAL_DIR = str(folder)  # type: ignore[attr-defined]  # where processes start
-
-
-def settings(profile: str = "") -> Configuration:
-    """Return the settings of the project in which the command was started.
-
-    Args:
-        profile: The name of a profile; empty for none on the command line.
-    """
-    from auditdp.configuration import load
-
-    return load(_started[-1] if _started else Path.cwd(), profile)
-
 
 def sandbox(
     configuration: Configuration, mode: str = "", *, network: bool = False
@@ -243,28 +215,6 @@ def sandbox(
             f"this system cannot shut audits off from {', '.join(found.lacking)}: they may touch what you may"
         )
     return found
-
-
-def given(value: Any) -> Any:
-    """Return a path from the command line, made relative to the project's folder.
-
-    Commands run in the folder of the project, but users write paths relative to the
-    folder in which they start the command. An id of an audit, or a list, is changed in
-    the same way. An empty value and the default log are returned as they are.
-    """
-    if isinstance(value, list):
-        return [given(item) for item in value]
-    if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
-        return value
-    # This also applies to an id such as audits/audit_edges.py::dprr.
-    moved = os.path.relpath(_started[-1] / value, Path.cwd())
-    return Path(moved) if isinstance(value, Path) else moved
-
-
-def given_report(value: list[str] | None) -> list[str] | None:
-    """Return texts ``format=PATH`` with each path relative to the project's folder."""
-    parts = [item.partition("=") for item in value or ()]
-    return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:

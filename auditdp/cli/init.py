@@ -15,8 +15,9 @@ from typing import Annotated
 import typer
 from jinja2 import Environment
 
-from auditdp.cli.common import app, given, settings, tell
+from auditdp.cli.common import app, tell
 from auditdp.cli.init_signature import Signature
+from auditdp.cli.project import given, settings
 from auditdp.errors import ConfigurationError
 from auditdp.files import write
 from auditdp.runner.imports import bound_by

@@ -27,7 +27,6 @@ from auditdp.cli.common import (
     budget_option,
     coloured,
     columns,
-    given,
     one_of,
     print_line,
     print_report,
@@ -36,9 +35,9 @@ from auditdp.cli.common import (
     reading_of,
     sandbox,
     say,
-    settings,
     tell,
 )
+from auditdp.cli.project import given, settings
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.files import write_together
 from auditdp.report.formats import FORMATS, WIDTH, format_of, render, writable
@@ -414,11 +413,6 @@ def answer_about(
 def _discovered(
     targets: list[str], keyword: str
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
-    from auditdp.runner.start_up import start_early
-
-    # The process from which others are forked starts while this process imports the
-    # rest.
-    start_early(targets, needed=())
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover
     from auditdp.runner.pool import Workers

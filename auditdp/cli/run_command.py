@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from auditdp.cli.common import app, settings, taking
-from auditdp.cli.run_options import RunOptions, RunPlace
+from auditdp.cli.common import app, taking
+from auditdp.cli.run_options import RunOptions
 
 
 @app.command()
 @taking(RunOptions)
 def run(options: RunOptions) -> None:
     """Collect audits, run them, and report the results."""
-    from auditdp.runner.start_up import start_early
-
-    if options.executor is RunPlace.processes:
-        start_early(options.paths or settings(options.profile).paths)
     from auditdp.cli.running import carry_out
 
     carry_out(options)

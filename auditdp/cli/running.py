@@ -31,9 +31,9 @@ from auditdp.cli.common import (
     read_run,
     sandbox,
     say,
-    settings,
     tell,
 )
+from auditdp.cli.project import settings
 from auditdp.cli.run_options import RunOptions
 from auditdp.cli.run_scope import (
     Continuation,

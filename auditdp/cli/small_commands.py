@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import AnswerFormat, ExitCode, Profile, app, say, settings, tell
+from auditdp.cli.common import AnswerFormat, ExitCode, Profile, app, say, tell
+from auditdp.cli.project import settings
 from auditdp.cli.recorded import answer_about
 from auditdp.configuration import KINDS
 from auditdp.record.results import SYMBOLS

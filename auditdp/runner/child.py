@@ -28,7 +28,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from auditdp.errors import ConfigurationError, die_with_parent
 from auditdp.files import FileLimits, open_file, remove, without_middle
@@ -116,6 +116,10 @@ class Work:
     sandbox: Sandbox = UNCONFINED
 
 
+AT_FIRST_USE = ConfigDict(defer_build=True)
+"""Setting of a record whose validator pydantic builds when it is first used."""
+
+
 @dataclass(frozen=True)
 class ChildMessage:
     """The message of a child: the result of its work, and the modules that it imported.
@@ -125,6 +129,8 @@ class ChildMessage:
 
     value: Any = None
     libraries: list[str] = field(default_factory=list)
+
+    __pydantic_config__ = AT_FIRST_USE
 
 
 MESSAGE: TypeAdapter[ChildMessage] = TypeAdapter(ChildMessage)
@@ -145,6 +151,8 @@ class WorkAnswer:
     """The printed text, also that of native code and subprocesses."""
     libraries: list[str] = field(default_factory=list)
     """Modules of ``LIBRARIES`` that the work imported for the first time."""
+
+    __pydantic_config__ = AT_FIRST_USE
 
 
 ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)

@@ -40,7 +40,6 @@ from auditdp.runner.child import (
     printed_to,
 )
 from auditdp.runner.collecting import collected_from
-from auditdp.runner.plan import COLLECTED
 
 FORK = multiprocessing.get_context("fork")
 
@@ -80,9 +79,8 @@ def host(
         and _no_more_threads_than(threads)
         and not _has_cuda()
     )
-    connection.send_bytes(
-        COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed))
-    )
+    sent = replace(collected, forkable=forkable, printed=printed)
+    connection.send_bytes(sent.as_json())
     if collected.failure or not forkable:
         os._exit(0)
     _serve(connection, folder)

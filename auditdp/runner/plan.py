@@ -7,14 +7,15 @@ a ``Task`` for each selected audit.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.files import FileLimits, without_middle
@@ -62,8 +63,11 @@ class Collected:
     forkable: bool = True
     """True if a process that has imported the file can be forked."""
 
+    def as_json(self) -> bytes:
+        """Return the JSON that the process of the file sends to the run."""
+        # A validator of pydantic would take a tenth of the time of ``auditdp list``.
+        return json.dumps(asdict(self)).encode()
 
-COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
 
 Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 """Function that imports audit files, each in a process of its own, and returns their

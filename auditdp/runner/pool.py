@@ -47,7 +47,7 @@ from auditdp.runner.child import (
     WorkAnswer,
     how_it_ended,
 )
-from auditdp.runner.plan import COLLECTED, Collected, Task
+from auditdp.runner.plan import Collected, Task
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.start_up import (
     AUDITING,
@@ -64,6 +64,7 @@ from auditdp.runner.start_up import (
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult
 
+COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
 """Default number of seconds that the import of an audit file may take."""

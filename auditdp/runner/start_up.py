@@ -4,7 +4,8 @@ A run starts the fork server of ``multiprocessing`` before its own slow imports.
 module has functions for both processes:
 
 - In the run: ``start_early``, ``start_forkserver``, ``temporary_folder`` and
-  ``no_script``. They import no modules of audits.
+  ``no_script``. They import neither modules of audits nor pydantic, so that the fork
+  server starts as early as possible.
 - In the fork server, which imports this module first: ``settle``. It then imports the
   modules that audit files need, once. It has a process group of its own, so an
   interrupt from the terminal reaches the run alone. When the run has ended, it ends all
@@ -30,12 +31,13 @@ from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditdp.files import place_of_temporary_files
-from auditdp.runner.child import Work
-from auditdp.runner.plan import COLLECTED, Collected
-from auditdp.runner.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from auditdp.runner.child import Work
+    from auditdp.runner.sandbox import Sandbox
 
 
 class StartLimits:
@@ -248,17 +250,15 @@ def open_host(
 
     See ``file_host.host`` for the arguments.
     """
+    from auditdp.runner.file_host import host
+    from auditdp.runner.plan import Collected
+
     try:
         sandbox.enter(folder)
     except OSError as error:
-        connection.send_bytes(
-            COLLECTED.dump_json(
-                Collected(failure=f"{path.name}: the sandbox is refused: {error}")
-            )
-        )
+        refused = Collected(failure=f"{path.name}: the sandbox is refused: {error}")
+        connection.send_bytes(refused.as_json())
         return
-    from auditdp.runner.file_host import host
-
     host(connection, path, overrides, folder, limit)
 
 

@@ -101,7 +101,8 @@ def gaussian(case: Case) -> Known:
     own: list[Accountant] = [curve]
     if count == 1:
         own += [
-            ClassicGaussian(sigma, moved, everywhere) for everywhere in (False, True)
+            ClassicGaussian(sigma, moved, everywhere=everywhere)
+            for everywhere in (False, True)
         ]
     with precision(BITS):
         truth = GaussianPair(arb(count).sqrt() * arb(moved) / arb(sigma))

@@ -194,7 +194,12 @@ class Case:
                 by_chance &= not any(
                     {e.epsilon_lower, e.epsilon_upper} & bounds for e in proofs
                 )
-        if result.verdict is Verdict.INCONCLUSIVE and law is code:
+        # A game of too few calls is rightly INCONCLUSIVE.
+        too_few = any(
+            e.kind == "game" and e.verdict is Verdict.INCONCLUSIVE
+            for e in result.evidence
+        )
+        if result.verdict is Verdict.INCONCLUSIVE and law is code and not too_few:
             wrong.append("INCONCLUSIVE, and the code draws from its law")
         self.says(
             "whole audit", about, result.verdict, "; ".join(wrong), by_chance=by_chance
