@@ -153,8 +153,8 @@ def play_game(
                 kind="game",
                 verdict=Verdict.INCONCLUSIVE,
                 statement=(
-                    f"calls={options.budget.game_calls} is too small to look at the "
-                    f"mechanism and to play: {error}"
+                    f"calls={options.budget.game_calls} is too small for a game and "
+                    f"the checks before it: {error}"
                 ),
                 calls=allowed.made,
             )

@@ -93,7 +93,7 @@ class Allowance:
         """
         if runs > self.left:
             raise ExhaustedError(
-                f"of {runs:,} runs of the mechanism that it takes, {self.left:,.0f} are left"
+                f"the next step needs {runs:,} runs of the mechanism, and {self.left:,.0f} are left"
             )
         if self.is_late:
             raise ExhaustedError(LATE)
