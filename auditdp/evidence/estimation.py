@@ -116,7 +116,7 @@ class Sample:
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Test the estimates of every class of inputs."""
+    """Return the evidence of tests of the estimates on every class of inputs."""
     # No other claim has such evidence.
     assert isinstance(request.claim, Promise)
     return estimation_evidence(
@@ -407,7 +407,10 @@ def _describe(
 def variance_interval(
     groups: Floats, variance: float, alpha: float
 ) -> tuple[float, float]:
-    """Return Student's interval for a variance, from sample variances of groups."""
+    """Return Student's interval around ``variance``, at confidence 1 - ``alpha``.
+
+    Its width follows from ``groups``, the sample variances of groups of calls.
+    """
     spread = _student(groups, alpha)
     return variance - spread, variance + spread
 
@@ -549,7 +552,10 @@ def kurtosis_bets(
 
 
 def sample_variances(values: Floats) -> Floats:
-    """Return the sample variances of disjoint groups of five calls."""
+    """Return the sample variances of consecutive groups of five calls.
+
+    The last calls that fill no group are left out.
+    """
     groups = values[: len(values) // GROUP * GROUP].reshape(-1, GROUP)
     return np.asarray(groups.var(axis=1, ddof=1))
 
@@ -561,7 +567,10 @@ def sample_kurtosis(values: Floats) -> float:
 
 
 def varies(values: Floats) -> bool:
-    """Return True if enough calls differ for a test without declared limits."""
+    """Return True if values change often enough for a test without declared limits.
+
+    ``2 * START`` changes between consecutive values are enough.
+    """
     return bool(_changes(values)[-1] >= 2 * START)
 
 

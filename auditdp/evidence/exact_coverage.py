@@ -72,7 +72,7 @@ class Compared:
     looked_at: int | None = None
     """Number of listed pairs that were compared.
 
-    None if an envelope or a noise model covers all pairs.
+    None if an envelope was used, or if a noise model covers all pairs.
     """
     by_law: bool = True
     """True if the losses are those of laws; else they are those of an envelope."""
@@ -97,7 +97,8 @@ def by_pairs(
 
     If pairs are given, only these are compared. Otherwise, if the adjacency enumerates
     its pairs, all are compared. Otherwise the listed pairs are compared, and the worst
-    pair that a search finds.
+    pair that a search finds. All other pairs are then covered if the mechanism declares
+    a noise model that no pair contradicts.
     """
     everything = adjacency.exhaustive() if given is None else None
     if everything is not None:
