@@ -185,7 +185,7 @@ class HeldInput:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The name of the input in requests."""
+        """The numbers of the pair and of the side, which name the input in requests."""
         return self.pair, self.side
 
     def ask(self, what: str) -> Any:
@@ -243,7 +243,11 @@ class MechanismElsewhere:
     def begin(self, *request: Any) -> None:
         """Request that the other process prepares evidence, before any is gathered.
 
-        The arguments are those of the other end, ``gather``, after the number.
+        Its answer sets ``held`` and the optional methods of this stand-in.
+
+        Args:
+            request: The settings of the run, the name that keys its random streams, and
+                whether the mechanism is a control.
         """
         self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None

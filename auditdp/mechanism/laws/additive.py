@@ -35,6 +35,9 @@ class GaussianLaw:
     Args:
         location: Centre of each coordinate, shape (k,).
         sigma: Standard deviation of every coordinate, > 0.
+
+    Raises:
+        MechanismError: If the shape of an argument is wrong, or a value is not allowed.
     """
 
     location: Array
@@ -108,6 +111,9 @@ class LaplaceLaw:
     Args:
         location: Centre of each coordinate, shape (k,).
         scale: Laplace scale of each coordinate, shape (k,), positive.
+
+    Raises:
+        MechanismError: If the shape of an argument is wrong, or a value is not allowed.
     """
 
     location: Array
@@ -209,7 +215,10 @@ class StepLaw:
 
     @cached_property
     def masses(self) -> list[Any]:
-        """The probability of each step: density times width."""
+        """The probability of each step: density times width.
+
+        It is a Fraction, a ball or a float, as the density is.
+        """
         found: list[Any] = []
         with precision():
             for density, (a, b) in zip(
