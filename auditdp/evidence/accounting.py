@@ -69,6 +69,9 @@ def accounting_evidence(
             claim of a formula is. Otherwise the mechanism may be a better one, and
             nothing refutes the claim.
 
+    Returns:
+        Evidence with the verdict CERTIFIED, VIOLATED or NOT_REFUTED.
+
     Raises:
         AccountantError: If there are no accountants; if ``about`` is missing and no
             accountant's class lies within all others; or if all accountants failed and

@@ -79,6 +79,9 @@ def confirm_smaller(
 ) -> Game | None:
     """Search for the smallest pair with the same finding, and confirm it.
 
+    The search has the level ``SHRINKING_ALPHA``, and the confirmation the level
+    ``alpha``.
+
     Returns:
         The game of the confirmation, or None if there is no smaller pair or its finding
         was not confirmed.
@@ -94,7 +97,7 @@ def confirm_smaller(
 
 
 def confirmation_of(fresh: Game, alpha: float) -> Confirmation:
-    """Return the record of a confirmation."""
+    """Return the record of a confirmation at level ``alpha``."""
     right, wrong = fresh.wealth.record_of_best
     return Confirmation(
         pair=str(fresh.best.pair),

@@ -154,8 +154,11 @@ def radius(error: float) -> float:
 def unseen(runs: int, error: float) -> float:
     """Return the δ below which no bound on ε is finite.
 
-    It is the upper limit on the probability of an event that occurred in none of
-    ``runs`` runs, by a region of this error.
+    It is the upper limit on the probability of an event that never occurred.
+
+    Args:
+        runs: Number of runs on each input.
+        error: Error probability of the bound.
     """
     return -math.expm1(float(log_ndtr(-radius(error))) / runs)
 
@@ -246,7 +249,7 @@ def largest_losses(
             outputs that occurred.
         ends: Indices of the two inputs of every pair, shape (2, pairs).
         runs: Number of runs on each input.
-        error: Error probability of each returned bound.
+        error: Largest probability that a returned bound is wrong, for each bound.
         deltas: The values of δ for which ε is bounded.
         epsilons: The values of ε for which δ is bounded.
 
@@ -367,10 +370,11 @@ def _delta_at(epsilon: float) -> Loss:
 
 
 def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> float:
-    """Return an upper bound on the total variation distance of outputs from their law.
+    """Return an upper bound on the distance of the law of outputs from the stated law.
 
-    It holds for all inputs together. The input with the largest distance, and its
-    event, are fixed by the laws, so no correction for the number of inputs is needed.
+    It is the total variation distance, and the bound holds for all inputs together. The
+    input with the largest distance, and its event, are fixed by the laws, so no
+    correction for the number of inputs is needed.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
@@ -422,9 +426,9 @@ def log_e_value(counts: Counts, law: Floats) -> float:
     the counts under the law. The numerator is their probability if the probabilities of
     outputs are themselves drawn from a Dirichlet law with the parameters c times the
     law. Each ratio has expectation 1 under the law, since both are probabilities of
-    counts. It is infinite if an output came that the law excludes. If the law is known
-    up to rounding, its largest probabilities make the divisor the largest, and the
-    expectation at most 1.
+    counts. The e-value is infinite if an output came that the law excludes. If the law
+    is known up to rounding only, the largest possible probabilities make the divisor as
+    large as possible, so the expectation is at most 1.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all

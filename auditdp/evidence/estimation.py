@@ -466,7 +466,8 @@ def mean_within(
 
     It is the smaller log wealth of two tests, against "the mean is at most -margin" and
     "the mean is at least margin". If the hypothesis is true, one of these is true, so
-    the smaller wealth is valid. Without declared ``limits`` the test is asymptotic.
+    the smaller wealth is valid. The stakes are sized for the level ``alpha``. Without
+    declared ``limits`` the test is asymptotic.
     """
     both = _sides(values, margin, -margin, alpha, limits)
     return min(_wealth(side, limits is not None) for side in both)
@@ -487,7 +488,8 @@ def _sides(
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
     """Return the log wealth against "the variance is at most ``bound``".
 
-    The values are independent and of one law, which may be any.
+    The values are independent and of one law, which may be any. The stakes are sized
+    for the level ``alpha``.
     """
     bets = mean_bets(sample_variances(values), bound, alpha, 0.0, start=2)
     return _wealth(bets, True)
@@ -509,7 +511,8 @@ def variance_below(
         limits: The declared limits of all values; used if no kurtosis is stated.
         kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither this nor ``limits`` is
             given, three times the kurtosis of the sample is assumed: the test is
-            asymptotic, and invalid if the true kurtosis is larger than that.
+            asymptotic, and invalid if the true kurtosis is larger than that. The result
+            is then 0 for values that change too rarely (``varies``).
     """
     if kurtosis is not None:
         return _wealth(kurtosis_bets(values, bound, alpha, kurtosis), True)

@@ -125,6 +125,9 @@ def exact_evidence(
         refuting: Whether to look first for one pair that certainly breaks the claim. If
             there is one, no other pair is compared.
 
+    Returns:
+        Evidence with the verdict VIOLATED or CERTIFIED, or NOT_REFUTED with the reason.
+
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
         ClaimError: If the claim is about a whole curve; only one point is compared.
@@ -296,7 +299,7 @@ class _LawComparison:
     def counterexample(
         self, adjacency: Adjacency, *, seed: int, examples: int
     ) -> Counterexample:
-        """Return the pair that breaks the claim, or a smaller one from a search."""
+        """Return a counterexample: the reported pair, or a simpler one from a search."""
         if self.envelope is not None and not self.compared.by_law:
             return _envelope_counterexample(
                 self.envelope, self.index, self.worst, self.pair, self.claim

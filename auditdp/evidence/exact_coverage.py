@@ -310,6 +310,7 @@ def enumerated(
         pairs: Number of pairs.
         reordered: Number of pairs that were compared in another order of the nodes.
         unlike: Sentence on a pair whose law depends on this order; empty if none does.
+            If given, it is the reason why other orders are not covered.
     """
     many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
@@ -336,7 +337,7 @@ def enclosed(
         largest: The loss of the envelope.
         compared: Number of pairs whose law was compared with the envelope.
         beyond: Sentence on a pair that loses more than the envelope; empty if none
-            does.
+            does. If given, only the compared pairs are covered.
     """
     if beyond:
         return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
@@ -366,7 +367,8 @@ def additive(
             sensitivity.
         largest: The loss of answers that are as far apart as the sensitivity.
         compared_pairs: The compared pairs, in words.
-        departure: Sentence on a contradiction of the model; empty if there is none.
+        departure: Sentence on a contradiction of the model; empty if there is none. If
+            given, only the compared pairs are covered.
     """
     if departure:
         return Coverage(f"{compared_pairs} of {adjacency.name}", departure)

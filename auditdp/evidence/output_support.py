@@ -109,7 +109,7 @@ class BitPatterns:
     name = "bit patterns"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player that makes these bets on one pair."""
+        """Return the player that bets on ``patterns`` of the outputs on one pair."""
         return ViewExperts("bits: ", prepare=patterns).player(mechanism, pair)
 
 
