@@ -179,10 +179,12 @@ def as_mechanism(function: Any) -> Mechanism:
             call), or the result of ``unseeded``.
 
     Returns:
-        The function itself, or a ``PerCall`` of it if it takes no size.
+        The function itself if it takes a size, has no signature, or is a ``PerCall``
+        already, such as the result of ``unseeded``. Otherwise a ``PerCall`` of it.
 
     Raises:
-        MechanismError: If it is not callable, or has no argument ``rng``.
+        MechanismError: If it is not callable, or is no ``PerCall`` and has a signature
+            without an argument ``rng``.
     """
     if not callable(function):
         raise MechanismError(

@@ -23,7 +23,7 @@ from auditdp.numerics.balls import LeftOut, ball, is_float, left_out, middle, pr
 
 
 def exact_gaps(first: Any, second: Any) -> list[Fraction]:
-    """Return the exact absolute differences of the coordinates of two locations."""
+    """Return |a − b| of each coordinate of the locations of two laws, exactly."""
     both = zip(first.location, second.location, strict=True)
     return [abs(Fraction(float(a)) - Fraction(float(b))) for a, b in both]
 
@@ -173,8 +173,8 @@ class StepLaw:
 
     Raises:
         MechanismError: If the lengths do not fit, the breaks do not increase, an atom
-            is listed twice, a density or probability is negative, or the total mass
-            cannot be one.
+            is listed twice, a break or atom is not finite, a density or probability is
+            negative, or the total mass cannot be one.
     """
 
     breaks: Sequence[Any] = ()
@@ -264,7 +264,7 @@ class StepLaw:
     def log_prob(self, outputs: Array) -> Floats:
         """Return log probabilities of outputs that are atoms, else log densities.
 
-        The shape is (size,).
+        The shape is (size,). An output outside the steps and atoms has -inf.
         """
         y = np.asarray(outputs, dtype=np.float64).reshape(-1)
         found = np.zeros(len(y))
