@@ -83,8 +83,8 @@ def confirm_smaller(
     ``alpha``.
 
     Returns:
-        The game of the confirmation, or None if there is no smaller pair or its finding
-        was not confirmed.
+        The game of the confirmation. None if no smaller pair was found, too few runs
+        were left, or the finding on it was not confirmed.
     """
     with allowing(share=MAIN) as allowed:
         with allowing(MAIN * allowed.left, share=MAIN):

@@ -149,10 +149,11 @@ def counting_evidence(
         law: Returns the stated law of the output on an input; None for no comparison.
 
     Returns:
-        The evidence, or None if there are fewer than 256 calls for each input. None
-        also without any statement: there are too many different outputs, or the claim
-        is Gaussian, and there is no law that can be compared. This takes at least 256
-        calls on each input.
+        The evidence. Its verdict is NOT_REFUTED, or INCONCLUSIVE if runs refute the law
+        or depend on each other. The result is None if there are fewer than 256 calls
+        for each input. It is also None if there is nothing to state, after at least 256
+        calls on each input: no law can be compared, and the claim is Gaussian or there
+        are too many different outputs.
 
     Raises:
         AdjacencyError: If a pair is not adjacent.

@@ -299,7 +299,7 @@ class _LawComparison:
     def counterexample(
         self, adjacency: Adjacency, *, seed: int, examples: int
     ) -> Counterexample:
-        """Return a counterexample: the reported pair, or a simpler one from a search."""
+        """Return a counterexample: the reported pair, or a simpler one of a search."""
         if self.envelope is not None and not self.compared.by_law:
             return _envelope_counterexample(
                 self.envelope, self.index, self.worst, self.pair, self.claim

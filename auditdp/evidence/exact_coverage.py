@@ -258,10 +258,10 @@ def by_envelope(
     """Bound the loss of all pairs of a domain by an envelope.
 
     An envelope states a least and a largest probability of each output over all inputs,
-    and the bound follows from both. It also states that some pair of inputs attains
-    both. This is used only if the law of the output is not stated. Otherwise the losses
-    of pairs are computed from the law, and a loss above the bound contradicts the
-    envelope.
+    and the bound follows from both. It also states a pair of inputs that attains both.
+    If the law of the output is not stated, these pairs are the compared ones, with the
+    losses of the envelope. Otherwise the losses of pairs are computed from the law, and
+    a loss above the bound contradicts the envelope.
     """
     pairs = [Pair(large, small) for large, small in envelope.inputs]
     for pair in pairs:

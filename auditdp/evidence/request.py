@@ -72,8 +72,9 @@ class EvidenceRequest:
         mechanism: The mechanism as the audit has it; None for a formula.
         claim: The claim about privacy, or the promise about an estimate.
         neighbours: The adjacency; None for a promise, or for a formula without pairs.
-        inputs: Lists of inputs by the name of their class, for a promise.
-        accountants: Accountants whose bounds are compared with the claim.
+        inputs: Lists of inputs by the name of their class; empty for a claim about
+            privacy.
+        accountants: Accountants whose bounds are compared with the claim, if any.
         about: Description of the mechanism for the accountants, or None.
         kinds: Kinds of evidence to gather.
         streams: Random streams by purpose and batch.
@@ -181,8 +182,8 @@ def processes_to_check_memory(claim: Claim) -> int:
     repeats its first output in every later call. An adversary who guesses the input
     from one first output is right with probability at most (1 + δ(0)) / 2. So n
     guesses, from n processes, are all right with probability at most ((1 + δ(0)) /
-    2)^n, which is below ``MEMORY_ERROR`` for the n that is returned, unless n exceeds
-    ``MAX_PROCESSES``.
+    2)^n. This is at most ``MEMORY_ERROR`` for the n that is returned, except for a
+    claim that needs more than ``MAX_PROCESSES``, which is then the result.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
     if wrong <= 0:
