@@ -32,8 +32,9 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Return the evidence of the accountants of an audit.
 
-    The accountants are about a class of mechanisms. Unless the audit describes its
-    mechanism, the mechanism may lose less than the worst member of the class.
+    The accountants are about a class of mechanisms. If the audit runs a mechanism and
+    does not describe it, the mechanism may lose less than the worst member of the
+    class. Then nothing refutes the claim.
 
     Returns:
         The evidence, or None if there are no accountants or the mechanism is a broken
@@ -57,7 +58,7 @@ def accounting_evidence(
     about: Description | None = None,
     attained: bool = True,
 ) -> Evidence:
-    """Cross-check a claim with all accountants of its mechanism.
+    """Return the evidence of a cross-check of a claim with all its accountants.
 
     Args:
         claim: The claim.
@@ -67,6 +68,9 @@ def accounting_evidence(
         attained: Whether the claim is about the worst mechanism of the class, as the
             claim of a formula is. Otherwise the mechanism may be a better one, and
             nothing refutes the claim.
+
+    Returns:
+        Evidence with the verdict CERTIFIED, VIOLATED or NOT_REFUTED.
 
     Raises:
         AccountantError: If there are no accountants; if ``about`` is missing and no

@@ -52,9 +52,10 @@ def confirm(
         streams: Random streams by purpose and batch.
         purpose: Name that keys the random streams.
         alpha: Level of the confirmation.
-        most: Limit of the number of calls.
+        most: Largest number of calls.
         singly: Whether calls are made one by one. Otherwise they have several outputs.
-        patience: Share of ``most`` after which a game ends unless its wealth has grown.
+        patience: Share of ``most`` after which the confirmation ends unless its wealth
+            is above the initial one.
     """
     calls = game.calls.singly() if singly else game.calls
     streams = prefixed(streams, purpose)
@@ -78,9 +79,12 @@ def confirm_smaller(
 ) -> Game | None:
     """Search for the smallest pair with the same finding, and confirm it.
 
+    The search has the level ``SHRINKING_ALPHA``, and the confirmation the level
+    ``alpha``.
+
     Returns:
-        The game of the confirmation, or None if there is no smaller pair or its finding
-        was not confirmed.
+        The game of the confirmation. None if no smaller pair was found, too few runs
+        were left, or the finding on it was not confirmed.
     """
     with allowing(share=MAIN) as allowed:
         with allowing(MAIN * allowed.left, share=MAIN):
@@ -93,7 +97,7 @@ def confirm_smaller(
 
 
 def confirmation_of(fresh: Game, alpha: float) -> Confirmation:
-    """Return the record of a confirmation."""
+    """Return the record of a confirmation at level ``alpha``."""
     right, wrong = fresh.wealth.record_of_best
     return Confirmation(
         pair=str(fresh.best.pair),
@@ -120,9 +124,21 @@ def play_again(
 ) -> float:
     """Repeat a confirmation on its recorded outputs, and return its log wealth.
 
+    The mechanism is not called.
+
+    Args:
+        mechanism: The mechanism of the recorded outputs.
+        claim: Its claim.
+        adjacency: The adjacency, which checks the pairs.
+        confirmation: The record of the confirmation, with its outputs.
+        streams: Random streams by purpose and batch; those of the recorded audit.
+        forecasters: The forecasters of the audit; None for
+            ``default_forecasters(mechanism)``.
+        play: The pairs of the audit; None for ``adjacency.pairs()``.
+
     Raises:
-        ConfigurationError: If the outputs were not recorded, or the audit does not play
-            the pair of the confirmation.
+        ConfigurationError: If the outputs were not recorded or cannot be read, or if
+            the audit does not play the pair of the confirmation.
     """
     listed = [
         pair

@@ -99,8 +99,8 @@ class CountLimits:
     fine_grid = 65
     """Number of angles θ of the region's limits that are computed for one event."""
     outputs = 512
-    """Largest number of outputs of the knapsack. Of more outputs, the rarest on the
-    second input are assumed never to come there."""
+    """Largest number of outputs in the knapsack of ``most_hits``. Of more outputs, the
+    rarest on the second input are assumed never to come there."""
     exact_outputs = 64
     """Largest number of outputs for which ``_smallest_mass`` is exact."""
     batch = 1 << 16
@@ -108,9 +108,10 @@ class CountLimits:
 
 
 def nodes(runs: int, spacing: float) -> Counts:
-    """Return counts from 0 to ``runs``, about ``spacing`` standard deviations apart.
+    """Return ascending counts from 0 to ``runs``, for a grid of binomial counts.
 
-    Consecutive counts differ by at least 1.
+    Consecutive counts are about ``spacing`` standard deviations of a binomial count
+    apart, and at least 1.
     """
     # The arcsine of the root of a share has a standard deviation of about 1/(2 √runs),
     # whatever the share is.
@@ -132,7 +133,7 @@ def _binned(values: Counts, ends: Counts) -> tuple[Places, Places]:
 
 @cache
 def radius(error: float) -> float:
-    """Return the r with Φ(-r) + exp(-r²/2)/4 = error.
+    """Return the r with Φ(-r) + exp(-r²/2)/4 = error, or 0 for an error above 0.75.
 
     >>> round(radius(0.05), 3)
     2.057
@@ -154,6 +155,10 @@ def unseen(runs: int, error: float) -> float:
     """Return the δ below which no bound on ε is finite.
 
     It is the upper limit on the probability of an event that never occurred.
+
+    Args:
+        runs: Number of runs on each input.
+        error: Error probability of the bound.
     """
     return -math.expm1(float(log_ndtr(-radius(error))) / runs)
 
@@ -244,13 +249,13 @@ def largest_losses(
             outputs that occurred.
         ends: Indices of the two inputs of every pair, shape (2, pairs).
         runs: Number of runs on each input.
-        error: Error probability of each returned bound.
+        error: Largest probability that a returned bound is wrong, for each bound.
         deltas: The values of δ for which ε is bounded.
         epsilons: The values of ε for which δ is bounded.
 
     Returns:
-        An ε for every δ, infinite if runs are too few, and a δ for every ε. Each is
-        such that P(S) <= e^ε Q(S) + δ for every event S.
+        Two lists: an ε for each of ``deltas``, infinite if runs are too few, and a δ
+        for each of ``epsilons``. With each, P(S) <= e^ε Q(S) + δ for every event S.
     """
     losses = [*map(_epsilon_at, deltas), *map(_delta_at, epsilons)]
     limits, found = RegionLimits(runs, error), [0.0] * len(losses)
@@ -278,7 +283,7 @@ def told_apart(
         counts: The counts in all runs; outputs that came later are the last columns.
         ends: Indices of the two inputs of every pair, shape (2, pairs).
         runs: Number of later runs on each input.
-        error: Probability that one of the two limits is wrong.
+        error: Largest probability that one of the two limits is wrong.
 
     Returns:
         (p, q): the event has probability at least p on one input and at most q on its
@@ -299,7 +304,8 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     """Return, for each y, the largest X of a set of outputs with Y at most y.
 
     X and Y are the numbers of runs on the first and the second input whose output is in
-    the set; y goes from 0 to ``runs``.
+    the set; y goes from 0 to ``runs``. For more than ``CountLimits.outputs`` outputs
+    the result is an upper bound on the largest X.
 
     >>> most_hits(np.array([3, 1]), np.array([1, 2]), 4).tolist()
     [0, 3, 3, 4, 4]
@@ -312,7 +318,7 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
         rare, kept = order[: -CountLimits.outputs], order[-CountLimits.outputs :]
         best += gains[rare].sum()
         weights, gains = weights[kept], gains[kept]
-    # Invariant: ``most`` has the best sets of the outputs so far.
+    # Invariant: ``best[y]`` is the largest X with Y <= y, of the outputs so far.
     for weight, gain in zip(weights, gains, strict=True):
         np.maximum(best[weight:], best[:-weight] + gain, out=best[weight:])
     return best
@@ -364,17 +370,18 @@ def _delta_at(epsilon: float) -> Loss:
 
 
 def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> float:
-    """Return an upper bound on the total variation distance from the stated law.
+    """Return an upper bound on the distance of the law of outputs from the stated law.
 
-    It holds for all inputs. The input with the largest distance, and its event, are
-    fixed by the laws, so no correction for the number of inputs is needed.
+    It is the total variation distance, and the bound holds for all inputs together. The
+    input with the largest distance, and its event, are fixed by the laws, so no
+    correction for the number of inputs is needed.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
             outputs that occurred.
         law: Probability of each of these outputs by the law of each input, same shape.
         runs: Number of runs on each input.
-        error: Probability that the distance is larger.
+        error: Largest probability that the distance of some input exceeds the bound.
     """
     ends = nodes(runs, 0.1)
     largest = 0.0
@@ -419,9 +426,9 @@ def log_e_value(counts: Counts, law: Floats) -> float:
     the counts under the law. The numerator is their probability if the probabilities of
     outputs are themselves drawn from a Dirichlet law with the parameters c times the
     law. Each ratio has expectation 1 under the law, since both are probabilities of
-    counts. It is infinite if an output came that the law excludes. If the law is known
-    up to rounding, its largest probabilities make the divisor the largest, and the
-    expectation at most 1.
+    counts. The e-value is infinite if an output came that the law excludes. If the law
+    is known up to rounding only, the largest possible probabilities make the divisor as
+    large as possible, so the expectation is at most 1.
 
     Args:
         counts: The count of each output on each input, shape (inputs, outputs): all
@@ -491,10 +498,11 @@ def kolmogorov_margin(runs: int, error: float) -> float:
 class Tally:
     """The count of each different output on each input.
 
-    Two outputs are the same if their rows of numbers are equal, where -0.0 differs from
-    0.0 and NaN equals NaN. If the representation of outputs is undecided, first calls
-    on ``inputs`` decide it. Counting ends when there are more than ``most`` different
-    outputs. Then the tally is ``full``, and its counts are incomplete.
+    Two outputs are the same if their rows of numbers are equal. -0.0 differs from 0.0,
+    and two NaNs are equal if their bits are, apart from the sign. If the representation
+    of outputs is undecided, first calls on ``inputs`` decide it. Counting ends when
+    there are more than ``most`` different outputs. Then the tally is ``full``, and its
+    counts are incomplete.
 
     Attributes:
         runs: Number of counted runs on each input.
@@ -518,7 +526,7 @@ class Tally:
 
     @property
     def counts(self) -> Counts:
-        """The count of each output on each input, shape (inputs, outputs)."""
+        """The count of each of ``outputs`` on each input, shape (inputs, outputs)."""
         return self._counts[:, : len(self._outputs)]
 
     @property
@@ -570,7 +578,7 @@ class Tally:
 def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], Places]:
     """Return the different inputs of pairs, and the indices of each pair's two inputs.
 
-    The indices have shape (2, pairs).
+    Inputs are in order of occurrence. The indices have shape (2, pairs).
     """
     places: dict[Any, int] = {}
     inputs: list[Any] = []
@@ -586,7 +594,7 @@ def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], Places]:
 
 
 def different(rows: Array) -> tuple[Array, Counts]:
-    """Return the different rows and the count of each."""
+    """Return the different rows, in no particular order, and the count of each."""
     _, first, which, times = np.unique(
         fingerprint(rows), return_index=True, return_inverse=True, return_counts=True
     )

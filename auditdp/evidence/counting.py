@@ -102,7 +102,8 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Return the evidence from counts.
 
     Returns:
-        The evidence, or None for a control, because counts never refute a claim.
+        The evidence. None for a control, because counts never refute a claim, and
+        whenever ``counting_evidence`` returns None.
     """
     if request.control:
         return None
@@ -133,14 +134,26 @@ def counting_evidence(
 ) -> Evidence | None:
     """Bound the loss of the played pairs from above, and compare outputs with the law.
 
-    Any of the statements is wrong with probability at most ``alpha``. Calls are shared
-    equally by the inputs. For a Gaussian claim the loss is not bounded; outputs are
-    only compared with the ``law`` of an input's output.
+    Any of the statements is wrong with probability at most ``alpha``. For a Gaussian
+    claim the loss is not bounded, and outputs are only compared with their law.
+
+    Args:
+        mechanism: The mechanism.
+        claim: Its claim.
+        adjacency: The adjacency of the pairs.
+        alpha: Largest probability of a wrong statement.
+        calls: Number of counted calls, shared equally by the inputs. The checks of the
+            calls come in addition.
+        streams: Random streams by purpose and batch.
+        play: The pairs to be counted; by default ``adjacency.pairs()``.
+        law: Returns the stated law of the output on an input; None for no comparison.
 
     Returns:
-        The evidence, or None if there are fewer than 256 calls for each input. None
-        also if there are too many different outputs and no law to compare; this takes
-        256 calls on each input.
+        The evidence. Its verdict is NOT_REFUTED, or INCONCLUSIVE if runs refute the law
+        or depend on each other. The result is None if there are fewer than 256 calls
+        for each input. It is also None if there is nothing to state, after at least 256
+        calls on each input: no law can be compared, and the claim is Gaussian or there
+        are too many different outputs.
 
     Raises:
         AdjacencyError: If a pair is not adjacent.

@@ -116,7 +116,7 @@ class Sample:
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Test the estimates of every class of inputs."""
+    """Return the evidence of tests of the estimates on every class of inputs."""
     # No other claim has such evidence.
     assert isinstance(request.claim, Promise)
     return estimation_evidence(
@@ -407,7 +407,10 @@ def _describe(
 def variance_interval(
     groups: Floats, variance: float, alpha: float
 ) -> tuple[float, float]:
-    """Return Student's interval for a variance, from sample variances of groups."""
+    """Return Student's interval around ``variance``, at confidence 1 - ``alpha``.
+
+    Its width follows from ``groups``, the sample variances of groups of calls.
+    """
     spread = _student(groups, alpha)
     return variance - spread, variance + spread
 
@@ -463,7 +466,8 @@ def mean_within(
 
     It is the smaller log wealth of two tests, against "the mean is at most -margin" and
     "the mean is at least margin". If the hypothesis is true, one of these is true, so
-    the smaller wealth is valid. Without declared ``limits`` the test is asymptotic.
+    the smaller wealth is valid. The stakes are sized for the level ``alpha``. Without
+    declared ``limits`` the test is asymptotic.
     """
     both = _sides(values, margin, -margin, alpha, limits)
     return min(_wealth(side, limits is not None) for side in both)
@@ -484,7 +488,8 @@ def _sides(
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
     """Return the log wealth against "the variance is at most ``bound``".
 
-    The values are independent and of one law, which may be any.
+    The values are independent and of one law, which may be any. The stakes are sized
+    for the level ``alpha``.
     """
     bets = mean_bets(sample_variances(values), bound, alpha, 0.0, start=2)
     return _wealth(bets, True)
@@ -506,7 +511,8 @@ def variance_below(
         limits: The declared limits of all values; used if no kurtosis is stated.
         kurtosis: The largest possible E[(X − μ)⁴]/σ⁴. If neither this nor ``limits`` is
             given, three times the kurtosis of the sample is assumed: the test is
-            asymptotic, and invalid if the true kurtosis is larger than that.
+            asymptotic, and invalid if the true kurtosis is larger than that. The result
+            is then 0 for values that change too rarely (``varies``).
     """
     if kurtosis is not None:
         return _wealth(kurtosis_bets(values, bound, alpha, kurtosis), True)
@@ -549,7 +555,10 @@ def kurtosis_bets(
 
 
 def sample_variances(values: Floats) -> Floats:
-    """Return the sample variances of disjoint groups of five calls."""
+    """Return the sample variances of consecutive groups of five calls.
+
+    The last calls that fill no group are left out.
+    """
     groups = values[: len(values) // GROUP * GROUP].reshape(-1, GROUP)
     return np.asarray(groups.var(axis=1, ddof=1))
 
@@ -561,7 +570,10 @@ def sample_kurtosis(values: Floats) -> float:
 
 
 def varies(values: Floats) -> bool:
-    """Return True if enough calls differ for a test without declared limits."""
+    """Return True if values change often enough for a test without declared limits.
+
+    ``2 * START`` changes between consecutive values are enough.
+    """
     return bool(_changes(values)[-1] >= 2 * START)
 
 

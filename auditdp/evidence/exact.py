@@ -125,6 +125,9 @@ def exact_evidence(
         refuting: Whether to look first for one pair that certainly breaks the claim. If
             there is one, no other pair is compared.
 
+    Returns:
+        Evidence with the verdict VIOLATED or CERTIFIED, or NOT_REFUTED with the reason.
+
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
         ClaimError: If the claim is about a whole curve; only one point is compared.
@@ -296,7 +299,7 @@ class _LawComparison:
     def counterexample(
         self, adjacency: Adjacency, *, seed: int, examples: int
     ) -> Counterexample:
-        """Return the pair that breaks the claim, or a smaller one from a search."""
+        """Return a counterexample: the reported pair, or a simpler one of a search."""
         if self.envelope is not None and not self.compared.by_law:
             return _envelope_counterexample(
                 self.envelope, self.index, self.worst, self.pair, self.claim
@@ -346,7 +349,7 @@ class _LawComparison:
 def _first_that_breaks(
     stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
 ) -> list[Pair] | None:
-    """Return a list of the first pair that certainly breaks the claim, or None.
+    """Return a list with only the first pair that certainly breaks the claim, or None.
 
     The given pairs are tried, or else those that the adjacency lists or enumerates.
     """
@@ -431,7 +434,10 @@ def _value(loss: PairLoss, claim: Claim) -> str:
 
 
 def _number(value: arb, digits: int) -> str:
-    """Return the text of the middle of a ball, or of both ends if the ball is wide."""
+    """Return the text of the middle of a ball, or of both ends if the ball is wide.
+
+    Of a ball that contains 0, it is the upper end, or '0' if this is below 1e-30.
+    """
     low, high = max(0.0, below(value)), above(value)
     if low == high == math.inf:
         return "∞"
@@ -495,8 +501,8 @@ def _curves(
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Return the counterexample of a pair that certainly breaks the claim.
 
-    For listed laws it names the output that adds most to δ, among the outputs whose
-    ratio certainly exceeds e^ε if there are any.
+    For finite and step laws it names the output that adds most to δ, among the outputs
+    whose ratio certainly exceeds e^ε if there are any.
     """
     loss = stated.loss_of(pair)
     p, q = stated.law_of(pair.data), stated.law_of(pair.neighbour)

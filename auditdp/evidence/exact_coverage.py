@@ -72,7 +72,7 @@ class Compared:
     looked_at: int | None = None
     """Number of listed pairs that were compared.
 
-    None if an envelope or a noise model covers all pairs.
+    None if an envelope was used, or if a noise model covers all pairs.
     """
     by_law: bool = True
     """True if the losses are those of laws; else they are those of an envelope."""
@@ -97,7 +97,8 @@ def by_pairs(
 
     If pairs are given, only these are compared. Otherwise, if the adjacency enumerates
     its pairs, all are compared. Otherwise the listed pairs are compared, and the worst
-    pair that a search finds.
+    pair that a search finds. All other pairs are then covered if the mechanism declares
+    a noise model that no pair contradicts.
     """
     everything = adjacency.exhaustive() if given is None else None
     if everything is not None:
@@ -257,10 +258,10 @@ def by_envelope(
     """Bound the loss of all pairs of a domain by an envelope.
 
     An envelope states a least and a largest probability of each output over all inputs,
-    and the bound follows from both. It also states that some pair of inputs attains
-    both. This is used only if the law of the output is not stated. Otherwise the losses
-    of pairs are computed from the law, and a loss above the bound contradicts the
-    envelope.
+    and the bound follows from both. It also states a pair of inputs that attains both.
+    If the law of the output is not stated, these pairs are the compared ones, with the
+    losses of the envelope. Otherwise the losses of pairs are computed from the law, and
+    a loss above the bound contradicts the envelope.
     """
     pairs = [Pair(large, small) for large, small in envelope.inputs]
     for pair in pairs:
@@ -309,6 +310,7 @@ def enumerated(
         pairs: Number of pairs.
         reordered: Number of pairs that were compared in another order of the nodes.
         unlike: Sentence on a pair whose law depends on this order; empty if none does.
+            If given, it is the reason why other orders are not covered.
     """
     many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
@@ -335,7 +337,7 @@ def enclosed(
         largest: The loss of the envelope.
         compared: Number of pairs whose law was compared with the envelope.
         beyond: Sentence on a pair that loses more than the envelope; empty if none
-            does.
+            does. If given, only the compared pairs are covered.
     """
     if beyond:
         return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
@@ -365,7 +367,8 @@ def additive(
             sensitivity.
         largest: The loss of answers that are as far apart as the sensitivity.
         compared_pairs: The compared pairs, in words.
-        departure: Sentence on a contradiction of the model; empty if there is none.
+        departure: Sentence on a contradiction of the model; empty if there is none. If
+            given, only the compared pairs are covered.
     """
     if departure:
         return Coverage(f"{compared_pairs} of {adjacency.name}", departure)

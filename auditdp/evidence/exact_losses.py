@@ -81,7 +81,7 @@ class PairLoss:
     needed: tuple[float, float] | None = None
     """Bounds on the smallest epsilon for which the pair is (epsilon, δ)-DP.
 
-    δ is that of the claim. None if it was not given.
+    δ is that of the claim. None if it was not computed.
     """
     assumed: tuple[str, ...] = ()
     """Assumptions of the bounds, apart from the stated laws."""
@@ -144,7 +144,7 @@ class Aligned:
         ]
 
     def side(self, which: int) -> Floats:
-        """Return the probabilities of one law as doubles."""
+        """Return the probabilities of P (``which`` is 0) or Q (1), one double a row."""
         return np.array([float(row[which].mid()) for row in self.rows])
 
     def delta(self, epsilon: arb) -> arb:
@@ -310,7 +310,7 @@ def _needed(laws: Aligned, delta: float) -> tuple[float, float]:
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
-    """Return the loss ``uses`` · ln(most/least) for every output of an envelope.
+    """Return the loss ``uses`` · ln(most/least) for each of an envelope's outputs.
 
     It is the loss of the pair of inputs on which the output is most and least likely.
     """

@@ -53,7 +53,7 @@ class DeclaredNoise:
 
     @property
     def norm(self) -> str:
-        """The norm of the sensitivity."""
+        """The norm of the sensitivity, 'l1' or 'l2'."""
         return NORMS[type(self.law)]
 
     def bound(self, point: dict[str, float]) -> PairLoss:

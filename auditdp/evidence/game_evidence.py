@@ -112,6 +112,11 @@ def play_game(
         options: The options of the game.
         streams: Random streams by purpose and batch.
 
+    Returns:
+        Evidence with the verdict VIOLATED or NOT_REFUTED. INCONCLUSIVE if the calls did
+        not suffice to play, no bets were made, a refutation was not confirmed, or calls
+        depend on each other.
+
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
         MechanismError: If the mechanism misbehaves.

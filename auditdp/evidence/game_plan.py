@@ -174,14 +174,14 @@ class PreparedGame:
 
     @property
     def to_predict(self) -> float:
-        """Number of runs for tests of the predictions of the trace."""
+        """Number of runs to test the trace's predictions; infinite in a scarce game."""
         if self.is_scarce:
             return math.inf
         return min(PLAIN.prediction * self.calls, PLAIN.max_predictions)
 
     @property
     def kept(self) -> int:
-        """Number of runs that the game leaves for the checks after it; 0 if it is scarce.
+        """Number of runs that the game leaves for later checks; 0 in a scarce game.
 
         The confirmation of a finding is not counted.
         """
@@ -217,13 +217,15 @@ class PreparedGame:
     ) -> None:
         """Play until the total number of runs, of all phases, is ``total``.
 
+        Nothing is played if this number is reached or the run is stopped.
+
         Args:
             total: Number of runs of all phases at which to stop.
             alpha: Level of the verdict; by default that of the options.
             stop_when_refuted: Whether to end at the verdict.
             watched: Called after each batch, and ends the game if it returns False; see
-                ``Game.play``.
-            first: Index of the first pair that is played.
+                ``Game.play``. None to play on.
+            first: Index of the first pair that is played; pairs before it are left out.
         """
         runs = int(total) - self.used
         if runs <= 0 or is_stopped():
@@ -254,6 +256,12 @@ def open_game(
     This checks the calls, traces the code, decides the number of calls, and searches
     for pairs. It may play the first calls already. All these runs count towards the
     budget.
+
+    Raises:
+        ExhaustedError: If the budget is too small for the check of the calls.
+        MechanismError: If the calls do not draw from the generator that they get.
+        ConfigurationError: If the number of calls that find the budget's fault is
+            unknown or too large.
     """
     opening = _Opening(calls_of(mechanism), claim, adjacency, options, streams)
     if options.budget.is_scarce:

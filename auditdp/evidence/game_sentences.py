@@ -69,7 +69,7 @@ SHOWN = {
     "logging": ("logs", "message"),
     "files": ("writes", "file"),
 }
-"""Phrases for side effects of a call, and for the units in which they are counted."""
+"""The verb of each side effect of a call, and the unit in which it is counted."""
 BITS = "bits: "
 """Prefix of the names of views of the last bits of numbers."""
 
@@ -232,7 +232,7 @@ def notices(game: Game) -> list[str]:
 def _not_audited(shown: Shown) -> list[str]:
     """Return a notice about a side effect of calls that is not part of the output.
 
-    There is none if the side effect does not depend on the input.
+    The list is empty if the side effect does not depend on the input.
     """
     if shown.depends is False:
         return []

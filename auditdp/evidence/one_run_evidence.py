@@ -88,6 +88,10 @@ def one_run_evidence(
     look more like being in. Each training has fresh coins. A false VIOLATED verdict, or
     a lower bound above the true level, has probability at most ``alpha``.
 
+    Returns:
+        Evidence with the verdict VIOLATED or NOT_REFUTED. INCONCLUSIVE if there is a
+        finding or a bound, but the first training has other scores when it is repeated.
+
     Raises:
         AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.
         MechanismError: If the mechanism raises, or does not return a finite score for

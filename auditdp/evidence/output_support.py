@@ -93,19 +93,23 @@ class Possible:
         return bound
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return ±infinity if only one of the inputs can give the output, else 0."""
+        """Return one log-odds for each output: ±infinity or 0.
+
+        It is infinity if only the first input can give the output, minus infinity if
+        only the second one can, else 0.
+        """
         ones, zeros = self._possible(outputs)
         odds = np.where(zeros & ~ones, -np.inf, 0.0)
         return np.asarray(np.where(ones & ~zeros, np.inf, odds))
 
 
 class BitPatterns:
-    """Forecasters by the lowest set bit of each number, and by outputs that repeat."""
+    """Forecaster by the lowest set bit of each number, and by outputs that repeat."""
 
     name = "bit patterns"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player that makes these bets on one pair."""
+        """Return the player that bets on ``patterns`` of the outputs on one pair."""
         return ViewExperts("bits: ", prepare=patterns).player(mechanism, pair)
 
 

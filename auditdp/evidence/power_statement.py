@@ -60,7 +60,8 @@ def detectable(game: Game, alpha: float) -> tuple[float, str]:
     The calls are those of the pair with the most calls.
 
     Returns:
-        The level, which may be infinite, and its description.
+        The level of the claim's parameter, which may be infinite, and the description
+        of a mechanism that has exactly this level.
     """
     white_box = _knows_the_law(game)
     return detectable_level(
@@ -80,7 +81,7 @@ def rarely(game: Game, alpha: float) -> tuple[float, float]:
 
     Returns:
         The probability of outputs that lose twice the claim, and that of an output that
-        only one input gives.
+        only one input gives; 1.0 if no probability suffices.
     """
     share, calls = _share(game, white_box=False), _most_played(game)
     return detectable_rarely(game.claim, calls=calls, alpha=alpha, share=share)
@@ -112,8 +113,9 @@ def same_outputs(game: Game) -> int | None:
     loss, whatever the noise.
 
     Returns:
-        The number, or None if some outputs differed, too few calls were left, or the
-        mechanism draws its own randomness.
+        512, the number of calls on each input in the last comparison. None if some
+        outputs differed, too few calls were left, or the mechanism draws its own
+        randomness.
     """
     if not game.calls.seeded:
         return None

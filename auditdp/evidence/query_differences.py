@@ -109,14 +109,14 @@ class QueryComparison:
     the generator in the same state: otherwise they used different randomness.
 
     Attributes:
-        largest: The largest difference that counts.
+        largest: The largest difference that counts; None before there is one.
         pairs: Number of compared pairs.
         uncoupled: Number of pairs with a larger difference that did not count.
         random: Whether the query ever drew anything.
 
     Raises:
-        AuditError: If there is no query, or the declared sensitivity or its norm is
-            invalid.
+        MechanismError: If there is no query.
+        AuditError: If the declared sensitivity or its norm is invalid.
     """
 
     def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
@@ -256,13 +256,14 @@ def show(value: Any) -> str:
 def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     """Compare single traced releases on neighbours with the declared sensitivity.
 
-    An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of
-    the values, is attributed to rounding.
+    An excess of a relative 1e-9 of the sensitivity (1e-5 in single precision), plus 256
+    units in the last place of the values, is attributed to rounding.
 
     Returns:
         MISCALIBRATED with a pair on which one release differs by more than the
-        sensitivity, or NOT_REFUTED. None if the declared sensitivity is invalid, or the
-        trace does not follow all of the code or finds no noise on a value.
+        sensitivity, or NOT_REFUTED. None if the declared sensitivity is invalid, if the
+        trace fails or does not follow all of the code, or if it finds no noise on a
+        value.
     """
     able = request.able
     try:

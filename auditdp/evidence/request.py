@@ -33,8 +33,8 @@ class GameOptions:
     """Options of a game.
 
     Attributes:
-        alpha: Probability of a false verdict VIOLATED, and of a lower bound above the
-            true privacy loss.
+        alpha: Largest probability of a false verdict VIOLATED, or of a lower bound
+            above the true privacy loss.
         budget: The number of runs. They include those of the trace, of the search, of
             the confirmation and of the search for a smaller pair.
         forecasters: Forecasters whose wealth is averaged; by default
@@ -60,7 +60,7 @@ class GameOptions:
 
     @property
     def stop_when_refuted(self) -> bool:
-        """True if the game ends at its verdict."""
+        """True if the game ends when the claim is refuted."""
         return self.control or self.budget.stop_when_refuted
 
 
@@ -72,8 +72,9 @@ class EvidenceRequest:
         mechanism: The mechanism as the audit has it; None for a formula.
         claim: The claim about privacy, or the promise about an estimate.
         neighbours: The adjacency; None for a promise, or for a formula without pairs.
-        inputs: Lists of inputs by the name of their class, for a promise.
-        accountants: Accountants whose bounds are compared with the claim.
+        inputs: Lists of inputs by the name of their class; empty for a claim about
+            privacy.
+        accountants: Accountants whose bounds are compared with the claim, if any.
         about: Description of the mechanism for the accountants, or None.
         kinds: Kinds of evidence to gather.
         streams: Random streams by purpose and batch.
@@ -100,7 +101,7 @@ class EvidenceRequest:
 
     @property
     def calls(self) -> int:
-        """Number of calls of a kind of evidence that plays no game."""
+        """Number of calls for each kind of evidence except 'game'."""
         return self.budget.calls
 
     @property
@@ -110,7 +111,7 @@ class EvidenceRequest:
 
     @property
     def runs(self) -> float:
-        """Limit of all runs of the mechanism; infinite if the game has no limit."""
+        """Limit of all runs; infinite with a fault to find or a continuation."""
         games = 2 if {"game", "support"} <= set(self.kinds) else 1
         # Evidence from one training makes that training a second time.
         repeated_training = 1 if "one_run" in self.kinds else 0
@@ -128,14 +129,14 @@ class EvidenceRequest:
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency; only for requests that have one."""
+        """The adjacency; an ``AssertionError`` if the request has none."""
         # Such evidence is requested for pairs only.
         assert self.neighbours is not None
         return self.neighbours
 
     @property
     def privacy(self) -> Claim:
-        """The claim about privacy; not for requests about a promise."""
+        """The claim about privacy; an ``AssertionError`` for a promise."""
         # Promises have their own evidence.
         assert not isinstance(self.claim, Promise)
         return self.claim
@@ -181,8 +182,8 @@ def processes_to_check_memory(claim: Claim) -> int:
     repeats its first output in every later call. An adversary who guesses the input
     from one first output is right with probability at most (1 + δ(0)) / 2. So n
     guesses, from n processes, are all right with probability at most ((1 + δ(0)) /
-    2)^n, which is below ``MEMORY_ERROR`` for the n that is returned, unless n exceeds
-    ``MAX_PROCESSES``.
+    2)^n. This is at most ``MEMORY_ERROR`` for the n that is returned, except for a
+    claim that needs more than ``MAX_PROCESSES``, which is then the result.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
     if wrong <= 0:
@@ -202,18 +203,21 @@ def believed(
 ) -> Evidence:
     """Return the evidence if the calls look independent; otherwise withdraw it.
 
-    Independent calls fail the check with a probability of a few 1e-6
+    Independent calls fail the check with a probability of at most a few 1e-6
     (``auditdp.mechanism.calls.independence``). If the runs or the time that are left do
     not suffice for the check, a finding is withdrawn, and other evidence is returned
-    with the assumption ``UNLOOKED``.
+    with the assumption ``UNLOOKED``. The runs of the check are added to the calls of
+    the evidence.
 
     Args:
         evidence: Evidence from these calls.
         calls: The calls of the mechanism.
-        inputs: Inputs on which the check runs the mechanism.
+        inputs: The one or two inputs on which the check runs the mechanism.
         streams: Random streams by purpose and batch.
-        budget: Limit of the runs of the check.
-        claim: The claim; it decides the number of separate processes.
+        budget: Number of calls from which the size of the check follows
+            (``runs_to_look``). It does not limit the check of constant outputs.
+        claim: The claim, which decides the number of separate processes for the check
+            of constant outputs; None for ``CheckLimits.processes``.
     """
     is_finding = evidence.verdict is not Verdict.NOT_REFUTED
     unchecked = replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
@@ -248,7 +252,7 @@ def believed(
 
 
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
-    """Return INCONCLUSIVE evidence with this reason, without bounds.
+    """Return INCONCLUSIVE evidence with this reason, without bounds or counterexample.
 
     If the evidence refuted the claim, the result still records this
     (``Evidence.unconfirmed``).

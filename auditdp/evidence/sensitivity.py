@@ -66,7 +66,8 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     declares a sensitivity and has no query, its code is traced instead.
 
     Returns:
-        The evidence, or None if there is no sensitivity, or no query and no trace.
+        The evidence, or None if there is no sensitivity. Without a query, None also if
+        the audit traces no code, or ``traced_sensitivity`` returns None.
     """
     # Nothing is drawn that a verdict rests on.
     del alpha
@@ -104,7 +105,8 @@ def sensitivity_evidence(
             pairs are compared, and then a search looks for larger norms and reports the
             simplest violating pair that it finds.
         streams: Random streams by purpose and batch, for the query and for the search.
-        play: The pairs to be compared first; by default ``adjacency.pairs()``.
+        play: The pairs to be compared before the search; by default
+            ``adjacency.pairs()``. Unused if all enumerated pairs are compared.
         examples: Largest number of pairs that the search generates. They are not
             uniform, so a search without a finding bounds nothing. With 0 only the
             played pairs are compared.
@@ -118,10 +120,10 @@ def sensitivity_evidence(
 
     Raises:
         AuditError: If the sensitivity or the norm is invalid.
-        MechanismError: If the query raises, does not return finite numbers, returns
-            different shapes on neighbours, draws randomness from elsewhere, or draws
-            different amounts of it on the two inputs of every pair, so that no
-            difference counts.
+        MechanismError: If there is no query, or if it raises, does not return finite
+            numbers, returns different shapes on neighbours, draws randomness from
+            elsewhere, or draws different amounts of it on the two inputs of every pair,
+            so that no difference counts.
         AdjacencyError: If a pair is not adjacent, or there is none.
     """
     comparison = QueryComparison(mechanism, adjacency, streams)

@@ -88,7 +88,7 @@ Line = tuple[CodeLine, str]
 
 
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
-    """Return one row for each line that adds noise, sorted by line.
+    """Return one row for each line and family of noise, sorted by file and line.
 
     The loss is the largest on any pair. The row also has the largest difference between
     two inputs of the values to which the line adds noise, and the largest scale that

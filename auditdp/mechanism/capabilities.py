@@ -107,7 +107,10 @@ class Capabilities:
 
     @cached_property
     def possible(self) -> NumberEach | None:
-        """The method ``possible``: bools, one per output, if the input can give it."""
+        """The method ``possible``: one bool per output.
+
+        It is True if the input can give the output.
+        """
         return self._number_each("possible")
 
     @cached_property
@@ -122,7 +125,7 @@ class Capabilities:
 
     @property
     def is_calibrated(self) -> bool:
-        """True if the mechanism has a query and states the sensitivity of its noise."""
+        """True if the mechanism has a query and states a sensitivity, valid or not."""
         return self.query is not None and self._declared_sensitivity is not None
 
     @property
@@ -152,7 +155,7 @@ class Capabilities:
 
     @cached_property
     def declared_norm(self) -> Any:
-        """The declared norm: 'l1', 'l2', 'linf' or an order, None without one."""
+        """The mechanism's attribute ``norm``, unchecked; None if it has none."""
         return getattr(self.mechanism, "norm", None)
 
     @property
@@ -192,7 +195,7 @@ class Capabilities:
         return outputs if self.form is None else self.form.numbers(outputs)
 
     def offered(self) -> list[str]:
-        """Return texts of the offered methods with their arguments.
+        """Return one text for each offered method, such as 'query(data, rng)'.
 
         A query with a sensitivity adds a text of the sensitivity and its norm.
 

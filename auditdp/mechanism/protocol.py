@@ -30,7 +30,7 @@ Optional methods make audits stronger; the harness uses those that a mechanism h
 - ``output_range(data) -> (low, high)``, or None: an interval that holds every output, a
   number (estimation without asymptotics);
 - ``score(outputs, pair) -> array (size,)``: one number per output that separates the
-  two inputs of the pair;
+  two inputs of the pair (a forecaster);
 - ``possible(outputs, data) -> bool array (size,)``: whether the input can give that
   very output (evidence of support);
 - ``query(data, rng) -> array``: the value before the noise, with its internal
@@ -123,7 +123,10 @@ class Unseeded(PerCall):
         self._takes_rng = "rng" in (_parameters(function) or {})
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
-        """Return ``size`` outputs, by one call of the function if it takes a size."""
+        """Return ``size`` outputs, by one call of the function if it takes a size.
+
+        The function gets ``rng`` only if it has an argument of this name.
+        """
         if not self.takes_size:
             return super().__call__(data, size, rng=rng)
         given = {"rng": rng} if self._takes_rng else {}
@@ -176,10 +179,12 @@ def as_mechanism(function: Any) -> Mechanism:
             call), or the result of ``unseeded``.
 
     Returns:
-        The function itself, or a ``PerCall`` of it if it takes no size.
+        The function itself if it takes a size, has no signature, or is a ``PerCall``
+        already, such as the result of ``unseeded``. Otherwise a ``PerCall`` of it.
 
     Raises:
-        MechanismError: If it is not callable, or has no argument ``rng``.
+        MechanismError: If it is not callable, or is no ``PerCall`` and has a signature
+            without an argument ``rng``.
     """
     if not callable(function):
         raise MechanismError(
@@ -262,10 +267,10 @@ def name_of(mechanism: Any) -> str:
 def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly equal.
 
-    Arrays are compared by type, shape and content, tables by their columns, containers
-    and dataclasses by their items (of dicts in any order), plain values by type and
-    value. Any other object is compared by identity, and has to stay alive while the key
-    is used.
+    Arrays are compared by type, shape and content, tables by index and columns,
+    containers and dataclasses by their items (of dicts in any order), plain values by
+    type and value. Any other object is compared by identity, and has to stay alive
+    while the key is used.
     """
     kind = type(data).__name__
     # The bytes of an array of objects are addresses.
@@ -299,7 +304,7 @@ def is_table(data: Any) -> bool:
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a table, by their names."""
+    """Return the values of each column of a table, by the names of columns."""
     of_pandas = hasattr(table, "iloc")
     columns = table.to_dict("list") if of_pandas else table.to_dict(as_series=False)
     return dict(columns)

@@ -78,7 +78,8 @@ class Allowance:
     def affordable(self, share: float) -> float:
         """Return the number of runs that fit into a share of the remaining seconds.
 
-        It assumes the average pace of this phase so far.
+        It assumes the average pace of this phase so far. Without a time limit it is
+        infinite.
         """
         if math.isinf(self.until):
             return math.inf
@@ -116,7 +117,7 @@ class Allowance:
             yield
 
     def count(self, runs: int) -> None:
-        """Count runs, in this allowance and those around it."""
+        """Count runs, in this allowance and those around it, whatever is left."""
         self.made += runs
         if self.around is not None:
             self.around.count(runs)
@@ -127,7 +128,7 @@ _current: ContextVar[Allowance] = ContextVar("allowance", default=Allowance())  
 
 
 def allowance() -> Allowance:
-    """Return the allowance of the current phase."""
+    """Return the allowance of the current phase; outside all phases it is unlimited."""
     return _current.get()
 
 
@@ -135,7 +136,7 @@ def allowance() -> Allowance:
 def allowing(
     runs: float = math.inf, *, share: float = 1.0, seconds: float = math.inf
 ) -> Iterator[Allowance]:
-    """Give the block an allowance of its own within the current allowance.
+    """Give the block a new allowance within the current one; it is the yielded value.
 
     Args:
         runs: Largest number of runs; the current allowance may have fewer left.

@@ -102,11 +102,16 @@ class Calls:
         self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Decide the form of rows from outputs on some inputs, unless it is decided.
+        """Decide the form of rows from first outputs, unless it is decided.
+
+        Args:
+            inputs: The mechanism is called on the first ``MOST_PROBED`` of these.
+            rng: The generator of the calls.
 
         Raises:
             RaisedError: If all calls raise. If only some calls raise, an exception is
                 an output.
+            MechanismError: If an output cannot be read, or an input is changed.
         """
         if self._representation is not None:
             return

@@ -135,9 +135,11 @@ class Channel:
             The plain data and the arrays of numbers of the answer.
 
         Raises:
-            LostError: If there is no answer, or its type is not that of ``ANSWERS``.
-            AuditError: If the other process raised this error of the harness.
-            ForeignError: If the audit's code raised an exception there.
+            LostError: If there is no valid answer, or its type is not that of
+                ``ANSWERS``.
+            AuditError: If the other process raised an error of the harness: the same
+                class is raised here. This includes ``Timeout``, which is no AuditError.
+            ForeignError: If the audit's code raised any other exception there.
         """
         # A conversation that was once out of step is never trusted again.
         if self._lost:
@@ -306,7 +308,7 @@ class ForkedProcess:
     Attributes:
         pipe: This process's end of the pipe. It is None if the platform cannot fork, if
             the system refuses a further process, and after ``close``.
-        process: The process id of the forked process.
+        process: The process id of the forked process; unset if there never was one.
     """
 
     def __init__(self, serve: Callable[[Connection], object]) -> None:

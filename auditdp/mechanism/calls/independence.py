@@ -56,7 +56,7 @@ class CheckLimits:
     outputs are tested.
     """
     min_budget = 40
-    """Smallest budget of calls for which a game without a finding is tested."""
+    """Smallest budget of calls for which evidence without a finding is tested."""
     processes = 40
     """Number of first outputs of separate processes, on all inputs together.
 
@@ -103,8 +103,8 @@ def check_calls(
 
     An untouched process is forked before the first call. Then ``probes`` outputs on
     each of the first two inputs are made twice with one seed. The form of rows is
-    decided from calls on all inputs. If one call returns many outputs, its outputs are
-    compared with those of single calls.
+    decided from calls on up to ``MOST_PROBED`` inputs. If one call returns many
+    outputs, its outputs are compared with those of single calls.
 
     Raises:
         MechanismError: If calls draw from elsewhere, or share their randomness.

@@ -39,7 +39,7 @@ class Inputs:
 
     @contextmanager
     def lent(self, name: str, *inputs: Any) -> Iterator[tuple[Any, ...]]:
-        """Lend copies of inputs to the block, and check them at its end.
+        """Lend copies of inputs to the block, as a tuple, and check them at its end.
 
         Args:
             name: The name of the mechanism, for the error.

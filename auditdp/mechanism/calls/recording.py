@@ -47,8 +47,10 @@ class Recorder(Calls):
         """Return the recorded rows as plain data.
 
         Returns:
-            The number of rows, the compressed arrays, and the form of the rows; or the
-            number 0 and the reason, if the rows are too large to record.
+            A dictionary: ``kept``, the number of rows; ``rows`` and ``like``, the
+            compressed arrays of these rows and of the rows that decided their form; and
+            ``form``, the other fields of the form. If the rows are too large to record,
+            ``kept`` is 0, and ``why`` is the reason.
         """
         size, most = self._bytes, MOST_BYTES
         if size <= most:

@@ -185,7 +185,7 @@ class HeldInput:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The name of the input in requests."""
+        """The numbers of the pair and of the side, which name the input in requests."""
         return self.pair, self.side
 
     def ask(self, what: str) -> Any:
@@ -243,7 +243,11 @@ class MechanismElsewhere:
     def begin(self, *request: Any) -> None:
         """Request that the other process prepares evidence, before any is gathered.
 
-        The arguments are those of the other end, ``gather``, after the number.
+        Its answer sets ``held`` and the optional methods of this stand-in.
+
+        Args:
+            request: The settings of the run, the name that keys its random streams, and
+                whether the mechanism is a control.
         """
         self.held, _ = self.channel.ask("gather", self.number, *request)
         self.score = self._score if self.held.scores else None
@@ -267,9 +271,9 @@ class MechanismElsewhere:
         """Return the law of outputs on a pair that the mechanism states.
 
         Returns:
-            A function that takes outputs and returns their log probabilities or
-            densities on both inputs, each of shape (outputs,). Then the largest log
-            probability of an output that the law does not list. Then the finite
+            A function that takes rows of this form and returns their log probabilities
+            or densities on both inputs, two arrays of shape (rows,). Then the largest
+            log probability of an output that the law does not list. Then the finite
             log-odds of the law and their weights: two arrays, or no array if they are
             unknown.
         """
@@ -300,9 +304,9 @@ class MechanismElsewhere:
         """Return the log-odds of outputs on a pair, as fitted to a trace of the code.
 
         Returns:
-            A function that takes outputs and returns their log-odds; and the log-odds
-            of the law and their weights, two arrays, or no array if they are unknown.
-            None if no law was fitted for the pair.
+            A function that takes rows of this form and returns their log-odds; and the
+            log-odds of the law and their weights, two arrays, or no array if they are
+            unknown. None if no law was fitted for the pair.
         """
         request = "read", self.number, form, pair.data.pair
         number, arrays = self.channel.ask(*request)
@@ -430,8 +434,8 @@ class CallsElsewhere(Calls):
         """Return the arrays of an answer after a check.
 
         Raises:
-            LostError: If the arrays do not have these numbers of rows, or other rows
-                than those of the decided form.
+            LostError: If the arrays do not have ``sizes`` rows, in this order, or the
+                shape and type of their rows are not those of the decided form.
         """
         # The representation of outputs was fixed before.
         assert self.like is not None

@@ -69,9 +69,10 @@ class Representation:
     """Shape of a row."""
     dtype: np.dtype[Any]
     flat: bool
-    """True if a row has the number of leaves, the leaves, the places of keys, a name.
+    """True if a row has several parts; if False, a row is the output itself.
 
-    The name is NaN for an output that fits. If False, a row is the output itself.
+    The parts are the number of leaves, the leaves, the places of keys, and a name,
+    which is NaN for an output that fits.
     """
     typed: bool = False
     """True if the first leaf of a row is a digest of the output's kind."""

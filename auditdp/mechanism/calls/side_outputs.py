@@ -115,7 +115,7 @@ def _add_hook() -> None:
 def showing(
     streams: Sequence[str] = STREAMS, *, quiet: bool = False
 ) -> Iterator[Showing]:
-    """Record the side outputs of the block.
+    """Record the side outputs of the block in the yielded object.
 
     Args:
         streams: The recorded streams, names of ``STREAMS``.

@@ -3,7 +3,8 @@
 ``FiniteLaw`` has finitely many outputs. ``StepLaw`` is for a number with a piecewise
 constant density and atoms. ``LaplaceLaw`` and ``GaussianLaw`` add independent noise to
 a vector. ``Envelope`` has the smallest and the largest probability of each output over
-all inputs of a domain. The names of ball arithmetic are exported here as well.
+all inputs of a domain. The names of ball arithmetic are exported here as well, and
+``row_keys``, which returns the values of outputs as bytes.
 """
 
 from auditdp.mechanism.calls.leaves import row_keys

@@ -23,7 +23,7 @@ from auditdp.numerics.balls import LeftOut, ball, is_float, left_out, middle, pr
 
 
 def exact_gaps(first: Any, second: Any) -> list[Fraction]:
-    """Return the exact absolute differences of the coordinates of two locations."""
+    """Return |a − b| of each coordinate of the locations of two laws, exactly."""
     both = zip(first.location, second.location, strict=True)
     return [abs(Fraction(float(a)) - Fraction(float(b))) for a, b in both]
 
@@ -35,6 +35,9 @@ class GaussianLaw:
     Args:
         location: Centre of each coordinate, shape (k,).
         sigma: Standard deviation of every coordinate, > 0.
+
+    Raises:
+        MechanismError: If the shape of an argument is wrong, or a value is not allowed.
     """
 
     location: Array
@@ -108,6 +111,9 @@ class LaplaceLaw:
     Args:
         location: Centre of each coordinate, shape (k,).
         scale: Laplace scale of each coordinate, shape (k,), positive.
+
+    Raises:
+        MechanismError: If the shape of an argument is wrong, or a value is not allowed.
     """
 
     location: Array
@@ -167,8 +173,8 @@ class StepLaw:
 
     Raises:
         MechanismError: If the lengths do not fit, the breaks do not increase, an atom
-            is listed twice, a density or probability is negative, or the total mass
-            cannot be one.
+            is listed twice, a break or atom is not finite, a density or probability is
+            negative, or the total mass cannot be one.
     """
 
     breaks: Sequence[Any] = ()
@@ -209,7 +215,10 @@ class StepLaw:
 
     @cached_property
     def masses(self) -> list[Any]:
-        """The probability of each step: density times width."""
+        """The probability of each step: density times width.
+
+        It is a Fraction, a ball or a float, as the density is.
+        """
         found: list[Any] = []
         with precision():
             for density, (a, b) in zip(
@@ -255,7 +264,7 @@ class StepLaw:
     def log_prob(self, outputs: Array) -> Floats:
         """Return log probabilities of outputs that are atoms, else log densities.
 
-        The shape is (size,).
+        The shape is (size,). An output outside the steps and atoms has -inf.
         """
         y = np.asarray(outputs, dtype=np.float64).reshape(-1)
         found = np.zeros(len(y))

@@ -171,11 +171,16 @@ class FiniteLaw:
         return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
 
     def log_prob(self, outputs: Values, form: Representation | None = None) -> Floats:
-        """Return the log probability of each output, -inf for one that is not listed.
+        """Return the log probability of each output, shape (size,).
 
-        If probabilities are floats, their upper bounds are used: with a float of 0.0, a
-        bet would take an output for impossible that may only be rare. The arguments are
-        those of ``places``.
+        It is -inf for an output that is not listed. If probabilities are floats, their
+        upper bounds are used, and ``log_unlisted`` for an output that is not listed:
+        with a float of 0.0, a bet would take an output for impossible that may only be
+        rare.
+
+        Args:
+            outputs: The outputs, or their rows if there is a ``form``.
+            form: The representation of outputs by rows.
         """
         floats = np.append(self.floats, 0.0)
         with np.errstate(divide="ignore"):
