@@ -18,6 +18,7 @@ from auditdp.tracing.linear_forms import number
 from auditdp.tracing.mixed_values import LIMITS, linear
 from auditdp.tracing.noise import (
     WRITTEN,
+    drawn_noise,
     drawn_release,
     noise_of,
     plain,
@@ -25,7 +26,7 @@ from auditdp.tracing.noise import (
     write,
 )
 from auditdp.tracing.noise_families import NoiseLaw
-from auditdp.tracing.plain_values import any_of, ndim, shape_of
+from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import here
 from auditdp.tracing.watched_run import Active, WatchedRun
 
@@ -202,16 +203,7 @@ def watched_draw(
     if law.parameter is not None and not isinstance(law.parameter, tuple):
         parameters.append(law.parameter)
     shape = _shape(size, *parameters)
-    site = here()
-    draw = run.draw(
-        method, draw_it, law, site, location=location, shape=shape, **options
-    )
-    # A location that is 0 in one run may be data in another one.
-    if any_of(location):
-        run.located.add(site)
-    if site not in run.located:
-        location = None
-    return noise_of(run, draw, location)
+    return drawn_noise(run, method, draw_it, law, location, shape=shape, **options)
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:

@@ -801,8 +801,9 @@ def drawn_noise(
         location: Number or array that the sampler adds to the draw.
         options: Arguments ``shape`` and ``origin`` of ``WatchedRun.draw``.
     """
-    draw = run.draw(method, perform, law, here(), location=location, **options)
-    if not any_of(location):
+    site = here()
+    draw = run.draw(method, perform, law, site, location=location, **options)
+    if not run.locations.are_at(site, location):
         location = None
     return noise_of(run, draw, location)
 

@@ -58,14 +58,20 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     if isinstance(output, dict):
         # Only values of existing keys change, which is allowed during the iteration.
         _replace_items(output, output.items(), run, depth)
-        if not any(type(key) is Noise for key in output):
+        keys = [plain(key, run, depth + 1) for key in output]
+        if all(new is old for new, old in zip(keys, output, strict=True)):
             return output
-        items = ((plain(key, run), value) for key, value in output.items())
-        return type(output)(items)
+        values = [*output.values()]
+        # The class may not take a list of items: a Counter would count them.
+        output.clear()
+        for key, value in zip(keys, values, strict=True):
+            output[key] = value
+        return output
     if isinstance(output, set | frozenset):
-        if not any(type(value) is Noise for value in output):
+        parts = [plain(value, run, depth + 1) for value in output]
+        if all(new is old for new, old in zip(parts, output, strict=True)):
             return output
-        return type(output)(plain(value, run) for value in output)
+        return type(output)(parts)
     attributes = getattr(output, "__dict__", None)
     if type(attributes) is dict:
         _replace_items(attributes, attributes.items(), run, depth)

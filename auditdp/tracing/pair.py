@@ -146,11 +146,11 @@ def replayed(
     those of ``compare``. With ``outcomes=0``, the steps of ``in_full`` are left out.
     """
     with trace:
-        located = len(trace.located)
+        ambiguous = trace.locations.ambiguous
         second = trace.replay(neighbour, recorded)
-        if len(trace.located) > located:
-            # The replay gave a sampler a location. The recorded run has other releases
-            # with it, so it is recorded again.
+        if trace.locations.ambiguous > ambiguous:
+            # The replay drew around a location where the recorded run drew around 0.
+            # That run has other releases with it, so it is recorded again.
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         pair = _best_order(trace, PairTrace.of(recorded, second, claim))

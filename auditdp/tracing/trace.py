@@ -30,7 +30,7 @@ from auditdp.tracing.linear_forms import number
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import GENERATOR, STATE, Caller, Patches
 from auditdp.tracing.sites import CodeLine
-from auditdp.tracing.watched_run import TracedRun, WatchedRun
+from auditdp.tracing.watched_run import Locations, TracedRun, WatchedRun
 
 OTHER_SEED = 20240229
 """Seed of runs whose generator has to differ from that of the recorded run."""
@@ -104,8 +104,7 @@ class Trace:
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
-        located: Lines at which a sampler of numpy got a location other than 0; see
-            ``WatchedRun``.
+        locations: The lines at which samplers drew around a location.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release; see `constant_noise`.
         tried: Sets of lines for which it was tried whether they are such lines.
@@ -126,7 +125,7 @@ class Trace:
         self._depth = 0
         self._inputs = Inputs()
         self._fixed: set[tuple[CodeLine, str]] | None = None
-        self.located: set[CodeLine] = set()
+        self.locations = Locations()
         self.constants: frozenset[CodeLine] = frozenset()
         self.tried: set[frozenset[CodeLine]] = set()
         self.unreached: dict[frozenset[CodeLine], frozenset[int]] = {}
@@ -177,15 +176,14 @@ class Trace:
             The recorded run. Its output is that of a plain run with the same generator,
             bit for bit.
         """
-        state, located = rng.bit_generator.state, len(self.located)
+        state, ambiguous = rng.bit_generator.state, self.locations.ambiguous
         run = WatchedRun(
-            data, constants=constants | self.constants, located=self.located
+            data, constants=constants | self.constants, locations=self.locations
         )
         run.traced.state = (type(rng.bit_generator), state)
         traced = self._watched(run, rng)
-        if len(self.located) > located:
-            # A line was given a location. What the run drew there before is a value
-            # with noise as well.
+        if self.locations.ambiguous > ambiguous:
+            # The run drew around 0 at a line, and later around another location.
             rng.bit_generator.state = state
             return self.record(data, rng, constants=constants)
         if isinstance(traced.output, Raised):
@@ -309,7 +307,7 @@ class Trace:
             recorded.data,
             recorded,
             forced=forced,
-            located=self.located,
+            locations=self.locations,
             free=True,
             fresh=fresh,
         )
@@ -331,7 +329,7 @@ class Trace:
             forced=forced,
             releases=None if alignment is None else alignment.releases,
             draws=None if alignment is None else alignment.draws,
-            located=self.located,
+            locations=self.locations,
             free=free,
         )
         traced = self._watched(run, _generator(recorded))

@@ -89,6 +89,34 @@ class TracedRun:
         return list(dict.fromkeys(found))
 
 
+class Locations:
+    """The lines at which samplers of a function drew around a location.
+
+    A location that is 0 in one run may be data in another one. So at a line that had
+    another location in any run, a location of 0 counts as a value with noise as well.
+    """
+
+    def __init__(self) -> None:
+        self._with: set[CodeLine] = set()
+        self._without: set[CodeLine] = set()
+
+    def are_at(self, site: CodeLine, location: Any) -> bool:
+        """Note a draw, and return True if its location counts as a value."""
+        if any_of(location):
+            self._with.add(site)
+        else:
+            self._without.add(site)
+        return site in self._with
+
+    @property
+    def ambiguous(self) -> int:
+        """Number of lines with draws around 0 and around other locations.
+
+        If it grows, earlier runs took such a draw for noise alone.
+        """
+        return len(self._with & self._without)
+
+
 class WatchedRun:
     """A run under way: a recorded one, or a replay.
 
@@ -101,9 +129,8 @@ class WatchedRun:
             that it does not name correspond in order.
         draws: Alignment of the draws with those of the record, in the same way.
         constants: See ``TracedRun``. A replay has those of its record.
-        located: Lines at which a sampler of numpy got a location other than 0 in any
-            run. On such a line the location counts as a value with noise, even if it is
-            0. The run adds lines.
+        locations: The lines at which any run of the function drew around a location;
+            the run adds its own.
         free: Whether the releases of a replay are computed from its draws, instead of
             forced to the recorded results.
         fresh: Numbers of the recorded draws that a replay draws anew.
@@ -118,14 +145,14 @@ class WatchedRun:
         releases: Alignment | None = None,
         draws: Alignment | None = None,
         constants: frozenset[CodeLine] = frozenset(),
-        located: set[CodeLine] | None = None,
+        locations: Locations | None = None,
         free: bool = False,
         fresh: frozenset[int] = frozenset(),
     ) -> None:
         self.traced = TracedRun(data, constants=constants)
         self.record = record
         self.forced = forced or {}
-        self.located = set() if located is None else located
+        self.locations = locations or Locations()
         self.free, self.fresh = free, fresh
         self.thread = threading.get_ident()
         self.inside = False

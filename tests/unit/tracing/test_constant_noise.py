@@ -1,5 +1,7 @@
 """Noise that is added to a constant: it hides later values, or nothing."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,10 @@ def test_a_sampler_with_a_location_of_0_adds_noise_to_it(counts):
     pair = pair_of(first_large, *counts, PureDP(1.0), seed=3)
     assert pair.is_bound
     assert pair.level == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0)])
+def test_a_location_of_0_is_a_value_for_samplers_without_numpy(values):
+    pair = pair_of(lambda v, rng: random.gauss(v, 1.0), *values, GaussianDP(0.5))
+    assert pair.is_bound
+    assert pair.level == pytest.approx(1.0)

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import sys
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -38,9 +39,26 @@ def with_default(v, rng, convert=int):
     return v + convert(rng.geometric(0.4))
 
 
+def counted(v, rng):
+    return Counter({v + rng.laplace(): 2})
+
+
+def keyed(v, rng):
+    found = defaultdict(int)
+    found[v + rng.laplace(), 1] += 2
+    return found
+
+
+def collected(v, rng):
+    return {(v + rng.laplace(), 1)}
+
+
 @pytest.mark.parametrize(
     ("function", "expected", "is_opaque"),
     [
+        (counted, ["Laplace"], False),
+        (keyed, ["Laplace"], False),
+        (collected, ["Laplace"], False),
         (with_a_helper, ["two-sided geometric"], False),
         (other_uses, [], False),
         (nested, ["Laplace", "Laplace"], False),
