@@ -86,7 +86,13 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
 
 
 def end(run: WatchedRun, tensor: Any, why: str) -> None:
-    """End the noise that a tensor stands for; its numbers stay in the memory."""
+    """End the noise that a tensor stands for; its numbers stay in the memory.
+
+    Args:
+        run: The run.
+        tensor: The tensor, whose memory is a key of ``run.filled``.
+        why: Use that ends the noise; empty for a use that is understood.
+    """
     flat, noise = run.filled.pop(memory(tensor))
     with sys.modules["torch"]._C.DisableTorchFunction():
         noise.value = flat.clone()
@@ -105,7 +111,7 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
         key: Index of the entries of the tensor that are written into.
 
     Returns:
-        The tensor.
+        The tensor ``target``.
     """
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction(), torch.no_grad():

@@ -141,8 +141,8 @@ class Form:
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and the groups of entries that share a draw.
 
-        See ``shared_noise.law_and_groups``. If code changed the numbers in memory, the
-        law is unknown.
+        If code changed the numbers in memory, the law is unknown. The groups have a
+        number for each entry, and are None if no two entries share a draw.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
         # The law of lent noise has such a name already, by its draws.
@@ -171,7 +171,7 @@ class Form:
 
     @property
     def is_whole(self) -> bool:
-        """True if families, factors and offset imply that the noise is whole."""
+        """True if families, factors and offset imply that all its numbers are whole."""
         numbers = [self.centre, *(term.factor for term in self.terms)]
         return all(term.draw.law.family in WHOLE for term in self.terms) and all(
             bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
@@ -238,7 +238,7 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return terms of the same sum, with one term for the same entries of a draw.
+    """Return an equal sum, in which equal entries of one draw have a single term.
 
     Terms whose coefficients cancel to 0 are left out.
     """
@@ -260,6 +260,8 @@ def with_law(
     draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]
 ) -> WatchedDraw:
     """Return a draw with its arrays of parameters moved, repeated or selected.
+
+    The draw itself is returned if its parameters are no arrays or its law is unknown.
 
     Args:
         draw: The draw.
@@ -404,7 +406,7 @@ def signed(first: Form, second: Form) -> Form | None:
 
 
 def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
-    """Return the logarithm of a uniform draw: the negative of an exponential draw.
+    """Return the logarithm of a uniform draw, as the negative of an exponential draw.
 
     Args:
         noise: The noise.

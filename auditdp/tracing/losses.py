@@ -36,7 +36,7 @@ class Moved:
         second: The release on the second input.
         distance: Norm of the change of the value, in units of the value. The family of
             the noise decides between the norms L1 and L2. For events, choices and
-            maxima it is the largest log ratio of probabilities, without its sign. If a
+            maxima it is the ε of the loss, or infinity if the loss has a δ. If a
             library declares the loss, it is the distance in the library's metric.
         loss: Loss of the release on this pair; None if its law is not understood.
         why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if
@@ -69,8 +69,8 @@ class Moved:
     def apart(self) -> float:
         """Distance of the laws on the two inputs, from 0 to 1.
 
-        It is 0 if there is no loss or the loss is not understood. It also ranks
-        releases whose loss is unbounded.
+        It is 0 if there is no loss or the loss is not understood. For events, choices
+        and maxima it is δ. It also ranks releases whose loss is unbounded.
         """
         if self.loss is None or not any(self.loss):
             return 0.0
@@ -231,7 +231,10 @@ def _reused(
 
 
 def _per_draw(moved: Any, release: Release) -> Any:
-    """Return a move divided by the coefficient of the draw, if that is one number."""
+    """Return a move divided by the coefficient of the draw.
+
+    If the coefficient is an array, the move is returned as it is.
+    """
     return moved / release.factor if ndim(release.factor) == 0 else moved
 
 
@@ -254,7 +257,7 @@ def _distance(moved: Any, law: NoiseLaw) -> float:
 def _by_tables(first: Release, second: Release) -> Moved:
     """Return the move and the loss of an event, a choice or a maximum.
 
-    The loss is the largest over all outcomes, whatever the recorded outcome is.
+    The loss is that of the worst outcome, whatever the recorded outcome is.
     """
     is_scalar = ndim(first.location) == ndim(second.location) == 0
     if first.kind == COIN and is_scalar and first.location == second.location:
@@ -283,9 +286,10 @@ def _by_tables(first: Release, second: Release) -> Moved:
 
 
 def _by_names(*releases: Release) -> list[Any]:
-    """Return the table of each choice, with columns for the names in all of them.
+    """Return the table of each choice, with the same columns for all choices.
 
-    Each table has the shape (1, names).
+    Each table has the shape (1, names). It has a column for each name of any choice, in
+    the order in which the names first occur.
     """
     names = [name for release in releases for name in release.names or ()]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
