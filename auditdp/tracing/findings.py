@@ -207,7 +207,7 @@ def _has_other_names(moved: Moved) -> bool:
 
 
 def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the trace understands releases and the earlier uses of their draws.
+    """Return True if the trace understands releases and earlier uses of their draws.
 
     For releases by chance it has to understand all lines of the pair.
     """
@@ -307,7 +307,7 @@ def _composed(moved: Iterable[Moved]) -> ComposedLoss:
 
 
 def scale_of(release: Release) -> str:
-    """Return the scale of noise as text, such as "1", or "1 to 2" for several scales."""
+    """Return the scale of noise as text: "1", or "1 to 2" for several scales."""
     law = release.law
     scales = np.abs(np.asarray(law.scale, float))
     units = None if law.known is None else law.known.units

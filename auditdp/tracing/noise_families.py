@@ -59,8 +59,9 @@ class Family:
             is not computed.
         distribution: P(U <= z); None if comparisons of a draw with a number are not
             followed.
-        loss: Loss of a location that moves by z scales. Its result is None if the loss
-            is neither an (ε, δ) statement nor that of a Gaussian pair.
+        loss: Loss of a location that moves by z scales, or by z in ``units`` if these
+            are given. Its result is None if the loss is neither an (ε, δ) statement nor
+            that of a Gaussian pair.
         norm: Norm in which a move counts, "L1" or "L2".
         units: For whole noise whose shape parameter decides its width, the move z in
             units of that width; None for other noise.
@@ -87,7 +88,10 @@ class Family:
     def log_densities(
         self, values: Any, location: Any, scale: Any, parameter: Any
     ) -> Any:
-        """Return log densities (or probabilities) of location + scale·U at values."""
+        """Return log densities of location + scale·U at values, entry by entry.
+
+        For whole draws they are log probabilities.
+        """
         # Callers check that the family has one.
         assert self.log_density is not None
         logs = np.asarray(self.log_density((values - location) / scale, parameter))
@@ -96,8 +100,9 @@ class Family:
     def loss_of(self, moved: Any, parameter: Any) -> Loss | None:
         """Return the loss of a location that moves by ``moved`` scales.
 
-        Whole noise does not hide a move by a fraction, so the loss of such a move is
-        unbounded. The result is None if the loss is not known in this form.
+        Noise with ``units`` is whole and does not hide a move by a fraction, so the
+        loss of such a move is unbounded. The result is None if the loss is neither an
+        (ε, δ) statement nor that of a Gaussian pair.
         """
         if self.units is None:
             return self.loss(moved, parameter)
@@ -336,7 +341,7 @@ def _clipped(noise: Family) -> Family:
 
     The ends of the interval have positive probability, and move with the location. So
     some results occur on one input alone: an end of its interval, and numbers outside
-    the interval of the other input. Their probability is δ.
+    the interval of the other input. δ is an upper bound of their probability.
     """
     distribution: Any = noise.distribution
 
@@ -386,7 +391,8 @@ class NoiseLaw:
         scale: Factor c of the standard draw, a number or an array; negative if the draw
             is mirrored.
         parameter: Shape parameter, such as p of geometric draws, the number of
-            integers, or the scale before rounding; None for a family without one.
+            integers, the scale before rounding, or the ends of clipped noise in scales;
+            None for a family without one.
         declared: Loss that a library declares for draws that are not observed; else
             None.
     """
@@ -472,7 +478,8 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
     """Return the loss of a release whose location moved, or None if it is unknown.
 
     If the first law is known and the second differs from it, the loss is unbounded:
-    noise of another scale reveals the input in its tails.
+    noise of another scale reveals the input in its tails. It is also unbounded for an
+    infinite move.
 
     Args:
         law: Law of the noise on the first input.
@@ -493,7 +500,7 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
 
 
 def in_scales(moved: Any, scale: Any) -> Any:
-    """Return moves in units of the scale; a move at scale 0 is infinite."""
+    """Return moves in units of the scale; a nonzero move at scale 0 is infinite."""
     with np.errstate(all="ignore"):
         if all_of(scale):
             return moved / scale

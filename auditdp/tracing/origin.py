@@ -37,11 +37,14 @@ It gets the line and its local variables, or the line and the value that it retu
 
 
 def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the line that makes a difference without noise, or ``NOWHERE``.
+    """Return the line that makes a difference without noise.
 
     Args:
         trace: Trace of the function.
         pair: A pair whose outputs differ.
+
+    Returns:
+        The line. ``NOWHERE`` if it is not found, or if a run raises an exception.
     """
     try:
         if pair.second.parted:

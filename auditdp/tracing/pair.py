@@ -79,9 +79,9 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def summary(self) -> str:
-        """A clause with the loss of all releases and its scope.
+        """A clause with the loss of all releases; it holds for this pair and run.
 
-        Without a claim it states only the scope.
+        Without a claim the clause states no loss.
         """
         if self.claim is None:
             return "on this pair and run; there is no claim to compare it with"
@@ -110,7 +110,8 @@ def compare(
         data: The input.
         neighbour: The other input.
         rng: The generator of the recorded run.
-        claim: The claim that the function has to satisfy.
+        claim: The claim that the function has to satisfy; None to state the losses
+            alone.
         outcomes: Largest number of runs on each input that try outcomes of events and
             choices. With 0, these runs are left out, and so are those that test the
             findings.
@@ -142,8 +143,18 @@ def replayed(
 ) -> PairTrace:
     """Replay a recorded run on a neighbour, and compare both.
 
-    A search that starts from one input calls this for each neighbour. The arguments are
-    those of ``compare``. With ``outcomes=0``, the steps of ``in_full`` are left out.
+    A search that starts from one input calls this for each neighbour. The recorded run
+    is made again if the replay shows that a sampler gets a location.
+
+    Args:
+        trace: Trace of the function.
+        recorded: The recorded run.
+        neighbour: The other input.
+        claim: The claim that the function has to satisfy; None to state the losses
+            alone.
+        outcomes: Largest number of runs on each input that try outcomes of events and
+            choices. With 0, the steps of ``in_full`` are left out, except its first
+            one, which is made once for each set of lines.
     """
     with trace:
         located = len(trace.located)
@@ -165,13 +176,15 @@ def replayed(
 def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
     """Return the pair after further runs, as far as they apply to it.
 
-    - If the outputs differ, the sums of a constant and noise count as noise.
+    - If the outputs differ, runs are made in which sums of a constant and noise count
+      as noise.
     - If the outputs differ, a replay on the same input tests whether it has the same
       output again.
     - If there is a loss, a run with another generator finds noise that is fixed.
     - If the loss exceeds the claim, runs test whether the output reveals only an order.
-    - Other outcomes of events and choices are tried. If there are none, and the replay
-      has other releases, the tails of noisy numbers of one input alone are computed.
+    - Other outcomes of events and choices are tried. If the runs have none, differ in
+      their draws or releases, and there is a claim, the tails of noisy numbers of one
+      input alone are computed.
 
     Args:
         trace: Trace of the function.

@@ -200,7 +200,8 @@ class PairRecord:
         """Distance of the laws of all noisy values on the two inputs.
 
         It is the L2 norm of all moves, in scales of their noise, and of the log ratios
-        of all scales. It also ranks pairs whose loss is unbounded.
+        of all scales. Values with noise of unknown law are left out. It also ranks
+        pairs whose loss is unbounded.
         """
         squares = 0.0
         for moved in self.noisy:
@@ -280,7 +281,7 @@ class PairRecord:
 
     @property
     def is_visible(self) -> bool:
-        """True if every noisy value with a loss occurs in the output as it is."""
+        """True if every number of each noisy value with a loss occurs in the output."""
         lossy = [pair.first for pair in self.noisy if pair.is_lossy]
         return all(occurs(release.result, self.first.output) for release in lossy)
 
@@ -312,10 +313,10 @@ class PairRecord:
 
     @property
     def reordered(self) -> bool:
-        """True if an order or a sample is of different numbers of rows on the inputs.
+        """True if an order or a sample is of more rows on one input than on the other.
 
-        It is then not known which rows correspond. All draws that the code uses by
-        themselves count.
+        It is then not known which rows correspond. The same holds for any draw that the
+        code uses by itself, if its shape parameter differs between the inputs.
         """
         draws = [pair for pair in self.moved if pair.first.kind == ALONE]
         return not all(

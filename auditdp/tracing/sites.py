@@ -26,7 +26,7 @@ class CodeLine(NamedTuple):
 
     Attributes:
         file: Path of its file.
-        line: Its number; 0 for an unknown line.
+        line: Its number, from 1; 0 for an unknown line.
         function: Name of the function that it is in.
     """
 

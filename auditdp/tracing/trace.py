@@ -99,8 +99,8 @@ class Trace:
 
     Args:
         function: ``f(data, rng)``; or ``f(data, size, *, rng)``, which is called with
-            size 1; or ``f(data)``, if it draws from global state or from generators in
-            its data.
+            size 1; or ``f(data)`` or ``f(data, size)``, if it draws from global state.
+            ``f(data)`` may also draw from generators in its data.
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
@@ -113,7 +113,7 @@ class Trace:
             a pair, and do not depend on the noise of these lines.
 
     Raises:
-        MechanismError: If the function is not callable.
+        MechanismError: If the function is not callable, or has none of these forms.
     """
 
     def __init__(self, function: Any) -> None:
@@ -175,7 +175,11 @@ class Trace:
 
         Returns:
             The recorded run. Its output is that of a plain run with the same generator,
-            bit for bit.
+            bit for bit (code of jax may differ in the last bits). An exception of the
+            function is an output.
+
+        Raises:
+            MechanismError: If the function changes its input.
         """
         state, located = rng.bit_generator.state, len(self.located)
         run = WatchedRun(
@@ -197,7 +201,8 @@ class Trace:
 
         Args:
             recorded: The run.
-            constants: See ``record``.
+            constants: Lines that the new run treats as those in the attribute
+                ``constants``, in addition to these.
         """
         return self.record(recorded.data, _generator(recorded), constants=constants)
 
@@ -258,7 +263,7 @@ class Trace:
     def reordered(
         self, neighbour: Any, recorded: TracedRun, replayed: TracedRun
     ) -> TracedRun | None:
-        """Replay with releases matched in the order in which values move least.
+        """Replay with the releases of each line matched so that values move least.
 
         Args:
             neighbour: The input.
@@ -266,7 +271,8 @@ class Trace:
             replayed: Its replay.
 
         Returns:
-            The new replay, or None if ``replayed`` matches the releases in this way.
+            The new replay. None if ``replayed`` already matches them so, or if no line
+            has several releases.
         """
         alignment = aligned(recorded, replayed, in_order=False)
         if alignment is None:
@@ -350,17 +356,29 @@ class Trace:
         return run.finish()
 
     def plainly(self, recorded: TracedRun) -> Any:
-        """Return the output of an unwatched run with a record's input and generator."""
+        """Return the output of an unwatched run with a record's input and generator.
+
+        For an exception it is an ``auditdp.mechanism.calls.leaves.Raised``.
+        """
         return self._output(recorded.data, _generator(recorded))
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return the outputs of ``size`` unwatched runs, in one batch."""
+        """Return the outputs of ``size`` unwatched runs, in one batch.
+
+        An exception of the function is raised.
+        """
         self._count(size)
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
 
     def _output(self, data: Any, rng: Any, run: WatchedRun | None = None) -> Any:
-        """Call the function once. An exception that it raises is an output as well."""
+        """Return the output of one call of the function; a ``Raised`` for an exception.
+
+        Args:
+            data: The input.
+            rng: The generator.
+            run: The watched run to which the call belongs; None for an unwatched one.
+        """
         self._count(1)
         process = os.getpid()
         with self._inputs.lent(self.name, data) as (lent,):

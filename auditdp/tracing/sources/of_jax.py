@@ -111,9 +111,10 @@ def _sampler(
 
 
 def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``jax.numpy`` that also takes noise.
+    """Return a replacement of a function of ``jax.numpy``, which also takes noise.
 
-    Arithmetic functions return noise. Others get ordinary arrays, and the noise ends.
+    For arithmetic without keywords it returns noise. Any other function gets ordinary
+    arrays, and the noise ends.
     """
 
     @functools.wraps(function)

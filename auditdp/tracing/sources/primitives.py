@@ -43,8 +43,8 @@ class Library:
         package: Name of the installed package.
         versions: Prefixes of the versions that contract tests were run with. The
             primitives of other versions are opaque.
-        primitives: Function that reads the law of a call, by the path of the primitive
-            below the module.
+        primitives: For each primitive, the function that returns the law of a call. The
+            key is the path of the primitive below the module.
     """
 
     module: str
@@ -123,7 +123,7 @@ def declared(
     Args:
         name: Name of the primitive in sentences.
         distance: Function that returns the distance of two inputs of the primitive.
-        loss: Function that returns the loss at a distance, or None if it is unknown.
+        loss: Function of a distance: the loss, or None if the loss is unknown.
         parameters: Parameters of the primitive. If they differ between the inputs, the
             loss is unbounded.
     """
@@ -153,7 +153,7 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 
 
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
-    """Return a function for the L1 distance of two values, in units of ``unit``.
+    """Return a function of two values: their L1 distance in units of ``unit``.
 
     The distance is infinite for values of different shapes, for NaN, and for different
     values if the unit is 0.
@@ -174,9 +174,9 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows to remove and to add between two collections.
+    """Return the number of rows to remove and to add to make the second collection.
 
-    It counts equal rows as often as they occur; their order does not matter.
+    Rows are compared by their ``repr``. The order of rows does not matter.
     """
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
