@@ -118,9 +118,9 @@ def _by_record(
         after: The draws or releases of the replay, by their key.
 
     Returns:
-        The ``Numbers`` of each key with another count of items after than before, if
-        the items are one for each record. Empty if the inputs do not differ in one
-        record.
+        The ``Numbers`` of each key that has different counts of items before and after,
+        if the loop makes one item for each record. Empty if the inputs do not differ in
+        one record.
     """
     keys = [key for key in before if key in after]
     keys = [key for key in keys if len(before[key]) != len(after[key])]

@@ -307,10 +307,10 @@ RULES |= {
 
 
 def _with_sign(call: Call) -> Any:
-    """Return a number with the sign of a noisy second argument.
+    """Return the result of ``copysign`` of a number and a uniform draw around 0.
 
     Returns:
-        Noise, or None unless the second argument is a uniform draw around 0.
+        Noise; None for other arguments.
     """
     size, noise = call.given
     sign = None

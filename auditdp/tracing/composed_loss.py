@@ -104,7 +104,7 @@ class ComposedLoss:
     def delta_at(self, epsilon: float) -> float:
         """Return an upper bound of δ(ε), the smallest δ of the pair at this epsilon.
 
-        It is at most 1.
+        The bound is at most 1.
         """
         if self.delta >= 1 or self._is_unbounded:
             is_within = self.statements <= epsilon and not self.squared_mu

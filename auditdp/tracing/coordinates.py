@@ -35,6 +35,8 @@ class Coordinates(NamedTuple):
     def taken(self, index: Any, factors: Any) -> Coordinates:
         """Return the coordinates of chosen entries of the noise, multiplied by factors.
 
+        Row k of the result is the entry ``index[k]``.
+
         Args:
             index: Flat indices of the entries; an entry may occur several times.
             factors: Factor of each item of ``index``.

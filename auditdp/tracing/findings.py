@@ -41,10 +41,10 @@ class Finding:
             run. "round": outputs differ without noise. "flow": the replay has other
             draws or releases. "steps": a training run differs from the parameters of
             its accountant. "opaque": the trace does not understand a line.
-        site: The line; ``NOWHERE`` if the finding is about the output.
+        site: The line; ``NOWHERE`` if the finding is about no line.
         sentence: The finding as a sentence.
         is_read_off: Whether the trace understands all code that the finding is derived
-            from.
+            from. It is False for "flow", "steps" and "opaque".
         is_confirmed: Whether runs with other draws confirmed it.
     """
 

@@ -192,7 +192,7 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 def number(value: Any) -> Any:
     """Return a value as a real number or an array of numpy.
 
-    Of complex numbers it is the real part.
+    For complex numbers it is the real part.
     """
     if isinstance(value, int | float):
         return value
@@ -218,7 +218,7 @@ def number(value: Any) -> Any:
 
 
 def is_numeric(value: Any) -> bool:
-    """Return True for a number, an array of numbers, a tensor, or a table."""
+    """Return True for a number, array of numbers, tensor or table; False for a list."""
     if isinstance(value, bool | int | float | complex):
         return True
     if isinstance(value, np.ndarray | np.generic):

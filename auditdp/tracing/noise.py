@@ -229,7 +229,7 @@ class Noise(Form):
 
     @property
     def T(self) -> Any:  # noqa: N802
-        """The transposed array or tensor."""
+        """The transposed array or tensor, which is noise until this noise has ended."""
         if self.settled is not None:
             return self.settled[0].T
         return self.shaped(lambda array: array.T)
@@ -563,7 +563,12 @@ def apply(
 
 
 def _into(out: Any, result: Any) -> Any:
-    """Return a result, written into the array of numpy's ``out`` if one is given."""
+    """Return a result, written into an array if ``out`` has one.
+
+    Args:
+        out: Argument ``out`` of numpy: a tuple of one array, or None.
+        result: The result.
+    """
     if out is None:
         return result
     (target,) = out

@@ -199,7 +199,11 @@ def _add_later_outcomes(
 
 
 def output_key(output: Any) -> bytes:
-    """Return a key that two outputs share if they and their types are equal."""
+    """Return a key that two outputs share if their types and numbers are equal.
+
+    Zeros of different signs count as unequal. Exceptions share a key if their classes
+    have the same name.
+    """
     if isinstance(output, Raised):
         return str(output).encode()
     try:

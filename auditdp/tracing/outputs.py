@@ -31,8 +31,9 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
             containers are not searched.
 
     Returns:
-        The same object if it holds no noise or its items could be replaced in place;
-        else a new object of the same type.
+        For noise, its number or array. For a container the same object if it holds no
+        noise or its items could be replaced in place, else a new one of the same type.
+        Any other value as it is.
     """
     if type(output) is Noise:
         return output.settle(WHY)
@@ -82,7 +83,10 @@ def _replace_items(
 
 
 def occurs(result: Any, output: Any) -> bool:
-    """Return True if all numbers of a result occur among the numbers of an output."""
+    """Return True if all numbers of a result occur among the numbers of an output.
+
+    It is False for outputs of unsupported types.
+    """
     try:
         numbers = set(leaves(output))
     except MechanismError:
@@ -96,7 +100,7 @@ def unequal_numbers(first: Any, second: Any) -> frozenset[int]:
     """Return the indices of the numbers in which two outputs of one form differ.
 
     The numbers of an output are counted in the order of ``leaves``. NaN differs from
-    every number.
+    every number, also from NaN.
 
     Raises:
         ValueError: If the outputs have different counts of numbers.

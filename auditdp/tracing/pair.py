@@ -71,7 +71,7 @@ class PairTrace(PairRecord, Printed):
         return any(finding.is_read_off for finding in self.findings)
 
     def __str__(self) -> str:
-        """Return the findings, other lines that release values, and the total loss."""
+        """Return the findings, other lines with releases, and ``summary``, as lines."""
         found = [finding.sentence for finding in self.findings]
         lines = [of_line(pairs, self.claim) for pairs in self.by_line().values()]
         others = [line for line in lines if line not in found]
@@ -144,7 +144,7 @@ def replayed(
     """Replay a recorded run on a neighbour, and compare both.
 
     A search that starts from one input calls this for each neighbour. The recorded run
-    is made again if the replay shows that a sampler gets a location.
+    is made again if the replay finds a new line at which a sampler gets a location.
 
     Args:
         trace: Trace of the function.
@@ -153,8 +153,9 @@ def replayed(
         claim: The claim that the function has to satisfy; None to state the losses
             alone.
         outcomes: Largest number of runs on each input that try outcomes of events and
-            choices. With 0, the steps of ``in_full`` are left out, except its first
-            one, which is made once for each set of lines.
+            choices. With 0, the runs of ``in_full`` are left out, except those in which
+            sums of a constant and noise count as noise. A set of lines with such sums
+            is then tried once.
     """
     with trace:
         located = len(trace.located)

@@ -55,7 +55,7 @@ class PairRecord:
             the output reveals it; empty if this was not computed.
         repeats: Whether a replay on the same input gave the same output; None if there
             was no such replay.
-        doubt: Sentence on noise that is added to a constant and may hide a differing
+        doubt: Clause on noise that is added to a constant and may hide a differing
             number; else empty.
         fixed: Numbers of the releases whose noise is the same with another generator.
     """
@@ -87,7 +87,7 @@ class PairRecord:
 
     @property
     def by_chance(self) -> bool:
-        """True if ``is_by_chance`` is True for any release, such as an event."""
+        """True if any release is by chance, such as an event (see ``is_by_chance``)."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
@@ -114,8 +114,9 @@ class PairRecord:
     def losses(self) -> tuple[Loss | None, ...]:
         """Loss of each release; None for a release that the trace does not understand.
 
-        If all outcomes of events and choices were tried, the last item is the joint
-        loss of these, and they have no items of their own.
+        The order is that of ``moved``. If all outcomes of events and choices were
+        tried, the last item is the joint loss of these, and they have no items of their
+        own.
         """
         outcomes = self.outcomes
         if outcomes is None or not outcomes.complete:

@@ -214,7 +214,7 @@ class Experiments:
 
     @property
     def _is_tried(self) -> bool:
-        """True if each draw used by itself has few outcomes, or is a seed."""
+        """True if all draws used by themselves have few outcomes or are seeds."""
         return all(
             release.kind != ALONE or is_by_chance(release) or _is_seed(release)
             for release in self._pair.first.releases

@@ -66,7 +66,7 @@ def is_importing() -> bool:
 
 
 def called_by_builtin() -> bool:
-    """Return True if a function in C, such as ``sum``, called the present operator.
+    """Return True if a function in C, such as ``sum``, called the running operator.
 
     It is False if Python code has the operator, such as ``+``: the bytecode of the
     innermost frame outside of this room is then a binary instruction.

@@ -104,13 +104,14 @@ class Trace:
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
-        located: Lines at which a sampler of numpy got a location other than 0; see
-            ``WatchedRun``.
+        located: Lines at which a sampler of numpy got a location other than 0 in some
+            run. A location at these lines counts as a value with noise, even if it is
+            0.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release; see `constant_noise`.
-        tried: Sets of lines for which it was tried whether they are such lines.
-        unreached: For each of these sets, the indices of output numbers that differ on
-            a pair, and do not depend on the noise of these lines.
+        tried: Sets of lines that runs have tested as such lines.
+        unreached: For a set of lines that failed this test, the indices of output
+            numbers that differ on a pair and do not depend on the noise of the lines.
 
     Raises:
         MechanismError: If the function is not callable, or has none of these forms.
@@ -284,9 +285,9 @@ class Trace:
     ) -> tuple[TracedRun, TracedRun]:
         """Run the function on two inputs with the same draws; no release is forced.
 
-        Usually both runs have a generator in the same state. If the first run samples
-        records, the second run is a replay instead. In the replay each record keeps its
-        draws, also if one input has one record more.
+        Usually both runs start with a generator in the same state. If the first run
+        samples records, the second run is a replay instead. In the replay each record
+        keeps its draws, also if one input has one record more.
         """
         first = self.record(data, rng)
         if any(map(is_sample, first.releases)):

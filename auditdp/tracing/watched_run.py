@@ -48,9 +48,9 @@ class TracedRun:
 
     Attributes:
         data: Its input.
-        output: The value that the code returned, equal to that of a plain run with the
-            same seed, bit for bit. For an exception it is an
-            ``auditdp.mechanism.calls.leaves.Raised``.
+        output: The value that the code returned; for an exception an
+            ``auditdp.mechanism.calls.leaves.Raised``. In a recorded run it equals that
+            of a plain run with the same seed.
         releases: The releases, in order.
         draws: The draws, in order.
         seeds: Lines at which the code seeded a generator, each with the seed as text.
@@ -163,8 +163,8 @@ class WatchedRun:
         A recorded run calls the sampler. A replay uses the recorded draw, moved to the
         location and scale of this input. It calls the sampler if no recorded draw is
         left for the line, if the draw is in ``fresh``, or if the recorded draw has
-        another shape. It also does so if the law is unknown and the location or scale
-        differs.
+        another shape than ``shape``. It also does so if the law is unknown and the
+        location or scale differs.
 
         Args:
             method: Name of the sampler.

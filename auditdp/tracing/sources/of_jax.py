@@ -62,7 +62,10 @@ OTHERS = (
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers and functions of ``jax.numpy``, and switch compilation off."""
+    """Replace the samplers of ``jax.random`` and the functions of ``jax.numpy``.
+
+    In watched runs, compilation is switched off.
+    """
     jax = sys.modules["jax"]
     patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):

@@ -174,9 +174,9 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows to remove and to add to make the second collection.
+    """Return the number of rows that only one of two collections has.
 
-    Rows are compared by their ``repr``. The order of rows does not matter.
+    Equal rows count as often as they occur. The order of rows does not matter.
     """
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
