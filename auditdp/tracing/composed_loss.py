@@ -192,7 +192,7 @@ def _ratio(loss: float, allowed: float) -> float:
 
 
 def _rho_of(part: Loss) -> float:
-    """Return ρ of a statement: its own, or the ρ of every ε-DP pair; 0 if ε is 0."""
+    """Return ρ of a statement: its own ``rho``, or else the ρ of every ε-DP pair."""
     return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 

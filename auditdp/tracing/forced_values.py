@@ -30,7 +30,10 @@ def copied(value: Any) -> Any:
 
 
 def in_type_of(example: Any, values: Any) -> Any:
-    """Return an array of numbers, converted to the type of ``example``."""
+    """Return an array of numbers as a number, array, tensor or table like ``example``.
+
+    A table gets the index and the columns of the example.
+    """
     # A library's type is recognised by an attribute, so that no library is imported.
     if hasattr(example, "detach"):
         made = example.new_tensor(values)

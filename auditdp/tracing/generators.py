@@ -244,6 +244,14 @@ def _correlated(
 ) -> Any:
     """Draw one Gaussian vector with a covariance, as a matrix times independent noise.
 
+    Args:
+        run: The run.
+        perform: Function without arguments that draws the vector.
+        mean: The mean vector.
+        cov: The covariance matrix.
+        size: Argument ``size`` of numpy.
+        origin: Key that is equal for two draws of the same numbers, or None.
+
     Returns:
         The noise, or None if the covariance has no full rank, if the vector is too
         long, or if ``size`` is given.
@@ -307,6 +315,8 @@ def _choice(
 ) -> Any:
     """Choose items, by the table of probabilities ``p`` or uniformly.
 
+    The arguments from ``a`` on are those of numpy's ``choice``, which is ``perform``.
+
     Returns:
         The items, or their places if ``a`` is a number.
     """
@@ -339,7 +349,12 @@ def _choice(
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
-    """Return the law of places that are drawn uniformly among ``count`` items."""
+    """Return the law of places that are drawn uniformly among ``count`` items.
+
+    Args:
+        count: Number of items.
+        replace: Whether a place may be drawn several times.
+    """
     family = "choice of items" if replace else "sample of items"
     return NoiseLaw(family, 1.0, count)
 
@@ -389,6 +404,9 @@ def _permuted(
     origin: Any = None,
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order.
+
+    The arguments from ``x`` on are those of numpy's method ``method``, which is
+    ``perform``.
 
     Returns:
         The permuted items; None for ``shuffle``, which changes ``x`` in place.

@@ -367,6 +367,10 @@ def _is_around_zero(noise: Form) -> bool:
 def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
     """Return the absolute value of a uniform draw around 0.
 
+    Args:
+        noise: The noise.
+        absolute: Function that returns the absolute value of a number or an array.
+
     Returns:
         A uniform draw of half the width, or None for other noise.
     """
@@ -381,6 +385,10 @@ def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
 
     If the same uniform draw is also made an exponential one (see ``logarithm``), the
     product of both is Laplace noise (see ``signed``).
+
+    Args:
+        noise: The noise.
+        sign: Function that returns the sign of a number or an array.
     """
     if not _is_around_zero(noise):
         return None

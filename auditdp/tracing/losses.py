@@ -164,7 +164,10 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
 
 
 def _by_declaration(first: Release, second: Release) -> Moved:
-    """Return the loss that a library declares for the distance of the two locations."""
+    """Return the distance of the two locations, and the loss that a library declares.
+
+    If the parameters of the law differ between the inputs, the loss is unbounded.
+    """
     declared = first.law.declared
     assert declared is not None
     moved = declared.distance(first.location, second.location)
@@ -207,7 +210,14 @@ def _reused(
     """Return the move and the loss of a release whose draws an earlier one also has.
 
     The difference of the two noisy values has no noise. So the loss is unbounded,
-    unless one shift of the draws hides both moves.
+    unless one shift of the draws hides both moves. Then the release adds no loss, if
+    its scale is the same on both inputs.
+
+    Args:
+        first: The release on the first input.
+        second: The release on the second input.
+        moved: Move of its location between the inputs.
+        before: The earlier releases of the pair.
     """
     distance = _distance(moved, first.law)
     for each in before:

@@ -706,6 +706,10 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return an in-place operator such as ``+=``, which changes the array itself.
 
     If a loop adds one value after another, only their sum is released.
+
+    Args:
+        name: Name of the operator, such as "add".
+        compute: Function that returns the result without a change of the array.
     """
 
     def operate(self: Noise, other: Any) -> Any:
@@ -726,7 +730,12 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ending(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator that ends noise and computes with ordinary numbers."""
+    """Return an operator that ends noise and computes with ordinary numbers.
+
+    Args:
+        name: Name of the operator, for the reason in the trace.
+        function: The operator on ordinary numbers.
+    """
 
     def operate(self: Noise, *others: Any) -> Any:
         others = plain(others, "is computed with")

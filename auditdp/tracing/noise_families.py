@@ -90,7 +90,8 @@ class Family:
     ) -> Any:
         """Return log densities of location + scale·U at values, entry by entry.
 
-        For whole draws they are log probabilities.
+        For whole draws they are log probabilities. The family has to have a
+        ``log_density``.
         """
         # Callers check that the family has one.
         assert self.log_density is not None
@@ -120,7 +121,7 @@ def _linear(moved: Any, _: Any) -> Loss:
 
 
 def _laplace(moved: Any, _: Any) -> Loss:
-    """Return the loss of Laplace noise.
+    """Return the loss of Laplace noise whose location moves by ``moved`` scales.
 
     Its ρ is the Kullback–Leibler divergence ε − 1 + e^−ε (Harrison & Manurangsi 2025,
     arXiv:2510.25746).
@@ -143,9 +144,10 @@ def _unknown(moved: Any, _: Any) -> Loss | None:
 
 
 def _uniform(moved: Any, _: Any) -> Loss:
-    """Return the loss of uniform noise, whose ε is 0.
+    """Return the loss of uniform noise whose location moves by ``moved`` widths.
 
-    Its δ is the probability of the results that only one of the two locations can have.
+    ε is 0. δ is the probability of the results that only one of the two locations can
+    have.
     """
     lengths = np.maximum(1 - np.abs(np.atleast_1d(moved)), 0.0)
     return Loss(0.0, 1 - float(np.prod(lengths)))
@@ -189,7 +191,7 @@ def _log_binomial(z: Any, parameters: tuple[float, float]) -> Any:
 
 
 def _log_rounded(z: Any, scale: Any) -> Any:
-    """Return the log probability of Laplace noise rounded to whole numbers."""
+    """Return the log probability of z for Laplace noise, rounded to whole numbers."""
     k = np.abs(np.rint(z))
     at_zero = np.log(-np.expm1(-0.5 / scale))
     elsewhere = -k / scale + np.log(np.sinh(0.5 / scale))

@@ -155,7 +155,12 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
 
 
 def _forced(pairs: Sequence[Moved], values: Floats) -> dict[int, Any]:
-    """Return flat values as results of releases, keyed by the release's number."""
+    """Return results of releases, by the number of the release.
+
+    Args:
+        pairs: The releases.
+        values: Entries of all results, in the order of ``pairs``, as one flat array.
+    """
     forced, start = {}, 0
     for pair in pairs:
         shape = pair.first.shape

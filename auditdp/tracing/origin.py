@@ -177,7 +177,12 @@ def _visit_lines(trace: Trace, run: TracedRun, visit: Visit) -> None:
 
 
 def _numbers(value: Any, depth: int = 0) -> Iterator[float]:
-    """Yield the numbers of a variable, down to a limited depth and size."""
+    """Yield the numbers of a variable, up to the limits of depth and size.
+
+    Args:
+        value: The value of the variable.
+        depth: Number of containers around the value.
+    """
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     if isinstance(value, int | float | np.number):

@@ -158,7 +158,7 @@ def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | Non
 def _add_missing(
     kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
 ) -> None:
-    """Append items of ``made`` to ``kept``, beyond the number that it has of their key.
+    """Append to ``kept`` the items of ``made`` that it lacks, counted by their key.
 
     If ``kept`` has n items of a key, all items of ``made`` with this key are appended
     except the first n.

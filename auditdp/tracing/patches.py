@@ -275,7 +275,13 @@ def _functions(item: Any) -> Iterator[FunctionType]:
 def _watched(
     value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
 ) -> Any:
-    """Return the replacement of a source of randomness, or None for anything else."""
+    """Return the replacement of a source of randomness, or None for anything else.
+
+    Args:
+        value: The value of a name.
+        replaced: Original samplers and their replacements, as in ``Patches``.
+        active: Function that returns the run under way in this thread, or None.
+    """
     if type(value) is GENERATOR:
         return WatchedGenerator(value, active)
     if type(value) is STATE:

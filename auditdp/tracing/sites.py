@@ -66,10 +66,10 @@ def is_importing() -> bool:
 
 
 def called_by_builtin() -> bool:
-    """Return True if a function in C, such as ``sum``, called the running operator.
+    """Return True if C code, such as ``sum``, called the operator that is running.
 
-    It is False if Python code has the operator, such as ``+``: the bytecode of the
-    innermost frame outside of this room is then a binary instruction.
+    It is False if Python code uses the operator, as in ``a + b``: the innermost frame
+    outside of this room is then at a binary instruction.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):

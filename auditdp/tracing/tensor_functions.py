@@ -122,6 +122,11 @@ def _of_each(
 ) -> tuple[Any, list[Sequence[Any]]] | None:
     """Return the calls for single tensors that a ``foreach`` function consists of.
 
+    Args:
+        name: Name of the function, without underscores at its ends.
+        in_place: Whether it changes the tensors of its first argument.
+        arguments: Its positional arguments.
+
     Returns:
         The method for one tensor, and a list of the arguments of each call. None for
         any other function.
@@ -288,7 +293,13 @@ def _viewed(
 
 
 def _end(run: WatchedRun, values: Any, why: str) -> None:
-    """End the noise that tensors stand for; its numbers stay in them."""
+    """End the noise that tensors stand for; its numbers stay in them.
+
+    Args:
+        run: The run.
+        values: Tensors, lists of them, and other values, which are left out.
+        why: Use that ends the noise. For a parameter it counts as understood.
+    """
     for value in values:
         if type(value) in (list, tuple):
             _end(run, value, why)

@@ -240,14 +240,14 @@ class Trace:
         *,
         forced: Mapping[int, Any] | None = None,
     ) -> TracedRun:
-        """Run the function on another input with the recorded draws and results.
+        """Run the function on an input with the recorded draws and results.
 
         Every release gets the result of the recorded release that corresponds to it.
         The releases of a line correspond in order. If the two runs have different
         numbers of them, `alignment` decides which ones correspond.
 
         Args:
-            neighbour: The input.
+            neighbour: The input, usually a neighbour of the recorded one.
             recorded: The recorded run.
             forced: Results that replace the recorded ones, by the number of the release
                 in the replay. The releases of each line then correspond in order.

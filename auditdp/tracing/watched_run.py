@@ -209,6 +209,13 @@ class WatchedRun:
         removed, the other records keep their numbers in a uniform draw for each record,
         and their order in draws among records. Any other draw whose shape changed is
         drawn anew. So is a draw of unknown law whose location or scale changed.
+
+        Args:
+            expected: The recorded draw.
+            perform: Function without arguments that calls the sampler.
+            law: Law of the draw on this input, without its location.
+            location: Number or array that the sampler adds on this input.
+            shape: Shape of the draw on this input; None to compare no shapes.
         """
         if not any_of(location):
             change = self._change_among(expected.law, law)
@@ -288,7 +295,14 @@ class WatchedRun:
         plain: Any,
         names: tuple[Any, ...] | None,
     ) -> Any:
-        """Return the result of a recorded release, in type and shape like ``plain``."""
+        """Return the result of a recorded release, in type and shape like ``plain``.
+
+        Args:
+            expected: The recorded release.
+            law: Law of the noise on this input.
+            plain: The result that the code computed on this input.
+            names: Texts of the items of a choice on this input, or None.
+        """
         recorded, kind = renamed_result(expected, names), expected.kind
         if kind == ALONE:
             change = self._change_among(expected.law, law)

@@ -50,7 +50,7 @@ def _categorical(mechanism: Any, value: Any) -> Law:
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
-    """Return the declared law of a choice by permute-and-flip, and the utilities.
+    """Return the declared law of a call of permute-and-flip, and its utilities.
 
     The loss is kε if utilities move by at most k sensitivities, k = 0, 1, …
 

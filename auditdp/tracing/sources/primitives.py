@@ -88,7 +88,17 @@ def _called(
     *arguments: Any,
     **keywords: Any,
 ) -> Any:
-    """Call a primitive, record the release, and return its result."""
+    """Call a primitive, record the release, and return its result.
+
+    Args:
+        path: Path of the primitive, which names its draw.
+        function: The primitive.
+        read: Function that returns the law of the call.
+        why: Reason why the release is opaque; empty if it is understood.
+        run: The run.
+        arguments: Positional arguments of the call.
+        keywords: Its keyword arguments.
+    """
     arguments = tuple(settled(arguments, "is given to a library"))
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
