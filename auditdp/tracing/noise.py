@@ -194,8 +194,8 @@ class Noise(Form):
         """Return noise with its entries moved, repeated or selected.
 
         Args:
-            change: A function that does this to an array. It may also split the array
-                into a list or a tuple of arrays.
+            change: A function that moves, repeats or selects the entries of an array.
+                It may also split the array into a list or a tuple of arrays.
 
         Returns:
             Noise, or a list or tuple of noise if ``change`` splits arrays.

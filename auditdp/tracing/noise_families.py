@@ -4,8 +4,8 @@ A release is R = v + c·U with a draw U of a family in its standard form, so the
 of R at r is that of U at (r − v)/c, divided by |c|. Each family has the loss of two
 locations v and v′ under the same noise. It is ε = Σ |v − v′|/c for Laplace and logistic
 noise, and for the difference of two geometric draws if the move is whole. For Gaussian
-noise it is μ² = (‖v − v′‖₂/σ)². It is unbounded for noise whose support or tail reveals
-the location. These losses are exact. The loss of clipped noise is an upper bound, and
+noise it is μ² = (‖v − v′‖₂/σ)². These losses are exact. The others are upper bounds.
+The loss counts as unbounded for noise whose support or tail reveals the location, and
 that of discrete Gaussian noise bounds Rényi divergences alone.
 """
 

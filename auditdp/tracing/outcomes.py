@@ -92,7 +92,7 @@ def explored(
 
     Args:
         trace: Trace of the function.
-        recorded: A run on the first input.
+        recorded: The recorded run on the first input.
         neighbour: The second input.
         max_runs: Limit of the runs on each input.
     """

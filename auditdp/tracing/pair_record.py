@@ -224,7 +224,7 @@ class PairRecord:
 
         If the output reveals only the sum of many steps, as a final model does, moves
         in other directions cancel in it. If every noisy value with a loss is in the
-        output, the alignment does not matter, and is 1.
+        output, the alignment does not matter, and is 1. It is also 1 without moves.
         """
         if self.is_visible:
             return 1.0

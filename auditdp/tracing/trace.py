@@ -92,7 +92,7 @@ _sources = _Sources()
 
 
 class Trace:
-    """Records and replays runs of one function.
+    """A function, with recorded runs and replays of it.
 
     Each watched run enters the trace, which replaces the samplers. Callers that make
     many runs enter it as a context manager, so that the samplers are replaced once.
