@@ -244,7 +244,10 @@ class Noise(Form):
         return self._as_scalar(self.value.item())
 
     def tolist(self) -> Any:
-        """Return its entries as a list: noise for a vector, else ordinary numbers."""
+        """Return its entries as a list: noise for a vector, else ordinary numbers.
+
+        Once the noise has ended, they are ordinary numbers for a vector as well.
+        """
         if self.settled is None and ndim(self.value) == 1:
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()

@@ -42,13 +42,14 @@ PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divid
 
 
 def named(function: Any) -> tuple[str, bool]:
-    """Return the name of a function of torch, and whether it works in place.
+    """Return the name of a function of torch, and whether it marks a change in place.
 
     The name has no underscores at its ends, as in the table of rules. For the getter of
     an attribute it is the name of the attribute.
 
     Returns:
-        The name, and True if the function changes its first argument.
+        The name, and True for a name like ``add_`` or ``__iadd__``. The flag is False
+        for ``__setitem__``. It is also True for ``__invert__``, which has no rule.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
