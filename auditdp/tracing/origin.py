@@ -44,7 +44,7 @@ def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
         pair: A pair whose outputs differ.
 
     Returns:
-        The line. ``NOWHERE`` if it is not found, or if a run raises an exception.
+        The line; ``NOWHERE`` if it is not found, which includes any error.
     """
     try:
         if pair.second.parted:
