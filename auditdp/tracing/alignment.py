@@ -43,7 +43,7 @@ Numbers = list[int | None]
 
 
 class RunAlignment(NamedTuple):
-    """Alignment of the releases and of the draws of a replay."""
+    """Correspondence of the releases and of the draws of a replay with its record."""
 
     releases: Alignment
     draws: Alignment
@@ -56,14 +56,14 @@ def aligned(
 
     Args:
         recorded: The record.
-        replayed: A replay, in which releases corresponded in order.
-        in_order: Whether releases of a line correspond in order. Then only lines with
+        replayed: A replay of it.
+        in_order: Whether releases of a line keep their order. Then only lines with
             different numbers of releases are aligned anew. Else the releases of every
             line are matched so that values move least.
 
     Returns:
-        The alignment of the lines that are aligned anew. None if there is no such line,
-        or if the replay has this alignment already.
+        The alignment of the lines that are aligned anew. None if there is no such line.
+        Without ``in_order`` also None if the replay has this alignment already.
     """
     before, after = (_by_key(run.releases, family_key) for run in (recorded, replayed))
     # Coins of records come first, since their places are known exactly.
@@ -115,11 +115,12 @@ def _by_record(
         recorded: The record.
         replayed: The replay.
         before: The recorded draws or releases, by their key.
-        after: Those of the replay, by their key.
+        after: The draws or releases of the replay, by their key.
 
     Returns:
-        The correspondence, for keys with different numbers of items before and after.
-        It is empty if the inputs do not differ in one record.
+        The ``Numbers`` of each key that has different counts of items before and after,
+        if the loop makes one item for each record. Empty if the inputs do not differ in
+        one record.
     """
     keys = [key for key in before if key in after]
     keys = [key for key in keys if len(before[key]) != len(after[key])]
@@ -147,7 +148,12 @@ def _by_record(
 
 
 def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
-    """Return the correspondence in which values move least and order is kept."""
+    """Return the correspondence that keeps the order and in which values move least.
+
+    Args:
+        mine: The recorded releases of a line.
+        theirs: The releases of the replay at this line.
+    """
     distances = _distances(mine, theirs)
     is_shorter = len(mine) < len(theirs)
     if not is_shorter:
@@ -172,7 +178,10 @@ def _in_order(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
 
 
 def _by_distance(mine: Sequence[Release], theirs: Sequence[Release]) -> Numbers:
-    """Return the correspondence in which values move least, in any order."""
+    """Return the correspondence in which values move least, in any order.
+
+    The arguments are as for ``_in_order``: of the record, and of the replay.
+    """
     # SciPy is slow to load, so it is imported only if it is needed.
     from scipy.optimize import linear_sum_assignment
 
@@ -190,7 +199,11 @@ def _numbers(
 
 
 def _distances(mine: Sequence[Release], theirs: Sequence[Release]) -> Floats:
-    """Return the distance of each recorded location from each location of a replay."""
+    """Return the L1 distance of each recorded location from each one of a replay.
+
+    Returns:
+        The distances, of shape (recorded releases, releases of the replay).
+    """
     # Infinite distances would leave the assignment without a solution.
     far = 1e12
     distances = np.full((len(mine), len(theirs)), far)

@@ -30,7 +30,7 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
     """Return a recorded draw of places, adapted to one record more or fewer.
 
     Args:
-        family: The family of the draw.
+        family: The family of the draw, one of ``AMONG``.
         recorded: The recorded places.
         fresh: An independent draw on this input. The result has its type.
         place: Place of the record that only one input has.

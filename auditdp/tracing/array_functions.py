@@ -79,7 +79,7 @@ LAYING = frozenset(
         "view_as",
     )
 )
-"""Functions that move, repeat or select entries, in one array or in several."""
+"""Names of functions that move, repeat or select entries, of one array or several."""
 COPYING = frozenset(
     (
         "bfloat16",
@@ -98,7 +98,7 @@ COPYING = frozenset(
         "type_as",
     )
 )
-"""Functions that return the same entries, up to rounding."""
+"""Names of functions that return the same entries, up to rounding."""
 LINEAR = frozenset(
     (
         "addbmm",
@@ -126,7 +126,7 @@ LINEAR = frozenset(
         "vdot",
     )
 )
-"""Functions that are linear in each array argument, up to an added constant."""
+"""Names of functions that are linear in each array argument, plus a constant."""
 GATHERING: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ["cat", "column_stack", "concat", "concatenate", "hstack", "stack", "vstack"],
@@ -136,7 +136,7 @@ GATHERING: dict[str, tuple[int, ...]] = {
     "insert": (0, 2),
     "where": (1, 2),
 }
-"""Functions that put entries of several arrays into one.
+"""Functions that put entries of several arrays into one, by their names.
 
 Each value has the places of these arrays among the function's arguments. It is () if
 the first argument is a list of the arrays.
@@ -245,7 +245,8 @@ def _gathering(places: tuple[int, ...]) -> Rule:
     """Return the rule of a function that puts entries of several arrays into one.
 
     Args:
-        places: Value of the function in ``GATHERING``.
+        places: Places of the arrays among the function's arguments; () if its first
+            argument is a list of them.
     """
 
     def rule(call: Call) -> Any:
@@ -306,10 +307,10 @@ RULES |= {
 
 
 def _with_sign(call: Call) -> Any:
-    """Return a number with the sign of a noisy second argument.
+    """Return the result of ``copysign`` of a number and a uniform draw around 0.
 
     Returns:
-        Noise, or None unless the second argument is a uniform draw around 0.
+        Noise; None for other arguments.
     """
     size, noise = call.given
     sign = None
@@ -356,7 +357,10 @@ RULES["searchsorted"] = _searched
 
 @_unary("setitem")
 def _written(noise: Noise, call: Call) -> Any:
-    """Write numbers or noise into entries of noise."""
+    """Write numbers or noise into entries of noise, and return the changed object.
+
+    It is an ordinary array if numbers overwrote all of its entries.
+    """
     key, content = call.given[1:]
     result = None
     if noise.settled is None:

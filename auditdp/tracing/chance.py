@@ -1,8 +1,8 @@
 """Releases that chance decides: their possible outcomes, and the probability of each.
 
 An event, a choice by a table and the maximum of noisy scores are such releases. So is a
-draw of integers or items, or an order, that the code uses by itself, if it has only a
-few outcomes. Every outcome can be forced in a replay.
+draw of integers, of items with replacement or of an order, if the code uses it by
+itself and it has few outcomes. Every outcome can be forced in a replay.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ SAMPLES = ("permutation", "choice of items", "integer")
 def is_by_chance(release: Release) -> bool:
     """Return True if a release is an event, a choice, a maximum, or a short draw.
 
-    A short draw is an order of at most ``LIMITS.permuted_items`` items, or a draw of
-    items or integers with at most ``LIMITS.outcomes`` outcomes.
+    A short draw is one that the code uses by itself: an order of at most
+    ``LIMITS.permuted_items`` items, or a draw of integers, or of items with
+    replacement, with at most ``LIMITS.outcomes`` outcomes.
     """
     if release.kind in NAMED:
         return True
@@ -54,7 +55,8 @@ def tables_of(release: Release) -> Any:
     """Return the probabilities of the outcomes of an event, a choice or a maximum.
 
     Returns:
-        An array of shape (events, outcomes). A choice or a maximum counts as one event.
+        An array of shape (events, outcomes). The outcomes of an event are False and
+        True, in this order. A choice or a maximum counts as one event.
     """
     if release.kind == COIN:
         p = np.atleast_1d(np.asarray(release.location, float)).ravel()
@@ -67,7 +69,10 @@ def tables_of(release: Release) -> Any:
 
 
 def probability_of(release: Release) -> float:
-    """Return the probability of the recorded outcome of a release by chance."""
+    """Return the probability of the recorded outcome of a release by chance.
+
+    It is 0 if the outcome was forced and is not possible on this input.
+    """
     if release.kind == COIN and not release.shape:
         p = float(release.location)
         return p if release.result else 1 - p
@@ -120,7 +125,7 @@ def other_outcomes(release: Release) -> tuple[Iterator[Any], bool]:
 
 
 def _values(release: Release) -> list[Any]:
-    """Return the values that one entry of a release can have."""
+    """Return the values that one entry of a release by chance can have, ascending."""
     if release.kind == ALONE:
         start = 0 if release.location is None else int(np.min(release.location))
         return [start + k for k in range(int(np.max(release.law.parameter)))]

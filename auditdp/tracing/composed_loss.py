@@ -30,7 +30,10 @@ from auditdp.tracing.noise_families import Loss
 from auditdp.tracing.trace_limits import LIMITS, ROUNDING, ROUNDING_OF_SUMS
 
 LEVELLED = PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP
-"""Claims that are tested by their level; others are tested at each statement."""
+"""Classes of claims that are tested by their level: ε, μ, ρ or the Rényi divergence.
+
+Other claims are tested at each of their (ε, δ) statements.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,10 @@ class ComposedLoss:
         return self.statements > LIMITS.composed_epsilon or math.isinf(self.squared_mu)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return an upper bound of the smallest δ of the pair at an epsilon."""
+        """Return an upper bound of δ(ε), the smallest δ of the pair at this epsilon.
+
+        The bound is at most 1.
+        """
         if self.delta >= 1 or self._is_unbounded:
             is_within = self.statements <= epsilon and not self.squared_mu
             return min(1.0, self.delta) if is_within else 1.0
@@ -130,8 +136,8 @@ class ComposedLoss:
         """Return an upper bound of the smallest level that the losses satisfy.
 
         Args:
-            claim: A claim whose kind, such as ``PureDP``, says what the level is. Its
-                own level does not matter, but its δ or its order does.
+            claim: A claim whose class decides what the level is, such as ε for
+                ``PureDP``. Its δ or its order is used, and its own level is not.
 
         Returns:
             The bound, which is infinite if no level is known to be satisfied.
@@ -164,7 +170,8 @@ class ComposedLoss:
     def share(self, claim: Claim) -> float:
         """Return the loss divided by the claimed loss, as a rank for searches.
 
-        For claims with a δ or with the curve of an accountant it is only an estimate.
+        It is infinite for an unbounded loss. For claims with a δ or with the curve of
+        an accountant it is only an estimate.
         """
         if isinstance(claim, LEVELLED):
             return _ratio(self.level(claim), claim.level)
@@ -185,7 +192,7 @@ def _ratio(loss: float, allowed: float) -> float:
 
 
 def _rho_of(part: Loss) -> float:
-    """Return ρ of a statement: its own, or that of every ε-DP pair."""
+    """Return ρ of a statement: its own ``rho``, or else the ρ of every ε-DP pair."""
     return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 

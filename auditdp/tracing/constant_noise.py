@@ -33,8 +33,8 @@ def with_constants(trace: Trace, pair: AnyPair) -> AnyPair:
         pair: A pair whose outputs differ.
 
     Returns:
-        The comparison of new runs if their outputs are equal. Else the pair as it is,
-        with a doubt if noise on a constant may hide every number that differs.
+        The comparison of new runs if their outputs are equal. Else the given pair, with
+        its ``doubt`` set if noise on a constant may hide every number that differs.
     """
     lines = constant_lines(pair)
     if not lines:
@@ -70,7 +70,12 @@ def constant_lines(pair: PairRecord) -> frozenset[CodeLine]:
 
 
 def _doubt(lines: frozenset[CodeLine], pair: PairRecord) -> str:
-    """Return a sentence on a noisy constant that the output does not show, or ""."""
+    """Return a clause on a noisy constant that the output does not show, or "".
+
+    Args:
+        lines: The lines that add noise to constants.
+        pair: The comparison of runs in which such a sum is no release.
+    """
     for each in pair.moved:
         release = each.first
         if release.site not in lines or each.distance:
@@ -89,6 +94,16 @@ def _unreached(
     Runs on each input multiply the noisy constants by −10⁶ and by 0. The returned
     numbers stay the same in all of these runs. An example is a weight that the code
     overwrites after its initialisation.
+
+    Args:
+        trace: Trace of the function.
+        pair: A pair whose outputs have the same form.
+        lines: The lines that add noise to constants.
+        differ: Indices of the numbers in which the outputs differ.
+
+    Returns:
+        The numbers as indices, a subset of ``differ``. Empty if a run has an output of
+        another form.
     """
     # Huge noise of the other sign changes whatever is computed from it.
     for factor, run in product((-1e6, 0.0), (pair.first, pair.second)):

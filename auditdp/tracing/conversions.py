@@ -22,21 +22,22 @@ NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 MAX_NAMES = 127
-"""Largest number of names of a function whose calls can be replaced.
+"""Largest number of names of a function, with the names that are added to it.
 
-The bytecode has 7 bits for the number of a name.
+Calls in a function with this many names or more are not replaced: the bytecode has 7
+bits for the number of a name.
 """
 
 
 def watched_int(*arguments: Any, **keywords: Any) -> Any:
-    """Return ``int(...)``; noise of whole numbers stays noise."""
+    """Return ``int(...)``; whole noise on one number stays noise."""
     if len(arguments) == 1 and not keywords and type(arguments[0]) is Noise:
         return arguments[0].as_number(int)
     return int(*arguments, **keywords)
 
 
 def watched_float(*arguments: Any) -> Any:
-    """Return ``float(...)``; noise stays noise."""
+    """Return ``float(...)``; noise on one number stays noise."""
     if len(arguments) == 1 and type(arguments[0]) is Noise:
         return arguments[0].as_number(float)
     return float(*arguments)
@@ -55,7 +56,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
             calls stay as they are.
 
     Returns:
-        The code; the same object if it has no such call.
+        The code; the same object if no call is replaced.
     """
     constants = tuple(
         converted(part, own) if isinstance(part, CodeType) else part

@@ -35,6 +35,8 @@ class Coordinates(NamedTuple):
     def taken(self, index: Any, factors: Any) -> Coordinates:
         """Return the coordinates of chosen entries of the noise, multiplied by factors.
 
+        Row k of the result is the entry ``index[k]``.
+
         Args:
             index: Flat indices of the entries; an entry may occur several times.
             factors: Factor of each item of ``index``.
@@ -55,7 +57,7 @@ class Coordinates(NamedTuple):
 
     @property
     def columns(self) -> Any:
-        """The column of each coefficient in the matrix.
+        """Column of each coefficient in the matrix, an array in the order of ``rows``.
 
         Each entry of each draw has one column. Draws that are the same numbers share
         their columns.
@@ -68,7 +70,10 @@ class Coordinates(NamedTuple):
         return np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
 
     def by_draw(self) -> list[tuple[WatchedDraw, Any]]:
-        """Return each draw that has a coefficient, with the indices of its entries."""
+        """Return each draw that has a coefficient, with flat indices of its entries.
+
+        An entry is repeated if it has several coefficients.
+        """
         parts = [self.places[self.which == k] for k in range(len(self.draws))]
         pairs = zip(self.draws, parts, strict=True)
         return [(draw, places) for draw, places in pairs if places.size]
@@ -89,20 +94,26 @@ class Mixed(WatchedDraw):
         return self.of.taken(index, np.ones(len(index))).by_draw()
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the numbers of the releases that first used entries of ``index``."""
+        """Return the numbers of the releases that first used entries of ``index``.
+
+        The numbers ascend.
+        """
         releases = set[int]()
         for draw, places in self._of(index):
             releases.update(draw.earlier(places))
         return sorted(releases)
 
     def use(self, index: Any, release: int) -> None:
-        """Record that a release uses entries of ``index``; first uses are kept."""
+        """Record the number of a release as the first use of entries of ``index``.
+
+        Entries with an earlier use are left as they are.
+        """
         for draw, places in self._of(index):
             draw.use(places, release)
 
 
 def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
-    """Return the coordinates of noise of a shape in the draws of its terms."""
+    """Return the coordinates of noise of this shape in the draws of its terms."""
     parts: list[Coordinates] = []
     for term in terms:
         index, factors, scales = (
@@ -125,7 +136,8 @@ def together(parts: list[Coordinates], after: list[int]) -> Coordinates:
 
     Args:
         parts: The coordinates of each part.
-        after: For each part, the index in the whole noise of its first entry.
+        after: For each part, the index in the whole noise of its first entry. Parts
+            with the same index are added.
     """
     offsets = np.cumsum([0, *(len(part.draws) for part in parts)])
     moved = [part.rows + start for part, start in zip(parts, after, strict=True)]

@@ -42,7 +42,8 @@ class WatchedDraw:
         law: Law of the draw without its location.
         value: Number or array that the code got. The code may change an array in place.
         site: The line that draws.
-        location: Number or array that the sampler added to the draw.
+        location: Number or array that the sampler added to the draw; ``value`` includes
+            it.
         used: For each entry of the draw that went into a release, the number of the
             first such release. Entries are counted flat.
         limits: Interval that contains P(U <= u) for the draw u, by the results of the
@@ -79,7 +80,10 @@ class WatchedDraw:
         return not isinstance(index, int) or index in self.limits
 
     def earlier(self, index: Any) -> list[int]:
-        """Return the numbers of the releases that first used entries of ``index``."""
+        """Return the numbers of the releases that first used entries of ``index``.
+
+        The numbers ascend.
+        """
         # The usual case, which needs no list of the entries.
         if not self.used:
             return []
@@ -87,7 +91,10 @@ class WatchedDraw:
         return sorted({self.used[k] for k in entries if k in self.used})
 
     def use(self, index: Any, release: int) -> None:
-        """Record that a release uses entries of ``index``; first uses are kept."""
+        """Record the number of a release as the first use of entries of ``index``.
+
+        Entries with an earlier use are left as they are.
+        """
         # A single entry is the usual case, and numpy is slow for it.
         entries = [index] if isinstance(index, int) else np.ravel(index).tolist()
         for k in entries:

@@ -142,6 +142,12 @@ def _is_first_larger(
     The larger of two scores v and w is again a score with Gumbel noise, ln(e^v + e^w),
     and its law does not depend on which one is larger.
 
+    Args:
+        noise: The left side.
+        other: The right side.
+        operation: The operator, such as ``operator.lt``.
+        is_small: Whether small noise on the left side makes the comparison true.
+
     Returns:
         The result, or None if the scores are not of this kind.
     """
@@ -175,8 +181,13 @@ def _is_first_larger(
 def searched(noise: Form, table: Any, side: str) -> Any:
     """Return the place of a uniform draw in a table of cumulative sums, as a choice.
 
+    Args:
+        noise: A uniform draw of real numbers or integers.
+        table: The cumulative sums, ascending.
+        side: "left" or "right", as for ``numpy.searchsorted``.
+
     Returns:
-        The place, or None if the draw or the table is of another kind.
+        The place, which is released. None if the draw or the table is of another kind.
     """
     if noise.settled is not None or len(noise.terms) != 1:
         return None
@@ -204,7 +215,8 @@ def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
     """Return the place of the largest entry.
 
     If the entries are scores with Gumbel noise of one scale, only the place is
-    released. Else the noise ends.
+    released. Else the noise ends. It also ends if there are further arguments, which
+    are passed to ``numpy.argmax``.
     """
     shape = shape_of(noise.value)
     law, groups = law_and_groups(noise.terms, shape)

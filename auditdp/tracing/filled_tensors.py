@@ -46,7 +46,10 @@ def is_alone(tensor: Any) -> bool:
 
 
 def _laid_as(tensor: Any) -> Any:
-    """Return a function that selects a tensor's entries from its whole memory."""
+    """Return a function that lays out a flat tensor of the whole memory like a tensor.
+
+    It returns a view with the entries of the tensor, in its shape.
+    """
     return partial(
         sys.modules["torch"].as_strided,
         size=tuple(tensor.shape),
@@ -59,7 +62,7 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
     """Return the noise that a tensor stands for, or None if it has no noise.
 
     The noise ends here, with the result None, if other code has changed the memory, or
-    if the tensor is a parameter.
+    if the tensor requires a gradient while torch records gradients, as a parameter.
     """
     if not run.filled:
         return None
@@ -86,7 +89,13 @@ def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
 
 
 def end(run: WatchedRun, tensor: Any, why: str) -> None:
-    """End the noise that a tensor stands for; its numbers stay in the memory."""
+    """End the noise that a tensor stands for; its numbers stay in the memory.
+
+    Args:
+        run: The run.
+        tensor: The tensor, whose memory is a key of ``run.filled``.
+        why: Use that ends the noise; empty for a use that is understood.
+    """
     flat, noise = run.filled.pop(memory(tensor))
     with sys.modules["torch"]._C.DisableTorchFunction():
         noise.value = flat.clone()
@@ -105,7 +114,7 @@ def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
         key: Index of the entries of the tensor that are written into.
 
     Returns:
-        The tensor.
+        The tensor ``target``.
     """
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction(), torch.no_grad():

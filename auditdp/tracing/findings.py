@@ -41,10 +41,10 @@ class Finding:
             run. "round": outputs differ without noise. "flow": the replay has other
             draws or releases. "steps": a training run differs from the parameters of
             its accountant. "opaque": the trace does not understand a line.
-        site: The line; ``NOWHERE`` if the finding is about the output.
+        site: The line; ``NOWHERE`` if the finding is about no line.
         sentence: The finding as a sentence.
         is_read_off: Whether the trace understands all code that the finding is derived
-            from.
+            from. It is False for "flow", "steps" and "opaque".
         is_confirmed: Whether runs with other draws confirmed it.
     """
 
@@ -118,11 +118,12 @@ def _of_noise(pair: PairRecord) -> list[Finding]:
 
 
 def _of_loss(pair: PairRecord) -> list[Finding]:
-    """Return the finding that the loss exceeds the claim, or [].
+    """Return a list of the one finding that the loss exceeds the claim, or [].
 
     The finding names the lines with the largest loss. Releases whose noise has a fault
-    are left out, because ``_of_noise`` returns findings about them. If the others
-    satisfy the claim, there is no finding about the loss.
+    are left out, because ``_of_noise`` returns findings about them. The result is [] if
+    the others satisfy the claim, if the excess may be rounding in single precision, and
+    without a claim.
     """
     claim, outcomes = pair.claim, pair.outcomes
     if claim is None or pair.satisfies:
@@ -157,7 +158,7 @@ def _of_loss(pair: PairRecord) -> list[Finding]:
 
 
 def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
-    """Return the finding that events and choices alone exceed the claim."""
+    """Return the finding that the loss of events and choices exceeds the claim."""
     sites = [each.first.site for each in pair.moved if is_by_chance(each.first)]
     site = sites[0] if sites else NOWHERE
     outcomes = pair.outcomes
@@ -170,9 +171,10 @@ def _loss_by_chance(pair: PairRecord, claim: Claim) -> Finding:
 
 
 def _is_loss_exact(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the output may have the whole loss of these releases together.
+    """Return True if the loss of the output may be that of these releases together.
 
-    Its loss is smaller if records are sampled, or if it hides a choice or a row.
+    It is False if a reason for a smaller loss exists: records are sampled, or the
+    output may hide a choice or a row.
     """
     first, second = pair.first, pair.second
     if pair.reordered:
@@ -205,7 +207,10 @@ def _has_other_names(moved: Moved) -> bool:
 
 
 def _is_understood(pair: PairRecord, moved: Sequence[Moved]) -> bool:
-    """Return True if the trace understands releases and the uses of their draws."""
+    """Return True if the trace understands releases and earlier uses of their draws.
+
+    For releases by chance it has to understand all lines of the pair.
+    """
     if pair.opaque and any(is_by_chance(each.first) for each in moved):
         return False
     releases = pair.first.releases
@@ -268,9 +273,9 @@ def _round(pair: PairRecord, sentence: str) -> Finding:
 
 
 def _of_control_flow(pair: PairRecord) -> list[Finding]:
-    """Return a finding for each line at which the replay differs from the record.
+    """Return the findings about lines at which the replay differs from the record.
 
-    It differs if it has other draws, releases or seeds there.
+    It has other draws, releases or seeds there.
     """
     found = []
     for site, why in dict.fromkeys(pair.second.parted):
@@ -302,7 +307,7 @@ def _composed(moved: Iterable[Moved]) -> ComposedLoss:
 
 
 def scale_of(release: Release) -> str:
-    """Return the scale of a release as text, or its range if entries have several."""
+    """Return the scale of noise as text: "1", or "1 to 2" for several scales."""
     law = release.law
     scales = np.abs(np.asarray(law.scale, float))
     units = None if law.known is None else law.known.units
@@ -321,7 +326,7 @@ def what_it_does(release: Release) -> str:
 
 
 def what_is_done(release: Release) -> str:
-    """Return the clause of ``what_it_does`` without the line."""
+    """Return a clause such as 'adds Laplace noise of scale 1 to a value'."""
     law, kind = release.law, release.kind
     if kind == COIN:
         return "decides by a draw of known probability"
@@ -338,7 +343,7 @@ def what_is_done(release: Release) -> str:
 
 
 def moved_by(pairs: Sequence[Moved]) -> float:
-    """Return the move of all values of one line, in the norm of their noise."""
+    """Return the joint move of all values of one line, in the norm of their noise."""
     law = max(pairs, key=size).first.law
     distances = [pair.distance for pair in pairs]
     if law.known is not None and law.known.norm == "L2":
@@ -352,6 +357,10 @@ def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
     It states the fault of the noise, if there is one. Otherwise it states how far the
     values differ between the inputs, and the scale that the claim needs, if this scale
     is known.
+
+    Args:
+        pairs: The releases, at least one.
+        claim: The claim; None to state no needed scale.
     """
     largest = max(pairs, key=size)
     release, other = largest.first, largest.second
@@ -411,15 +420,16 @@ def of_line(pairs: Sequence[Moved], claim: Claim | None = None) -> str:
 def needed_scale(
     release: Release, distance: float, claim: Claim | None
 ) -> float | None:
-    """Return the scale of the noise at which a release alone satisfies a claim.
+    """Return a scale of the noise at which a release satisfies a claim.
 
     Args:
-        release: The release.
+        release: The release, taken alone. Only the family of its noise is used.
         distance: Move of its value between the inputs, in the norm of the noise.
         claim: The claim, or None.
 
     Returns:
-        The scale, or None if there is no formula for this claim and this noise.
+        The scale, in the unit of ``distance``. None without a claim, for an infinite
+        distance, and if there is no formula for this claim and this noise.
     """
     known = release.law.known
     if claim is None or known is None or not math.isfinite(distance):
@@ -441,7 +451,7 @@ def needed_scale(
 
 
 def size(pair: Moved) -> float:
-    """Return the sum of ε, δ and μ of a release, which ranks releases.
+    """Return ε + δ + μ of the loss of a release, a number that ranks releases.
 
     It is 0 for a release whose loss is not understood.
     """

@@ -30,7 +30,10 @@ def copied(value: Any) -> Any:
 
 
 def in_type_of(example: Any, values: Any) -> Any:
-    """Return an array of numbers, converted to the type of an example."""
+    """Return an array of numbers as a number, array, tensor or table like ``example``.
+
+    A table gets the index and the columns of the example.
+    """
     # A library's type is recognised by an attribute, so that no library is imported.
     if hasattr(example, "detach"):
         made = example.new_tensor(values)
@@ -82,7 +85,13 @@ def _forced_number(computed: Any, recorded: Any) -> Any:
 
 
 def moved_draw(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
-    """Return the numbers of a recorded draw, moved to another scale and location."""
+    """Return the numbers of a recorded draw, moved to another scale and location.
+
+    Args:
+        draw: The recorded draw.
+        law: A law of the same family, with the new scale.
+        location: The new location: a number or an array.
+    """
     ratio: Any = 1.0
     with np.errstate(all="ignore"):
         if not same(law.scale, draw.law.scale):

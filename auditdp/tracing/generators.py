@@ -164,7 +164,8 @@ def watched_draw(
         perform: The unwatched method.
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
-        origin: See ``WatchedRun.draw``.
+        origin: Key that is equal for two draws of the same numbers; None if it is
+            unknown.
 
     Returns:
         Noise, or a released number, in place of the result. Methods that choose or
@@ -207,7 +208,11 @@ def watched_draw(
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
-    """Return the shape of a draw: its size, or else that of its parameters together."""
+    """Return the shape of a draw.
+
+    It is ``size`` as a tuple. For None and () it is the shape to which the parameters
+    broadcast.
+    """
     is_several = isinstance(size, tuple | list | np.ndarray)
     if is_several and len(size):
         return tuple(size)
@@ -230,6 +235,14 @@ def _correlated(
     **__: Any,
 ) -> Any:
     """Draw one Gaussian vector with a covariance, as a matrix times independent noise.
+
+    Args:
+        run: The run.
+        perform: Function without arguments that draws the vector.
+        mean: The mean vector.
+        cov: The covariance matrix.
+        size: Argument ``size`` of numpy.
+        origin: Key that is equal for two draws of the same numbers, or None.
 
     Returns:
         The noise, or None if the covariance has no full rank, if the vector is too
@@ -265,7 +278,12 @@ def _not_followed(
     arguments: Sequence[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Draw by a sampler of unknown law."""
+    """Draw by a sampler of unknown law.
+
+    Returns:
+        Noise of unknown law for a number or an array. Any other result is released at
+        once and returned.
+    """
     parameter = None
     if method in PARAMETERS:
         parameter = tuple(map(repr, PARAMETERS[method](*arguments, **keywords)))
@@ -287,7 +305,13 @@ def _choice(
     origin: Any = None,
     **options: Any,
 ) -> Any:
-    """Choose items, by the table of probabilities ``p`` or uniformly."""
+    """Choose items, by the table of probabilities ``p`` or uniformly.
+
+    The arguments from ``a`` on are those of numpy's ``choice``, which is ``perform``.
+
+    Returns:
+        The items, or their places if ``a`` is a number.
+    """
     is_count = ndim(a) == 0
     count = int(a) if is_count else len(a)
     shape = _shape(size, 0.0)
@@ -317,7 +341,12 @@ def _choice(
 
 
 def items_law(count: int, *, replace: bool) -> NoiseLaw:
-    """Return the law of places that are drawn uniformly among ``count`` items."""
+    """Return the law of places that are drawn uniformly among ``count`` items.
+
+    Args:
+        count: Number of items.
+        replace: Whether a place may be drawn several times.
+    """
     family = "choice of items" if replace else "sample of items"
     return NoiseLaw(family, 1.0, count)
 
@@ -341,7 +370,11 @@ def drawn_places(
         law: Law of the draw.
         count: Number of items.
         table: Probability of each item, or None if all are equal.
-        options: Other arguments of ``drawn_release``.
+        options: Arguments ``names``, ``why``, ``shape`` and ``origin`` of
+            ``drawn_release``.
+
+    Returns:
+        The place, or an array of places, all of them below ``count``.
     """
     kind = ALONE if table is None else CHOICE
     place = drawn_release(run, method, draw, kind, law, table, **options)
@@ -362,7 +395,14 @@ def _permuted(
     *,
     origin: Any = None,
 ) -> Any:
-    """Permute by places, so that a replay puts its own items in the recorded order."""
+    """Permute by places, so that a replay puts its own items in the recorded order.
+
+    The arguments from ``x`` on are those of numpy's method ``method``, which is
+    ``perform``.
+
+    Returns:
+        The permuted items; None for ``shuffle``, which changes ``x`` in place.
+    """
     if out is not None:
         draw = functools.partial(perform, x, axis=axis, out=out)
         return _not_followed(run, method, draw, (), {})
@@ -404,7 +444,7 @@ def _permuted(
 def as_order(places: Any, count: int) -> Any:
     """Return an order of ``count`` items from an order of more or fewer items.
 
-    Places beyond the count are left out, and missing ones follow at the end.
+    Places from ``count`` on are left out. Missing ones follow at the end, ascending.
     """
     # A replay may be forced to an order of more items, or of fewer.
     order = dict.fromkeys(place for place in places.tolist() if place < count)
@@ -464,7 +504,7 @@ class _Watched:
 
 
 class WatchedGenerator(_Watched, np.random.Generator):
-    """A watched generator of numpy."""
+    """A generator ``numpy.random.Generator`` whose draws are watched."""
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return children of the generator, which are watched as well."""
@@ -483,11 +523,11 @@ class WatchedGenerator(_Watched, np.random.Generator):
 
 
 class WatchedState(_Watched, np.random.RandomState):
-    """A watched generator of numpy's older kind."""
+    """A generator ``numpy.random.RandomState`` whose draws are watched."""
 
 
 UNWATCHED = ("seed", "get_state", "set_state")
-"""Methods that draw nothing."""
+"""Methods of ``RandomState`` that draw nothing."""
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -141,8 +141,8 @@ class Form:
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and the groups of entries that share a draw.
 
-        See ``shared_noise.law_and_groups``. If code changed the numbers in memory, the
-        law is unknown.
+        If code changed the numbers in memory, the law is unknown. The groups have a
+        number for each entry, and are None if no two entries share a draw.
         """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
         # The law of lent noise has such a name already, by its draws.
@@ -171,7 +171,7 @@ class Form:
 
     @property
     def is_whole(self) -> bool:
-        """True if families, factors and offset imply that the noise is whole."""
+        """True if families, factors and offset imply that all its numbers are whole."""
         numbers = [self.centre, *(term.factor for term in self.terms)]
         return all(term.draw.law.family in WHOLE for term in self.terms) and all(
             bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
@@ -192,7 +192,7 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 def number(value: Any) -> Any:
     """Return a value as a real number or an array of numpy.
 
-    Of complex numbers it is the real part.
+    For complex numbers it is the real part.
     """
     if isinstance(value, int | float):
         return value
@@ -218,7 +218,7 @@ def number(value: Any) -> Any:
 
 
 def is_numeric(value: Any) -> bool:
-    """Return True for a number, an array of numbers, a tensor, or a table."""
+    """Return True for a number, array of numbers, tensor or table; False for a list."""
     if isinstance(value, bool | int | float | complex):
         return True
     if isinstance(value, np.ndarray | np.generic):
@@ -238,7 +238,7 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return terms of the same sum, with one term for the same entries of a draw.
+    """Return an equal sum, in which equal entries of one draw have a single term.
 
     Terms whose coefficients cancel to 0 are left out.
     """
@@ -260,6 +260,8 @@ def with_law(
     draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]
 ) -> WatchedDraw:
     """Return a draw with its arrays of parameters moved, repeated or selected.
+
+    The draw itself is returned if its parameters are no arrays or its law is unknown.
 
     Args:
         draw: The draw.
@@ -365,6 +367,10 @@ def _is_around_zero(noise: Form) -> bool:
 def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
     """Return the absolute value of a uniform draw around 0.
 
+    Args:
+        noise: The noise.
+        absolute: Function that returns the absolute value of a number or an array.
+
     Returns:
         A uniform draw of half the width, or None for other noise.
     """
@@ -379,6 +385,10 @@ def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
 
     If the same uniform draw is also made an exponential one (see ``logarithm``), the
     product of both is Laplace noise (see ``signed``).
+
+    Args:
+        noise: The noise.
+        sign: Function that returns the sign of a number or an array.
     """
     if not _is_around_zero(noise):
         return None
@@ -404,7 +414,7 @@ def signed(first: Form, second: Form) -> Form | None:
 
 
 def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
-    """Return the logarithm of a uniform draw: the negative of an exponential draw.
+    """Return the logarithm of a uniform draw, as the negative of an exponential draw.
 
     Args:
         noise: The noise.

@@ -36,7 +36,7 @@ class Moved:
         second: The release on the second input.
         distance: Norm of the change of the value, in units of the value. The family of
             the noise decides between the norms L1 and L2. For events, choices and
-            maxima it is the largest log ratio of probabilities, without its sign. If a
+            maxima it is the ε of the loss, or infinity if the loss has a δ. If a
             library declares the loss, it is the distance in the library's metric.
         loss: Loss of the release on this pair; None if its law is not understood.
         why: Fault of the noise itself: 'scale' if it depends on the data, 'reuse' if
@@ -69,8 +69,8 @@ class Moved:
     def apart(self) -> float:
         """Distance of the laws on the two inputs, from 0 to 1.
 
-        It is 0 if there is no loss or the loss is not understood. It also ranks
-        releases whose loss is unbounded.
+        It is 0 if there is no loss or the loss is not understood. For events, choices
+        and maxima it is δ. It also ranks releases whose loss is unbounded.
         """
         if self.loss is None or not any(self.loss):
             return 0.0
@@ -164,7 +164,10 @@ def compared(first: Release, second: Release, before: Sequence[Moved]) -> Moved:
 
 
 def _by_declaration(first: Release, second: Release) -> Moved:
-    """Return the loss that a library declares for the distance of the two locations."""
+    """Return the distance of the two locations, and the loss that a library declares.
+
+    If the parameters of the law differ between the inputs, the loss is unbounded.
+    """
     declared = first.law.declared
     assert declared is not None
     moved = declared.distance(first.location, second.location)
@@ -207,7 +210,14 @@ def _reused(
     """Return the move and the loss of a release whose draws an earlier one also has.
 
     The difference of the two noisy values has no noise. So the loss is unbounded,
-    unless one shift of the draws hides both moves.
+    unless one shift of the draws hides both moves. Then the release adds no loss, if
+    its scale is the same on both inputs.
+
+    Args:
+        first: The release on the first input.
+        second: The release on the second input.
+        moved: Move of its location between the inputs.
+        before: The earlier releases of the pair.
     """
     distance = _distance(moved, first.law)
     for each in before:
@@ -231,7 +241,10 @@ def _reused(
 
 
 def _per_draw(moved: Any, release: Release) -> Any:
-    """Return a move divided by the coefficient of the draw, if that is one number."""
+    """Return a move divided by the coefficient of the draw.
+
+    If the coefficient is an array, the move is returned as it is.
+    """
     return moved / release.factor if ndim(release.factor) == 0 else moved
 
 
@@ -254,7 +267,7 @@ def _distance(moved: Any, law: NoiseLaw) -> float:
 def _by_tables(first: Release, second: Release) -> Moved:
     """Return the move and the loss of an event, a choice or a maximum.
 
-    The loss is the largest over all outcomes, whatever the recorded outcome is.
+    The loss is that of the worst outcome, whatever the recorded outcome is.
     """
     is_scalar = ndim(first.location) == ndim(second.location) == 0
     if first.kind == COIN and is_scalar and first.location == second.location:
@@ -283,9 +296,10 @@ def _by_tables(first: Release, second: Release) -> Moved:
 
 
 def _by_names(*releases: Release) -> list[Any]:
-    """Return the table of each choice, with columns for the names in all of them.
+    """Return the table of each choice, with the same columns for all choices.
 
-    Each table has the shape (1, names).
+    Each table has the shape (1, names). It has a column for each name of any choice, in
+    the order in which the names first occur.
     """
     names = [name for release in releases for name in release.names or ()]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}

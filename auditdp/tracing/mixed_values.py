@@ -88,7 +88,10 @@ def _centre(item: Any) -> Any:
 
 
 def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
-    """Return the entries of all parts in one vector; each part is broadcast first."""
+    """Return the entries of all parts in one vector.
+
+    Each part is first broadcast to the shape of its item in ``entries``.
+    """
     return np.concatenate(
         [
             np.broadcast_to(part, each.shape).ravel()
@@ -98,7 +101,11 @@ def _flat(parts: Sequence[Any], entries: Sequence[Any]) -> Any:
 
 
 def without_zeros(noise: Noise) -> Noise:
-    """Return noise without its offset, if that is zero and all entries have noise."""
+    """Remove the offset of noise if it is zero and all entries have noise.
+
+    Returns:
+        The given object.
+    """
     offset = noise.offset
     if offset is not None and not any_of(offset) and all_of(noise.law.scale):
         noise.offset = noise.site = None
@@ -114,8 +121,8 @@ def linear(noise: Noise, function: Callable[[Any], Any], value: Any = None) -> A
         value: The function's result for the numbers of the noise; None to compute it.
 
     Returns:
-        Noise; or an ordinary array, which is released, if a constant or an offset was
-        added; or None if the noise is not followed.
+        Noise. If a constant or an offset was added, an ordinary array, which is
+        released. None if the noise is not followed.
     """
     shape, size = shape_of(noise.value), size_of(noise.value)
     families = {term.draw.law.family for term in noise.terms}
@@ -175,7 +182,8 @@ def _mixed(noise: Noise, of: Coordinates, places: Any, drawn: Any) -> Term:
     """Return a term whose draw is made of entries of several draws.
 
     Args:
-        noise: Noise of the same family.
+        noise: Noise whose first draw has the family, number, method and line of the new
+            draw.
         of: Coordinates of the entries of the new draw.
         places: For each entry of the result, its entry in the new draw.
         drawn: The numbers of the new draw, without location.

@@ -79,7 +79,10 @@ class Call(NamedTuple):
 Rule = Callable[[Call], Any]
 """Function that returns the result of a call, or None if it cannot follow the noise."""
 RULES: dict[str, Rule] = {}
-"""The rule of each followed function or method, by its name without underscores."""
+"""The rule of each followed function or method, by its name.
+
+Names of operators and of torch's functions have no underscores at their ends.
+"""
 ADAPTERS: dict[str, Callable[..., Any]] = {}
 """The function that applies torch functions to noise, under the key "torch".
 
@@ -126,7 +129,10 @@ class Noise(Form):
 
     @property
     def __class__(self) -> Any:
-        """The type of ``value``, which ``isinstance`` in watched code then finds."""
+        """The type of ``value``, which ``isinstance`` in watched code then finds.
+
+        For an array of jax it is ``Noise``.
+        """
         kind = type(self.value)
         # An array of jax leaves an operator to another type only if it does not know
         # the type.
@@ -140,7 +146,7 @@ class Noise(Form):
 
     @property
     def requires_grad(self) -> Any:
-        """The attribute of a tensor; setting it ends the noise."""
+        """The attribute ``requires_grad`` of the tensor; setting it ends the noise."""
         return self._now.requires_grad
 
     @requires_grad.setter
@@ -149,7 +155,10 @@ class Noise(Form):
 
     @property
     def _now(self) -> Any:
-        """The number or array that it is; reading it does not end the noise."""
+        """The released number or array if the noise has ended, else ``value``.
+
+        Reading it does not end the noise.
+        """
         if self._settled:
             return self._settled[0]
         return self.value
@@ -182,10 +191,14 @@ class Noise(Form):
         return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def laid(self, change: Callable[[Any], Any]) -> Any:
-        """Return noise with its entries moved, as one array or as a list of arrays.
+        """Return noise with its entries moved, repeated or selected.
 
         Args:
-            change: A function as in ``shaped``, which may also split an array.
+            change: A function that moves, repeats or selects the entries of an array.
+                It may also split the array into a list or a tuple of arrays.
+
+        Returns:
+            Noise, or a list or tuple of noise if ``change`` splits arrays.
         """
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
@@ -216,19 +229,25 @@ class Noise(Form):
 
     @property
     def T(self) -> Any:  # noqa: N802
-        """The transposed array or tensor."""
+        """The transposed array or tensor, which is noise until this noise has ended."""
         if self.settled is not None:
             return self.settled[0].T
         return self.shaped(lambda array: array.T)
 
     def item(self, *arguments: Any) -> Any:
-        """Return the only entry, as a number of Python."""
+        """Return the only entry, as noise on a number of Python.
+
+        With an index or several entries, the noise ends first.
+        """
         if self.settled is not None or size_of(self.value) != 1 or arguments:
             return self.settle("is used otherwise").item(*arguments)
         return self._as_scalar(self.value.item())
 
     def tolist(self) -> Any:
-        """Return its entries as a list; the entries of a vector stay noise."""
+        """Return its entries as a list: noise for a vector, else ordinary numbers.
+
+        Once the noise has ended, they are ordinary numbers for a vector as well.
+        """
         if self.settled is None and ndim(self.value) == 1:
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()
@@ -245,12 +264,13 @@ class Noise(Form):
             terms: Terms of the sum.
             offset: Value in the sum; None if no value was added.
             held: Whether a sum with a value stays noise until its first use other than
-                ``+=`` or ``-=``.
+                ``+=`` or ``-=``. Noise of unknown law is not held.
 
         Returns:
-            Noise, if no value was added, if the sum is held, or if the noise is only a
-            part of noise (see ``Family.is_part``). Else ``plain`` or the forced result,
-            which is released.
+            Noise, if no value was added, if the sum is held, if the noise is only a
+            part of noise (see ``Family.is_part``), or if the value counts as a constant
+            on this line. ``plain`` if all noise has cancelled. Else ``plain`` or the
+            forced result, which is released.
         """
         form = Noise(self.run, plain, joined(terms), offset)
         # All noise has cancelled.
@@ -282,13 +302,14 @@ class Noise(Form):
         )
 
     def become(self, result: Any) -> Any:
-        """Turn this object into other noise or into numbers, and write its memory.
+        """Turn this object into other noise or into numbers, and fill its array.
 
         Args:
             result: The other noise, or the numbers.
 
         Returns:
-            This object if it is noise now, else its array.
+            This object if it is noise now, else its array. Once its noise has ended, it
+            cannot become noise again, and the noise of ``result`` ends.
         """
         # The names in the code that hold this object get the noise of the result.
         if type(result) is Noise and result._settled is None and self._settled is None:
@@ -344,7 +365,7 @@ class Noise(Form):
         """Return it as an array of another type.
 
         It stays noise in a type of floats, and in 64-bit integers if it is whole. Any
-        other type ends the noise.
+        other type and any further argument end the noise.
         """
         target = np.dtype(dtype)
         is_whole = target.kind == "i" and target.itemsize == 8 and self.is_whole
@@ -393,7 +414,8 @@ class Noise(Form):
     def _method(self, name: str) -> Any:
         """Return a method of the number, array or tensor that follows the noise.
 
-        It is None if there is no rule for a method of this name.
+        It is None if there is no rule for a method of this name. For the attribute
+        ``data`` of a tensor it is noise.
         """
         kind = type(self.value)
         if hasattr(kind, "detach"):
@@ -466,11 +488,13 @@ def value_of(item: Any) -> Any:
 def plain(value: Any, why: str) -> Any:
     """Return a value with ordinary numbers in place of noise, which ends.
 
-    Noise in lists, tuples and dicts is replaced as well.
+    Values of dicts are replaced as well, at any depth. A list or a tuple is replaced
+    only if one of its own items is noise.
 
     Args:
         value: Any value.
-        why: Use that ends the noise; see ``Form.settle``.
+        why: Use that ends the noise, such as "is printed"; empty for a use that is
+            understood.
     """
     if type(value) is Noise:
         return value.settle(why)
@@ -489,7 +513,8 @@ def settled(values: Sequence[Any], why: str) -> list[Any]:
 
     Args:
         values: Any values.
-        why: Use that ends the noise; see ``Form.settle``.
+        why: Use that ends the noise, such as "is printed"; empty for a use that is
+            understood.
     """
     return [value.settle(why) if type(value) is Noise else value for value in values]
 
@@ -500,7 +525,14 @@ def plainly(
     keywords: Mapping[str, Any],
     name: str,
 ) -> Any:
-    """Call a library function with ordinary numbers in place of noise, which ends."""
+    """Call a library function with ordinary numbers in place of noise, which ends.
+
+    Args:
+        function: The function.
+        arguments: Its positional arguments.
+        keywords: Its keyword arguments.
+        name: Its name, for the reason in the trace.
+    """
     why = f"is used by {name}"
     given = [plain(value, why) for value in arguments]
     options = {key: plain(value, why) for key, value in keywords.items()}
@@ -534,7 +566,12 @@ def apply(
 
 
 def _into(out: Any, result: Any) -> Any:
-    """Return a result, written into the array of numpy's ``out`` if one is given."""
+    """Return a result, written into an array if ``out`` has one.
+
+    Args:
+        out: Argument ``out`` of numpy: a tuple of one array, or None.
+        result: The result.
+    """
     if out is None:
         return result
     (target,) = out
@@ -567,7 +604,12 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
         first: A number, an array, or noise.
         second: A number, an array, or noise.
         sign: 1 for the sum, −1 for the first minus the second.
-        held: See ``Noise.summed``.
+        held: Whether a sum with a value stays noise until its first use other than
+            ``+=`` or ``-=``.
+
+    Returns:
+        The result of ``Noise.summed``. Ordinary numbers if no value is noise, or if one
+        is not numeric: then the noise ends.
     """
     compute = operator.add if sign > 0 else operator.sub
     # Noise that has ended is an ordinary number here.
@@ -606,8 +648,8 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
 def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
     """Return the product, or the quotient, of two values, one or both of them noise.
 
-    The noise ends if both are noise (see ``signed`` for an exception), or if the noise
-    is the divisor.
+    The noise ends if both are noise (see ``signed`` for an exception), if the noise is
+    the divisor, if a divisor has a zero, and if the other value is not numeric.
 
     Args:
         first: A number, an array, or noise.
@@ -667,6 +709,10 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return an in-place operator such as ``+=``, which changes the array itself.
 
     If a loop adds one value after another, only their sum is released.
+
+    Args:
+        name: Name of the operator, such as "add".
+        compute: Function that returns the result without a change of the array.
     """
 
     def operate(self: Noise, other: Any) -> Any:
@@ -687,7 +733,12 @@ def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ending(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator that ends noise and computes with ordinary numbers."""
+    """Return an operator that ends noise and computes with ordinary numbers.
+
+    Args:
+        name: Name of the operator, for the reason in the trace.
+        function: The operator on ordinary numbers.
+    """
 
     def operate(self: Noise, *others: Any) -> Any:
         others = plain(others, "is computed with")
@@ -708,7 +759,7 @@ _FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (multiplied, multiplied),
     "truediv": (divided, divided),
 }
-"""Two functions for each followed operator: the operator, and its in-place form."""
+"""The operator and its in-place form, by the name of each followed operator."""
 for _name, (_compute, _held) in _FOLLOWED.items():
     setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
     setattr(Noise, f"__r{_name}__", _reflected(_compute))
@@ -826,7 +877,7 @@ def drawn_release(
         run: The run that records the draw and the release.
         method: Name of the sampler.
         perform: Function without arguments that calls the sampler.
-        kind: Kind of the release.
+        kind: Kind of the release: ``COIN``, ``CHOICE`` or ``ALONE``.
         law: Law of the draw.
         location: Probability of a coin, or table of a choice; None for noise alone.
         names: Texts of the items of a choice; None if they have no texts.

@@ -4,8 +4,8 @@ A release is R = v + c·U with a draw U of a family in its standard form, so the
 of R at r is that of U at (r − v)/c, divided by |c|. Each family has the loss of two
 locations v and v′ under the same noise. It is ε = Σ |v − v′|/c for Laplace and logistic
 noise, and for the difference of two geometric draws if the move is whole. For Gaussian
-noise it is μ² = (‖v − v′‖₂/σ)². It is unbounded for noise whose support or tail reveals
-the location. These losses are exact. The loss of clipped noise is an upper bound, and
+noise it is μ² = (‖v − v′‖₂/σ)². These losses are exact. The others are upper bounds.
+The loss counts as unbounded for noise whose support or tail reveals the location, and
 that of discrete Gaussian noise bounds Rényi divergences alone.
 """
 
@@ -59,8 +59,9 @@ class Family:
             is not computed.
         distribution: P(U <= z); None if comparisons of a draw with a number are not
             followed.
-        loss: Loss of a location that moves by z scales. Its result is None if the loss
-            is neither an (ε, δ) statement nor that of a Gaussian pair.
+        loss: Loss of a location that moves by z scales, or by z in ``units`` if these
+            are given. Its result is None if the loss is neither an (ε, δ) statement nor
+            that of a Gaussian pair.
         norm: Norm in which a move counts, "L1" or "L2".
         units: For whole noise whose shape parameter decides its width, the move z in
             units of that width; None for other noise.
@@ -87,7 +88,11 @@ class Family:
     def log_densities(
         self, values: Any, location: Any, scale: Any, parameter: Any
     ) -> Any:
-        """Return log densities (or probabilities) of location + scale·U at values."""
+        """Return log densities of location + scale·U at values, entry by entry.
+
+        For whole draws they are log probabilities. The family has to have a
+        ``log_density``.
+        """
         # Callers check that the family has one.
         assert self.log_density is not None
         logs = np.asarray(self.log_density((values - location) / scale, parameter))
@@ -96,8 +101,9 @@ class Family:
     def loss_of(self, moved: Any, parameter: Any) -> Loss | None:
         """Return the loss of a location that moves by ``moved`` scales.
 
-        Whole noise does not hide a move by a fraction, so the loss of such a move is
-        unbounded. The result is None if the loss is not known in this form.
+        Noise with ``units`` is whole and does not hide a move by a fraction, so the
+        loss of such a move is unbounded. The result is None if the loss is neither an
+        (ε, δ) statement nor that of a Gaussian pair.
         """
         if self.units is None:
             return self.loss(moved, parameter)
@@ -115,7 +121,7 @@ def _linear(moved: Any, _: Any) -> Loss:
 
 
 def _laplace(moved: Any, _: Any) -> Loss:
-    """Return the loss of Laplace noise.
+    """Return the loss of Laplace noise whose location moves by ``moved`` scales.
 
     Its ρ is the Kullback–Leibler divergence ε − 1 + e^−ε (Harrison & Manurangsi 2025,
     arXiv:2510.25746).
@@ -138,9 +144,10 @@ def _unknown(moved: Any, _: Any) -> Loss | None:
 
 
 def _uniform(moved: Any, _: Any) -> Loss:
-    """Return the loss of uniform noise, whose ε is 0.
+    """Return the loss of uniform noise whose location moves by ``moved`` widths.
 
-    Its δ is the probability of the results that only one of the two locations can have.
+    ε is 0. δ is the probability of the results that only one of the two locations can
+    have.
     """
     lengths = np.maximum(1 - np.abs(np.atleast_1d(moved)), 0.0)
     return Loss(0.0, 1 - float(np.prod(lengths)))
@@ -184,7 +191,7 @@ def _log_binomial(z: Any, parameters: tuple[float, float]) -> Any:
 
 
 def _log_rounded(z: Any, scale: Any) -> Any:
-    """Return the log probability of Laplace noise rounded to whole numbers."""
+    """Return the log probability of z for Laplace noise, rounded to whole numbers."""
     k = np.abs(np.rint(z))
     at_zero = np.log(-np.expm1(-0.5 / scale))
     elsewhere = -k / scale + np.log(np.sinh(0.5 / scale))
@@ -336,7 +343,7 @@ def _clipped(noise: Family) -> Family:
 
     The ends of the interval have positive probability, and move with the location. So
     some results occur on one input alone: an end of its interval, and numbers outside
-    the interval of the other input. Their probability is δ.
+    the interval of the other input. δ is an upper bound of their probability.
     """
     distribution: Any = noise.distribution
 
@@ -386,7 +393,8 @@ class NoiseLaw:
         scale: Factor c of the standard draw, a number or an array; negative if the draw
             is mirrored.
         parameter: Shape parameter, such as p of geometric draws, the number of
-            integers, or the scale before rounding; None for a family without one.
+            integers, the scale before rounding, or the ends of clipped noise in scales;
+            None for a family without one.
         declared: Loss that a library declares for draws that are not observed; else
             None.
     """
@@ -472,7 +480,8 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
     """Return the loss of a release whose location moved, or None if it is unknown.
 
     If the first law is known and the second differs from it, the loss is unbounded:
-    noise of another scale reveals the input in its tails.
+    noise of another scale reveals the input in its tails. It is also unbounded for an
+    infinite move.
 
     Args:
         law: Law of the noise on the first input.
@@ -493,7 +502,7 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
 
 
 def in_scales(moved: Any, scale: Any) -> Any:
-    """Return moves in units of the scale; a move at scale 0 is infinite."""
+    """Return moves in units of the scale; a nonzero move at scale 0 is infinite."""
     with np.errstate(all="ignore"):
         if all_of(scale):
             return moved / scale

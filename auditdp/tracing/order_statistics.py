@@ -66,8 +66,8 @@ def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[M
 
     Args:
         trace: Trace of the function.
-        recorded: A run.
-        moved: The releases of the run, with their losses.
+        recorded: The recorded run of a pair.
+        moved: The releases of the pair, with their losses.
 
     Returns:
         The releases in the same order. In a group of which the output reveals only the
@@ -137,7 +137,7 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
     """Return the noisy values, their moves and their scale.
 
     Returns:
-        The scores, or None if there are several scales or infinite moves.
+        The scores. None without values, for several scales, and for infinite moves.
     """
     scales = {float(pair.first.law.scale) for pair in pairs}
     if len(scales) != 1:
@@ -155,7 +155,12 @@ def _scores(pairs: Sequence[Moved]) -> _Scores | None:
 
 
 def _forced(pairs: Sequence[Moved], values: Floats) -> dict[int, Any]:
-    """Return flat values as results of releases, keyed by the release's number."""
+    """Return results of releases, by the number of the release.
+
+    Args:
+        pairs: The releases.
+        values: Entries of all results, in the order of ``pairs``, as one flat array.
+    """
     forced, start = {}, 0
     for pair in pairs:
         shape = pair.first.shape
@@ -171,7 +176,8 @@ def _loss_of_largest(
     """Return the loss of the name of the largest or smallest score.
 
     Returns:
-        The loss, or None if the output reveals more than this name.
+        The loss. None if the output reveals more than this name, for fewer than two
+        scores, and if ``_scores`` returns None.
     """
     scores = _scores(pairs)
     if scores is None or len(scores.results) < 2:
@@ -190,7 +196,14 @@ def _with_same_largest(
 ) -> dict[int, Any]:
     """Draw other results in which the same score is the largest.
 
-    If the sign is negative, the same score is the smallest.
+    Args:
+        pairs: The releases.
+        scores: Their noisy values.
+        sign: 1; or −1 for results in which the same score is the smallest.
+        rng: The generator.
+
+    Returns:
+        The results, by the number of the release.
     """
     results, scale = scores.results, scores.scale
     best = np.argmax(sign * results)
@@ -210,7 +223,8 @@ def _loss_of_above(
     """Return the loss of answers, each compared with the last threshold before it.
 
     Returns:
-        The loss, or None if the output reveals more than which answers are above.
+        The loss. None if the output reveals more than which answers are above, and if
+        ``_scores`` returns None for the answers or the thresholds.
     """
     scores, levels = _scores(answers), _scores(thresholds)
     if scores is None or levels is None:
@@ -246,7 +260,7 @@ def _loss_of_above(
 
 
 def _is_same(trace: Trace, recorded: TracedRun, draw: Draw) -> bool:
-    """Return True if the output stays as recorded with all results from ``draw``."""
+    """Return True if runs that force results of ``draw`` have the recorded output."""
     rng = np.random.default_rng(0)
     for _ in range(LIMITS.runs_in_order):
         run = trace.replay(recorded.data, recorded, forced=draw(rng))

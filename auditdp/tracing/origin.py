@@ -37,11 +37,14 @@ It gets the line and its local variables, or the line and the value that it retu
 
 
 def made_at(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the line that makes a difference without noise, or ``NOWHERE``.
+    """Return the line that makes a difference without noise.
 
     Args:
         trace: Trace of the function.
         pair: A pair whose outputs differ.
+
+    Returns:
+        The line; ``NOWHERE`` if it is not found, which includes any error.
     """
     try:
         if pair.second.parted:
@@ -174,7 +177,12 @@ def _visit_lines(trace: Trace, run: TracedRun, visit: Visit) -> None:
 
 
 def _numbers(value: Any, depth: int = 0) -> Iterator[float]:
-    """Yield the numbers of a variable, down to a limited depth and size."""
+    """Yield the numbers of a variable, up to the limits of depth and size.
+
+    Args:
+        value: The value of the variable.
+        depth: Number of containers around the value.
+    """
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     if isinstance(value, int | float | np.number):

@@ -36,7 +36,8 @@ class Outcomes:
 
     Attributes:
         masses: Probabilities of each output on the first and on the second input, by
-            the key of the output (see ``output_key``).
+            the key of the output (see ``output_key``). They sum to less than 1 if not
+            all outcomes were tried.
         complete: Whether all outcomes were tried on both inputs.
         matched: Whether some outcome gave the recorded output on the second input.
         runs: Number of runs on both inputs together.
@@ -63,11 +64,14 @@ class Outcomes:
 
     @property
     def delta(self) -> float:
-        """Probability of outputs that only one input gives, in the worse order."""
+        """Total probability of the outputs that only one input gives.
+
+        It is the larger one of the two inputs' probabilities.
+        """
         return self.delta_at(math.inf)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return Σ (p − e^ε p′)₊ over all outputs, in the worse order of the inputs.
+        """Return the larger of Σ (p − e^ε p′)₊ and Σ (p′ − e^ε p)₊ over all outputs.
 
         Here p and p′ are the probabilities of an output on the two inputs.
         """
@@ -88,7 +92,7 @@ def explored(
 
     Args:
         trace: Trace of the function.
-        recorded: A run on the first input.
+        recorded: The recorded run on the first input.
         neighbour: The second input.
         max_runs: Limit of the runs on each input.
     """
@@ -130,14 +134,15 @@ def explored(
 
 
 def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
-    """Return the number of the only choice that a run forces to another outcome.
+    """Return the choice whose outcome is the only one that a run changes.
 
     Args:
         recorded: The recorded run.
         forced: The forced results, by the number of the release.
 
     Returns:
-        The number, or None if there is no such choice, or another outcome also differs.
+        The number of the release. None if there is no such choice, or if another
+        outcome also differs from the recorded one.
     """
     releases, last = recorded.releases, max(forced, default=-1)
     if not 0 <= last < len(releases) or releases[last].kind != CHOICE:
@@ -153,7 +158,7 @@ def _changed_choice(recorded: TracedRun, forced: Mapping[int, Any]) -> int | Non
 def _add_missing(
     kept: list[Any], made: Sequence[Any], key: Callable[[Any], Any]
 ) -> None:
-    """Append items of ``made`` to ``kept``, beyond the number that it has of their key.
+    """Append to ``kept`` the items of ``made`` that it lacks, counted by their key.
 
     If ``kept`` has n items of a key, all items of ``made`` with this key are appended
     except the first n.
@@ -174,8 +179,8 @@ def _add_later_outcomes(
 
     Args:
         waiting: The forced results of each run that is still to be made.
-        decided: The releases by chance of a run.
-        forced: The forced results of this run.
+        decided: The releases by chance of a run that was made.
+        forced: The forced results of that run.
 
     Returns:
         True if every other outcome of these releases was added, False if some have too
@@ -194,7 +199,11 @@ def _add_later_outcomes(
 
 
 def output_key(output: Any) -> bytes:
-    """Return a key that is the same for equal outputs of equal types only."""
+    """Return a key that two outputs share if their types and numbers are equal.
+
+    Zeros of different signs count as unequal. Exceptions share a key if their classes
+    have the same name.
+    """
     if isinstance(output, Raised):
         return str(output).encode()
     try:

@@ -31,8 +31,9 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
             containers are not searched.
 
     Returns:
-        The same object if it holds no noise or its items could be replaced in place;
-        else a new object of the same type.
+        For noise, its number or array. For a container the same object if it holds no
+        noise or its items could be replaced in place, else a new one of the same type.
+        Any other value as it is.
     """
     if type(output) is Noise:
         return output.settle(WHY)
@@ -88,7 +89,10 @@ def _replace_items(
 
 
 def occurs(result: Any, output: Any) -> bool:
-    """Return True if all numbers of a result occur among the numbers of an output."""
+    """Return True if all numbers of a result occur among the numbers of an output.
+
+    It is False for outputs of unsupported types.
+    """
     try:
         numbers = set(leaves(output))
     except MechanismError:
@@ -101,14 +105,22 @@ def occurs(result: Any, output: Any) -> bool:
 def unequal_numbers(first: Any, second: Any) -> frozenset[int]:
     """Return the indices of the numbers in which two outputs of one form differ.
 
-    The numbers of an output are counted in the order of ``leaves``.
+    The numbers of an output are counted in the order of ``leaves``. NaN differs from
+    every number, also from NaN.
+
+    Raises:
+        ValueError: If the outputs have different counts of numbers.
+        MechanismError: If an output has a part of an unsupported type.
     """
     both = enumerate(zip(leaves(first), leaves(second), strict=True))
     return frozenset(place for place, (one, other) in both if one != other)
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Return True if two outputs have the same types and the same count of numbers."""
+    """Return True if two outputs have the same types and the same count of numbers.
+
+    It is False for outputs of unsupported types.
+    """
     try:
         if kind(first) != kind(second):
             return False
@@ -178,7 +190,7 @@ def _contrast(first: Any, second: Any) -> str:
 def _parts_at(first: Any, second: Any, place: str) -> tuple[Any, Any]:
     """Return the parts of two outputs at a place such as "['age']".
 
-    If an output has no such place, return the outputs themselves.
+    If an output has no such place, the parts are the outputs themselves.
     """
     try:
         return eval(f"_{place}", {"_": first}), eval(f"_{place}", {"_": second})

@@ -71,7 +71,7 @@ class PairTrace(PairRecord, Printed):
         return any(finding.is_read_off for finding in self.findings)
 
     def __str__(self) -> str:
-        """Return the findings, other lines that release values, and the total loss."""
+        """Return the findings, other lines with releases, and ``summary``, as lines."""
         found = [finding.sentence for finding in self.findings]
         lines = [of_line(pairs, self.claim) for pairs in self.by_line().values()]
         others = [line for line in lines if line not in found]
@@ -79,9 +79,9 @@ class PairTrace(PairRecord, Printed):
 
     @property
     def summary(self) -> str:
-        """A clause with the loss of all releases and its scope.
+        """A clause with the loss of all releases; it holds for this pair and run.
 
-        Without a claim it states only the scope.
+        Without a claim the clause states no loss.
         """
         if self.claim is None:
             return "on this pair and run; there is no claim to compare it with"
@@ -110,7 +110,8 @@ def compare(
         data: The input.
         neighbour: The other input.
         rng: The generator of the recorded run.
-        claim: The claim that the function has to satisfy.
+        claim: The claim that the function has to satisfy; None to state the losses
+            alone.
         outcomes: Largest number of runs on each input that try outcomes of events and
             choices. With 0, these runs are left out, and so are those that test the
             findings.
@@ -142,8 +143,19 @@ def replayed(
 ) -> PairTrace:
     """Replay a recorded run on a neighbour, and compare both.
 
-    A search that starts from one input calls this for each neighbour. The arguments are
-    those of ``compare``. With ``outcomes=0``, the steps of ``in_full`` are left out.
+    A search that starts from one input calls this for each neighbour. The recorded run
+    is made again if the replay finds a new line at which a sampler gets a location.
+
+    Args:
+        trace: Trace of the function.
+        recorded: The recorded run.
+        neighbour: The other input.
+        claim: The claim that the function has to satisfy; None to state the losses
+            alone.
+        outcomes: Largest number of runs on each input that try outcomes of events and
+            choices. With 0, the runs of ``in_full`` are left out, except those in which
+            sums of a constant and noise count as noise. A set of lines with such sums
+            is then tried once.
     """
     with trace:
         ambiguous = trace.locations.ambiguous
@@ -165,13 +177,15 @@ def replayed(
 def in_full(trace: Trace, pair: PairTrace, outcomes: int) -> PairTrace:
     """Return the pair after further runs, as far as they apply to it.
 
-    - If the outputs differ, the sums of a constant and noise count as noise.
+    - If the outputs differ, runs are made in which sums of a constant and noise count
+      as noise.
     - If the outputs differ, a replay on the same input tests whether it has the same
       output again.
     - If there is a loss, a run with another generator finds noise that is fixed.
     - If the loss exceeds the claim, runs test whether the output reveals only an order.
-    - Other outcomes of events and choices are tried. If there are none, and the replay
-      has other releases, the tails of noisy numbers of one input alone are computed.
+    - Other outcomes of events and choices are tried. If the runs have none, differ in
+      their draws or releases, and there is a claim, the tails of noisy numbers of one
+      input alone are computed.
 
     Args:
         trace: Trace of the function.

@@ -55,7 +55,7 @@ class PairRecord:
             the output reveals it; empty if this was not computed.
         repeats: Whether a replay on the same input gave the same output; None if there
             was no such replay.
-        doubt: Sentence on noise that is added to a constant and may hide a differing
+        doubt: Clause on noise that is added to a constant and may hide a differing
             number; else empty.
         fixed: Numbers of the releases whose noise is the same with another generator.
     """
@@ -87,7 +87,7 @@ class PairRecord:
 
     @property
     def by_chance(self) -> bool:
-        """True if ``is_by_chance`` is True for any release, such as an event."""
+        """True if any release is by chance, such as an event (see ``is_by_chance``)."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
@@ -114,8 +114,9 @@ class PairRecord:
     def losses(self) -> tuple[Loss | None, ...]:
         """Loss of each release; None for a release that the trace does not understand.
 
-        If all outcomes of events and choices were tried, the last item is the joint
-        loss of these, and they have no items of their own.
+        The order is that of ``moved``. If all outcomes of events and choices were
+        tried, the last item is the joint loss of these, and they have no items of their
+        own.
         """
         outcomes = self.outcomes
         if outcomes is None or not outcomes.complete:
@@ -200,7 +201,8 @@ class PairRecord:
         """Distance of the laws of all noisy values on the two inputs.
 
         It is the L2 norm of all moves, in scales of their noise, and of the log ratios
-        of all scales. It also ranks pairs whose loss is unbounded.
+        of all scales. Values with noise of unknown law are left out. It also ranks
+        pairs whose loss is unbounded.
         """
         squares = 0.0
         for moved in self.noisy:
@@ -222,7 +224,7 @@ class PairRecord:
 
         If the output reveals only the sum of many steps, as a final model does, moves
         in other directions cancel in it. If every noisy value with a loss is in the
-        output, the alignment does not matter, and is 1.
+        output, the alignment does not matter, and is 1. It is also 1 without moves.
         """
         if self.is_visible:
             return 1.0
@@ -280,7 +282,7 @@ class PairRecord:
 
     @property
     def is_visible(self) -> bool:
-        """True if every noisy value with a loss occurs in the output as it is."""
+        """True if every number of each noisy value with a loss occurs in the output."""
         lossy = [pair.first for pair in self.noisy if pair.is_lossy]
         return all(occurs(release.result, self.first.output) for release in lossy)
 
@@ -312,10 +314,10 @@ class PairRecord:
 
     @property
     def reordered(self) -> bool:
-        """True if an order or a sample is of different numbers of rows on the inputs.
+        """True if an order or a sample is of more rows on one input than on the other.
 
-        It is then not known which rows correspond. All draws that the code uses by
-        themselves count.
+        It is then not known which rows correspond. The same holds for any draw that the
+        code uses by itself, if its shape parameter differs between the inputs.
         """
         draws = [pair for pair in self.moved if pair.first.kind == ALONE]
         return not all(

@@ -56,9 +56,16 @@ class Patches:
     def sampler(
         self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
     ) -> None:
-        """Replace a function or method by ``draw(run, function, …)`` while a run is on.
+        """Replace a function or method by one that calls ``draw`` during runs.
 
         Outside of runs the replacement calls the original.
+
+        Args:
+            owner: The module or class that has the function.
+            name: Its name there.
+            active: Function that returns the run under way in this thread, or None.
+            draw: Function ``draw(run, function, …)``, which gets the run, the original,
+                and the arguments of the call.
         """
         function = getattr(owner, name)
         in_a_run = functools.partial(_with_run, draw, function)
@@ -120,11 +127,17 @@ def _with_run(draw: Any, function: Any, run: Any, *given: Any, **options: Any) -
 
 
 GENERATOR = np.random.Generator
-"""numpy's own class; while code is watched, its name stands for another class."""
+"""numpy's own class ``Generator``.
+
+While code is watched, numpy's name of the class stands for a watched class.
+"""
 STATE = np.random.RandomState
-"""numpy's own class of older generators, whose name is replaced likewise."""
+"""numpy's own class ``RandomState``, whose name in numpy is replaced likewise."""
 MAX_FUNCTIONS = 2000
-"""Largest number of functions that are followed; reading each one takes time."""
+"""Largest number of functions, classes and namespaces that are followed.
+
+Reading each one takes time.
+"""
 
 
 @dataclass
@@ -144,7 +157,10 @@ class Caller:
 
     @classmethod
     def of(cls, function: Any) -> Caller:
-        """Return the parts of the caller's code that a function reaches."""
+        """Return the parts of the caller's code that a function may use.
+
+        At most ``MAX_FUNCTIONS`` functions, classes and namespaces are followed.
+        """
         caller, followed = cls(), set[int]()
         waiting = [function]
         while waiting and len(followed) < MAX_FUNCTIONS:
@@ -259,7 +275,13 @@ def _functions(item: Any) -> Iterator[FunctionType]:
 def _watched(
     value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
 ) -> Any:
-    """Return the replacement of a source of randomness, or None for anything else."""
+    """Return the replacement of a source of randomness, or None for anything else.
+
+    Args:
+        value: The value of a name.
+        replaced: Original samplers and their replacements, as in ``Patches``.
+        active: Function that returns the run under way in this thread, or None.
+    """
     if type(value) is GENERATOR:
         return WatchedGenerator(value, active)
     if type(value) is STATE:

@@ -18,7 +18,7 @@ Most values are plain numbers, and numpy is slow for these.
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index with its tensors moved to the device of the indexed array."""
+    """Return an index with its tensors moved to the device of the tensor ``array``."""
     # A tensor on a GPU indexes no array on the CPU.
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
@@ -65,7 +65,8 @@ def all_of(value: Any) -> bool:
 def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of tensors that also takes arrays of numpy.
 
-    If an argument is an array, the results are arrays.
+    If a positional argument is an array, or a list that has one, the result is an
+    array, or a list of arrays. Its floats are doubles.
     """
 
     @functools.wraps(function)
@@ -83,7 +84,10 @@ def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_cpu(value: Any) -> Any:
-    """Return arrays and tensors, also those in a list, as tensors on the CPU."""
+    """Return arrays and tensors, also those in a list, as tensors on the CPU.
+
+    Floats become doubles. Any other value is returned as it is.
+    """
     # Noise is followed by arrays of double precision, so floats become doubles.
     if type(value) in (list, tuple):
         return type(value)([_on_cpu(part) for part in value])

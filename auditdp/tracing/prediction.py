@@ -64,7 +64,7 @@ Small steps keep most comparisons of values, and large ones change them.
 FAR_STEPS = (min(STEPS), max(STEPS))
 
 Both = tuple[TracedRun, TracedRun]
-"""A run on each of the two inputs."""
+"""A run on each of the two inputs, the first input's run first."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def predicted(
 ) -> Prediction:
     """Test findings, and whether the loss of the releases bounds that of the output.
 
-    Findings that are not read off are not tested. If the runs or the time of the audit
-    end, the remaining statements are not tested. Such a statement is not confirmed.
+    Findings that are not read off are not tested, and not confirmed. If the runs or the
+    time of the audit end, the same holds for the remaining statements.
 
     Args:
         trace: Trace of the function.
@@ -214,7 +214,7 @@ class Experiments:
 
     @property
     def _is_tried(self) -> bool:
-        """True if each draw used by itself has few outcomes, or is a seed."""
+        """True if all draws used by themselves have few outcomes or are seeds."""
         return all(
             release.kind != ALONE or is_by_chance(release) or _is_seed(release)
             for release in self._pair.first.releases
@@ -351,8 +351,8 @@ class Experiments:
     def _is_same_on_both(self, first: TracedRun, second: TracedRun) -> bool:
         """Return True if a run and its replay agree, and lose no more than the pair.
 
-        They agree if the draws are the same, all code is understood, and the outputs
-        have the same stored form (see ``_stored``).
+        They agree if the draws are the same, all code is understood, and the pickled
+        outputs are equal.
         """
         again = self._compared(first, second)
         if second.parted or again.extent != "full":
@@ -363,7 +363,7 @@ class Experiments:
 
     @cached_property
     def _own_share(self) -> float:
-        """Loss of the recorded run and its replay, relative to the claim."""
+        """``PairRecord.share`` of the recorded run and its replay."""
         return self._compared(*self._sides).share
 
     def _compared(self, first: TracedRun, second: TracedRun) -> PairRecord:
@@ -393,9 +393,11 @@ class Experiments:
 
     @cached_property
     def _other_runs(self) -> list[Both]:
-        """Runs with other noisy values, and their replays.
+        """Pairs of runs with other noisy values, the first input's run first.
 
-        The values are drawn anew, moved far in one direction, or moved entry by entry.
+        In the first ``LIMITS.runs`` pairs, everything is drawn anew from one seed on
+        both inputs. Then the values are moved far in one direction, or entry by entry,
+        and the second run is a replay of the first.
         """
         anew = [
             [
@@ -409,11 +411,11 @@ class Experiments:
 
     @cached_property
     def _far_runs(self) -> list[Both]:
-        """Two runs and their replays: all noisy values far lower, and far higher."""
+        """Two runs with their replays: all noisy values far lower, then far higher."""
         return [self._with_steps(partial(np.full, fill_value=far)) for far in FAR_STEPS]
 
     def _with_moved_values(self, count: int) -> list[Both]:
-        """Return ``count`` runs with other noisy values, and their replays.
+        """Return ``count`` runs with other noisy values, each with its replay.
 
         Each entry of a noisy value moves by its own step. In every third run,
         everything is drawn anew instead.
@@ -481,7 +483,7 @@ def _noisy(run: TracedRun) -> list[int]:
 
 
 def _draws_of(run: TracedRun, releases: Collection[int]) -> list[int]:
-    """Return the numbers of the draws that went into some releases."""
+    """Return the numbers of the draws that were first used in one of these releases."""
     used = [set(draw.used.values()) for draw in run.draws]
     return [k for k, numbers in enumerate(used) if not numbers.isdisjoint(releases)]
 

@@ -49,10 +49,12 @@ def added_loss(release: Both, before: Sequence[Both]) -> Added | None:
 
     Args:
         release: A release with Gaussian noise.
-        before: The releases before it.
+        before: The releases of the pair before it.
 
     Returns:
-        The loss, or None if the noise is not understood.
+        The loss. None if an earlier release with the same draws has other noise than
+        Gaussian, if the releases have too many entries, and if shapes or noise differ
+        between the inputs.
     """
     related = _related(release, before)
     sharing = {first.number for first, _ in before} & set(release[0].earlier)
@@ -83,7 +85,11 @@ def added_loss(release: Both, before: Sequence[Both]) -> Added | None:
 
 
 def _related(release: Both, before: Sequence[Both]) -> list[Both]:
-    """Return the earlier releases that share draws, directly or through others."""
+    """Return the earlier releases that share draws with a release.
+
+    Two releases count as sharing draws if others connect them. Only releases with
+    Gaussian noise are returned.
+    """
     waiting = [both for both in before if _is_gaussian(both[0])]
     draws, related = _draws(release[0]), list[Both]()
     # Each round adds the releases that share draws with those found so far.

@@ -26,7 +26,7 @@ class CodeLine(NamedTuple):
 
     Attributes:
         file: Path of its file.
-        line: Its number; 0 for an unknown line.
+        line: Its number, from 1; 0 for an unknown line.
         function: Name of the function that it is in.
     """
 
@@ -66,10 +66,10 @@ def is_importing() -> bool:
 
 
 def called_by_builtin() -> bool:
-    """Return True if a function in C, such as ``sum``, called the present operator.
+    """Return True if C code, such as ``sum``, called the operator that is running.
 
-    It is False if Python code has the operator, such as ``+``: the bytecode of the
-    innermost frame outside of this room is then a binary instruction.
+    It is False if Python code uses the operator, as in ``a + b``: the innermost frame
+    outside of this room is then at a binary instruction.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):

@@ -42,13 +42,14 @@ PRODUCTS = LINEAR | {n for n, f in ARITHMETIC.items() if f in (multiplied, divid
 
 
 def named(function: Any) -> tuple[str, bool]:
-    """Return the name of a function of torch, and whether it works in place.
+    """Return the name of a function of torch, and whether it marks a change in place.
 
-    The name has no underscores, as in the table of rules. For the getter of an
-    attribute it is the name of the attribute.
+    The name has no underscores at its ends, as in the table of rules. For the getter of
+    an attribute it is the name of the attribute.
 
     Returns:
-        The name, and True if the function changes its first argument.
+        The name, and True for a name like ``add_`` or ``__iadd__``. The flag is False
+        for ``__setitem__``. It is also True for ``__invert__``, which has no rule.
     """
     marked = getattr(function, "__name__", "")
     if marked == "__get__":
@@ -63,7 +64,8 @@ def torch_function(
 ) -> Any:
     """Apply a function of torch, some of whose arguments are noise.
 
-    The result is noise, or a tensor if the noise ends.
+    The result is noise, or a tensor if the noise ends. For a ``foreach`` function it is
+    a list of such results.
     """
     name, in_place = named(function)
     each = _of_each(name, in_place, arguments)
@@ -121,9 +123,14 @@ def _of_each(
 ) -> tuple[Any, list[Sequence[Any]]] | None:
     """Return the calls for single tensors that a ``foreach`` function consists of.
 
+    Args:
+        name: Name of the function, without underscores at its ends.
+        in_place: Whether it changes the tensors of its first argument.
+        arguments: Its positional arguments.
+
     Returns:
-        The method for one tensor, and the arguments of each call. None for any other
-        function.
+        The method for one tensor, and a list of the arguments of each call. None for
+        any other function.
     """
     single = name.removeprefix("foreach_")
     if single == name or not (single in ARITHMETIC or single in OVERWRITING):
@@ -174,7 +181,12 @@ def on_tensors(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Apply a function of torch to arguments, where tensors may stand for noise."""
+    """Apply a function of torch to arguments, where tensors may stand for noise.
+
+    Returns:
+        The function's result. It is noise if the noise can be followed, unless it lies
+        in the memory of an argument: then it is a tensor that stands for noise.
+    """
     name, in_place = named(function)
     is_written = bool(arguments) and type(arguments[-1]) is Noise
     # An attribute such as ``grad`` takes a tensor, which then stands for the noise.
@@ -217,8 +229,8 @@ def on_tensors(
 def _noise_in(run: WatchedRun, value: Any) -> Any:
     """Return a value with noise in place of tensors that stand for it.
 
-    The value is such a tensor, or a list or tuple of them. Any other value is returned
-    as it is.
+    The value may be such a tensor, or a list or tuple with such tensors, which becomes
+    a list. Any other value is returned as it is.
     """
     if type(value) in (list, tuple):
         noisy = [_noise_in(run, item) for item in value]
@@ -247,7 +259,7 @@ def _overwritten(
 
 
 def _of_overwriting(name: str, arguments: Sequence[Any]) -> Sequence[Any]:
-    """Return the tensor, the key and the content of a call that overwrites entries."""
+    """Return the tensor, index and content of a call that overwrites entries."""
     if name == "setitem":
         return arguments
     if name == "zero":
@@ -262,7 +274,11 @@ def _viewed(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    """Return views in the same memory as tensors, and other results as noise."""
+    """Apply a function of ``VIEWS`` to a tensor that stands for noise.
+
+    Returns:
+        Tensors for views in the same memory, and noise for any other result.
+    """
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     result = function(*arguments, **keywords)
@@ -278,7 +294,13 @@ def _viewed(
 
 
 def _end(run: WatchedRun, values: Any, why: str) -> None:
-    """End the noise that tensors stand for; its numbers stay in them."""
+    """End the noise that tensors stand for; its numbers stay in them.
+
+    Args:
+        run: The run.
+        values: Tensors, lists of them, and other values, which are left out.
+        why: Use that ends the noise. For a parameter it counts as understood.
+    """
     for value in values:
         if type(value) in (list, tuple):
             _end(run, value, why)

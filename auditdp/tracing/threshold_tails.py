@@ -58,8 +58,9 @@ def threshold_tails(
         second: Its replay.
 
     Returns:
-        One item for each such number. The list is empty if any release of one input
-        alone is something else, such as an array or noise of an unknown law.
+        One item for each such number: those of the first run, then those of the second.
+        The list is empty if any release of one input alone is something else, such as
+        an array or noise of an unknown law.
     """
     # A release without a counterpart belongs to one input alone.
     used = {release.recorded for release in second.releases}
@@ -110,6 +111,9 @@ class _Outputs:
 
 def _probability(release: Release, differ_at: Callable[[float], bool]) -> float:
     """Return the probability of the noisy values at which the outputs differ.
+
+    For whole noise, values beyond the grid are not counted. For other noise, the
+    outputs beyond an end of the grid are assumed to be as at this end.
 
     Args:
         release: The release.

@@ -92,27 +92,27 @@ _sources = _Sources()
 
 
 class Trace:
-    """Records and replays runs of one function.
+    """A function, with recorded runs and replays of it.
 
     Each watched run enters the trace, which replaces the samplers. Callers that make
     many runs enter it as a context manager, so that the samplers are replaced once.
 
     Args:
         function: ``f(data, rng)``; or ``f(data, size, *, rng)``, which is called with
-            size 1; or ``f(data)``, if it draws from global state or from generators in
-            its data.
+            size 1; or ``f(data)`` or ``f(data, size)``, if it draws from global state.
+            ``f(data)`` may also draw from generators in its data.
 
     Attributes:
         runs: Number of runs of the function so far, watched and unwatched.
         locations: The lines at which samplers drew around a location.
         constants: Lines at which the sum of a constant and noise counts as noise, not
             as a release; see `constant_noise`.
-        tried: Sets of lines for which it was tried whether they are such lines.
-        unreached: For each of these sets, the indices of output numbers that differ on
-            a pair, and do not depend on the noise of these lines.
+        tried: Sets of lines that runs have tested as such lines.
+        unreached: For a set of lines that failed this test, the indices of output
+            numbers that differ on a pair and do not depend on the noise of the lines.
 
     Raises:
-        MechanismError: If the function is not callable.
+        MechanismError: If the function is not callable, or has none of these forms.
     """
 
     def __init__(self, function: Any) -> None:
@@ -174,7 +174,11 @@ class Trace:
 
         Returns:
             The recorded run. Its output is that of a plain run with the same generator,
-            bit for bit.
+            bit for bit (code of jax may differ in the last bits). An exception of the
+            function is an output.
+
+        Raises:
+            MechanismError: If the function changes its input.
         """
         state, ambiguous = rng.bit_generator.state, self.locations.ambiguous
         run = WatchedRun(
@@ -195,7 +199,8 @@ class Trace:
 
         Args:
             recorded: The run.
-            constants: See ``record``.
+            constants: Lines that the new run treats as those in the attribute
+                ``constants``, in addition to these.
         """
         return self.record(recorded.data, _generator(recorded), constants=constants)
 
@@ -232,14 +237,14 @@ class Trace:
         *,
         forced: Mapping[int, Any] | None = None,
     ) -> TracedRun:
-        """Run the function on another input with the recorded draws and results.
+        """Run the function on an input with the recorded draws and results.
 
         Every release gets the result of the recorded release that corresponds to it.
         The releases of a line correspond in order. If the two runs have different
         numbers of them, `alignment` decides which ones correspond.
 
         Args:
-            neighbour: The input.
+            neighbour: The input, usually a neighbour of the recorded one.
             recorded: The recorded run.
             forced: Results that replace the recorded ones, by the number of the release
                 in the replay. The releases of each line then correspond in order.
@@ -256,7 +261,7 @@ class Trace:
     def reordered(
         self, neighbour: Any, recorded: TracedRun, replayed: TracedRun
     ) -> TracedRun | None:
-        """Replay with releases matched in the order in which values move least.
+        """Replay with the releases of each line matched so that values move least.
 
         Args:
             neighbour: The input.
@@ -264,7 +269,8 @@ class Trace:
             replayed: Its replay.
 
         Returns:
-            The new replay, or None if ``replayed`` matches the releases in this way.
+            The new replay. None if ``replayed`` already matches them so, or if no line
+            has several releases.
         """
         alignment = aligned(recorded, replayed, in_order=False)
         if alignment is None:
@@ -276,9 +282,9 @@ class Trace:
     ) -> tuple[TracedRun, TracedRun]:
         """Run the function on two inputs with the same draws; no release is forced.
 
-        Usually both runs have a generator in the same state. If the first run samples
-        records, the second run is a replay instead. In the replay each record keeps its
-        draws, also if one input has one record more.
+        Usually both runs start with a generator in the same state. If the first run
+        samples records, the second run is a replay instead. In the replay each record
+        keeps its draws, also if one input has one record more.
         """
         first = self.record(data, rng)
         if any(map(is_sample, first.releases)):
@@ -348,17 +354,29 @@ class Trace:
         return run.finish()
 
     def plainly(self, recorded: TracedRun) -> Any:
-        """Return the output of an unwatched run with a record's input and generator."""
+        """Return the output of an unwatched run with a record's input and generator.
+
+        For an exception it is an ``auditdp.mechanism.calls.leaves.Raised``.
+        """
         return self._output(recorded.data, _generator(recorded))
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return the outputs of ``size`` unwatched runs, in one batch."""
+        """Return the outputs of ``size`` unwatched runs, in one batch.
+
+        An exception of the function is raised.
+        """
         self._count(size)
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
 
     def _output(self, data: Any, rng: Any, run: WatchedRun | None = None) -> Any:
-        """Call the function once. An exception that it raises is an output as well."""
+        """Return the output of one call of the function; a ``Raised`` for an exception.
+
+        Args:
+            data: The input.
+            rng: The generator.
+            run: The watched run to which the call belongs; None for an unwatched one.
+        """
         self._count(1)
         process = os.getpid()
         with self._inputs.lent(self.name, data) as (lent,):

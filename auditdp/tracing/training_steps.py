@@ -29,7 +29,8 @@ from auditdp.tracing.trace_limits import ROUNDING_OF_SUMS
 def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
     """Yield each difference between a run and its accountant: a line and a sentence.
 
-    There are none without Gaussian noise, and for claims without such an accountant.
+    The line is ``NOWHERE`` if no line draws the records of a batch. Without Gaussian
+    noise, and for claims without such an accountant, there are no differences.
     """
     stated = _stated(pair)
     by_line = _gaussian_lines(pair)
@@ -108,8 +109,8 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
 
     Returns:
         The parameters. None if the run samples no records, adds no Gaussian noise or
-        does not differ between the inputs; or if lines add noise different numbers of
-        times, or sampling rates differ.
+        has equal values on both inputs. Also None if lines add noise different numbers
+        of times, and if sampling rates differ or are arrays.
     """
     samples = [release for release in pair.first.releases if is_sample(release)]
     rates: list[Any] = [
@@ -137,14 +138,15 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
 def cost_as_run(
     pair: PairRecord, rate: float | None = None
 ) -> tuple[Poisson, float] | None:
-    """Return the parameters of a run whose accounted ε exceeds the claim.
+    """Return the parameters and the accounted ε of a run, if this ε exceeds the claim.
 
     The accounting assumes that every step is released, and that each can move as far as
     the farthest one on the pair.
 
     Args:
         pair: The pair.
-        rate: See ``as_run``.
+        rate: Sampling rate that counts for batches other than Poisson batches; None to
+            return None for a run with such batches.
 
     Returns:
         The parameters, and the accountant's lower bound of ε at the quoted δ. None if
@@ -173,7 +175,8 @@ def is_suspect(pair: PairRecord) -> bool:
 
     There are two reasons. The sampled records may decide numbers of the output that
     have no noise. Or the accountant's ε for the traced steps exceeds the claim, where
-    other batches count as Poisson batches of the stated rate.
+    other batches count as Poisson batches of the stated rate. It is False if the trace
+    does not understand a line.
     """
     stated = _stated(pair)
     samples = [release for release in pair.first.releases if is_sample(release)]

@@ -49,8 +49,8 @@ class VersionsTrace(Printed):
     Its differences hold for the recorded runs, and for no other runs.
 
     Attributes:
-        old: The run of the old version.
-        new: The run of the new version.
+        old: The recorded run of the old version.
+        new: The recorded run of the new version.
         changes: The differences, in the order of the releases.
         output: Phrase about the first difference of the outputs (see ``where_differ``);
             None if they are equal.
@@ -79,7 +79,7 @@ class VersionsTrace(Printed):
         return bool(self.changes) or self.output is not None
 
     def __str__(self) -> str:
-        """Return the changes as sentences."""
+        """Return the changes and the difference of the outputs, one sentence a line."""
         lines = [change.sentence for change in self.changes]
         if self.output is not None:
             lines.append(f"outputs differ: {self.output}")
@@ -152,7 +152,14 @@ def _keys(releases: Sequence[Release]) -> list[tuple[str, str, str]]:
 def _difference(
     before: Release, after: Release, old: Moved | None, new: Moved | None
 ) -> str:
-    """Return the difference of two releases as a sentence, or "" if there is none."""
+    """Return the difference of two releases as a sentence, or "" if there is none.
+
+    Args:
+        before: The release of the old version.
+        after: The release of the new version.
+        old: The old release on both inputs; None if the replay lacks it.
+        new: The new release on both inputs; None if the replay lacks it.
+    """
     law, old_law = after.law, before.law
     if (before.kind, old_law.family) != (after.kind, law.family):
         return f"{what_it_does(after)}; the old version: {what_it_does(before)}"

@@ -32,7 +32,7 @@ from auditdp.tracing.plain_values import any_of, ndim, shape_of
 from auditdp.tracing.sites import NOWHERE, CodeLine, is_importing
 
 Key = tuple[CodeLine, str]
-"""A line, and the family of its releases or the name of its sampler."""
+"""A line with a family, for its releases; or with a sampler's name, for its draws."""
 Alignment = Mapping[Key, Sequence[int | None]]
 """Correspondence of the items of a replay with those of its record, for each key.
 
@@ -48,9 +48,9 @@ class TracedRun:
 
     Attributes:
         data: Its input.
-        output: The value that the code returned, equal to that of a plain run with the
-            same seed, bit for bit. For an exception it is an
-            ``auditdp.mechanism.calls.leaves.Raised``.
+        output: The value that the code returned; for an exception an
+            ``auditdp.mechanism.calls.leaves.Raised``. In a recorded run it equals that
+            of a plain run with the same seed.
         releases: The releases, in order.
         draws: The draws, in order.
         seeds: Lines at which the code seeded a generator, each with the seed as text.
@@ -125,10 +125,11 @@ class WatchedRun:
         record: The recorded run that this one replays; None if this run is recorded.
         forced: Results that replace computed or recorded ones, by the number of the
             release in this run.
-        releases: Alignment of the releases with those of the record. Releases of lines
-            that it does not name correspond in order.
+        releases: Alignment of the releases with those of the record. Releases of keys
+            that it does not have correspond in order.
         draws: Alignment of the draws with those of the record, in the same way.
-        constants: See ``TracedRun``. A replay has those of its record.
+        constants: Lines at which the sum of a constant and noise counts as noise. A
+            replay has those of its record instead.
         locations: The lines at which any run of the function drew around a location;
             the run adds its own.
         free: Whether the releases of a replay are computed from its draws, instead of
@@ -186,10 +187,11 @@ class WatchedRun:
     ) -> WatchedDraw:
         """Record a draw, and return it.
 
-        A recorded run calls the sampler. A replay returns the recorded draw, moved to
-        the location and scale of this input. It also calls the sampler if no recorded
-        draw is left for the line, if the draw is in ``fresh``, or if the recorded draw
-        has another shape or an unknown law.
+        A recorded run calls the sampler. A replay uses the recorded draw, moved to the
+        location and scale of this input. It calls the sampler if no recorded draw is
+        left for the line, if the draw is in ``fresh``, or if the recorded draw has
+        another shape than ``shape``. It also does so if the law is unknown and the
+        location or scale differs.
 
         Args:
             method: Name of the sampler.
@@ -231,8 +233,16 @@ class WatchedRun:
         """Return the numbers of a recorded draw, adapted to this input.
 
         They have the location and scale of this input. If one record was added or
-        removed, other records keep their numbers in draws for each record, and their
-        order in draws among records. Any other draw whose shape changed is drawn anew.
+        removed, the other records keep their numbers in a uniform draw for each record,
+        and their order in draws among records. Any other draw whose shape changed is
+        drawn anew. So is a draw of unknown law whose location or scale changed.
+
+        Args:
+            expected: The recorded draw.
+            perform: Function without arguments that calls the sampler.
+            law: Law of the draw on this input, without its location.
+            location: Number or array that the sampler adds on this input.
+            shape: Shape of the draw on this input; None to compare no shapes.
         """
         if not any_of(location):
             change = self._change_among(expected.law, law)
@@ -276,8 +286,8 @@ class WatchedRun:
         """Record a release, and return its result.
 
         The result is ``plain``, which the code computed. In a replay that is not
-        ``free``, it is the recorded result. A result in ``forced`` replaces either. See
-        ``Release`` for the other arguments.
+        ``free``, it is the recorded result if there is one. A result in ``forced``
+        replaces either. The other arguments are attributes of ``Release``.
         """
         number = len(self.traced.releases)
         # The earlier uses are read before this release is entered as one.
@@ -312,7 +322,14 @@ class WatchedRun:
         plain: Any,
         names: tuple[Any, ...] | None,
     ) -> Any:
-        """Return the result of a recorded release, in type and shape like ``plain``."""
+        """Return the result of a recorded release, in type and shape like ``plain``.
+
+        Args:
+            expected: The recorded release.
+            law: Law of the noise on this input.
+            plain: The result that the code computed on this input.
+            names: Texts of the items of a choice on this input, or None.
+        """
         recorded, kind = renamed_result(expected, names), expected.kind
         if kind == ALONE:
             change = self._change_among(expected.law, law)
@@ -333,10 +350,16 @@ class WatchedRun:
     def _next(
         self, queues: Mapping[Key, deque[Item | None]], key: Key, what: str
     ) -> Item | None:
-        """Return the next recorded item of a key, or None if none is left.
+        """Return the next recorded item of a key.
 
-        If the record has fewer items than a replay, the line is added to ``parted``
-        with the clause ``what``.
+        Args:
+            queues: The recorded items that are left, by key.
+            key: The key.
+            what: Clause about the item, such as "laplace is drawn".
+
+        Returns:
+            The item. None if the alignment has none here, or if none is left. In the
+            latter case a replay adds the line to ``parted``, with this clause.
         """
         queue = queues.get(key)
         if queue:
@@ -402,7 +425,8 @@ class WatchedRun:
     def seed(self, site: CodeLine, seed: str) -> None:
         """Record the seed of a generator.
 
-        In a replay, a line whose seed differs from the record is added to ``parted``.
+        In a replay, the line is added to ``parted`` if the recorded seed of the same
+        place in the run has another line or number.
         """
         number = len(self.traced.seeds)
         self.traced.seeds.append((site, seed))
@@ -427,8 +451,8 @@ class WatchedRun:
     def finish(self) -> TracedRun:
         """Return the record of the run.
 
-        In a replay, lines with fewer draws or releases than in the record are added to
-        ``parted``.
+        In a replay, lines with fewer draws than in the record are added to ``parted``.
+        If ``parted`` is then empty, so are lines with fewer releases.
         """
         for (site, method), draws in self._draws.items():
             if draws:
@@ -475,7 +499,11 @@ def family_key(release: Release) -> Key:
 def _queues(
     items: Sequence[Item], key: Callable[[Item], Key], aligned: Alignment | None
 ) -> dict[Key, deque[Item | None]]:
-    """Return the recorded items of each key, in the order of the replay."""
+    """Return the recorded items of each key, in the order of the replay.
+
+    None stands for an item that only the replay has. Keys that ``aligned`` does not
+    have keep the order of the record.
+    """
     queues: dict[Key, deque[Item | None]] = defaultdict(deque)
     # The line of the last item comes first when surplus items are reported.
     for item in reversed(items):
@@ -500,6 +528,11 @@ def in_run(
 
     Outside of runs, and while a module is imported, the substitute calls the function
     itself. A module is imported once, so its draws belong to no run.
+
+    Args:
+        function: The function.
+        active: Function that returns the run under way in this thread, or None.
+        draw: Function that gets the run and the arguments of the call.
     """
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:

@@ -44,7 +44,7 @@ LIBRARIES: dict[str, Watch] = {
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace all samplers of imported libraries.
+    """Replace the samplers of all imported libraries that have a source.
 
     Args:
         patches: The replacements, which undo themselves later.

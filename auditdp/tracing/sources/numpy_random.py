@@ -54,7 +54,8 @@ def _drawn(
 def _array(array: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement of ``numpy.array`` or ``asarray``, which keeps noise.
 
-    A list of noise becomes an array that is noise.
+    A list of noise becomes an array that is noise. A call with other arguments, such as
+    ``dtype``, goes to the original.
     """
 
     @functools.wraps(array)
@@ -79,9 +80,13 @@ def _array(array: Callable[..., Any]) -> Callable[..., Any]:
 def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Record the seed of a new generator.
 
+    Args:
+        run: The run.
+        seed: The seed: numbers, noise, a seed sequence, a generator or None.
+
     Returns:
-        The seed as an ordinary number, and a key that is equal for equal seeds. The key
-        is None if there is no seed, or if the argument is a generator.
+        The seed, with numbers in place of noise, and a key that is equal for equal
+        seeds. The key is None for None and for a generator, which are not recorded.
     """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState
@@ -123,7 +128,11 @@ class _Instances(type):
 
 
 def _class(plain: type, watched: Any, active: Active) -> type:
-    """Return a class to replace ``plain``, whose calls make watched generators."""
+    """Return a class to replace ``plain``, a class of numpy's generators.
+
+    In a run, a call of it returns a generator of the class ``watched``. Outside of
+    runs, it returns a plain generator.
+    """
 
     def new(cls: type, seed: Any = None) -> Any:
         run = active()

@@ -34,7 +34,10 @@ def _uniform(mechanism: Any, value: Any) -> Law:
 
 
 def _numeric(mechanism: Any, value: Any) -> Law:
-    """Return the declared law of a mechanism on numbers whose noise is not followed."""
+    """Return the law and the value of a call whose noise is not followed.
+
+    The law states the (ε, δ) that the mechanism declares.
+    """
     epsilon, delta, unit = mechanism.epsilon, mechanism.delta, mechanism.sensitivity
     loss = of_groups(epsilon, delta)
     law = declared(_name(mechanism), apart(unit), loss, epsilon, delta, unit)
@@ -47,9 +50,9 @@ def _categorical(mechanism: Any, value: Any) -> Law:
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
-    """Return the declared law of a choice by permute-and-flip.
+    """Return the declared law of a call of permute-and-flip, and its utilities.
 
-    Its loss is ε if no utility moves by more than the sensitivity.
+    The loss is kε if utilities move by at most k sensitivities, k = 0, 1, …
 
     Source: McKenna & Sheldon (2020), Theorem 1.
     """
@@ -108,7 +111,7 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) -> Any:
-    """Call an exponential mechanism, and release its result as a choice by a table."""
+    """Return the result of an exponential mechanism, and release it as a choice."""
     names = mechanism.candidates or list(range(len(mechanism.utility)))
     result = run.unwatched(randomise, mechanism, value)()
     sums = np.asarray(mechanism._probabilities, float)
@@ -126,7 +129,7 @@ def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) 
 
 
 def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> Any:
-    """Call randomised response between two values, and release it as an event."""
+    """Return the result of randomised response, and release it as an event."""
     result = run.unwatched(randomise, mechanism, value)()
     odds = math.exp(mechanism.epsilon)
     truthful = (odds + mechanism.delta) / (odds + 1)

@@ -62,7 +62,10 @@ OTHERS = (
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers and functions of ``jax.numpy``, and switch compilation off."""
+    """Replace the samplers of ``jax.random`` and the functions of ``jax.numpy``.
+
+    In watched runs, compilation is switched off.
+    """
     jax = sys.modules["jax"]
     patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):
@@ -111,9 +114,10 @@ def _sampler(
 
 
 def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``jax.numpy`` that also takes noise.
+    """Return a replacement of a function of ``jax.numpy``, which also takes noise.
 
-    Arithmetic functions return noise. Others get ordinary arrays, and the noise ends.
+    For arithmetic without keywords it returns noise. Any other function gets ordinary
+    arrays, and the noise ends.
     """
 
     @functools.wraps(function)

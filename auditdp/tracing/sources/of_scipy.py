@@ -13,7 +13,7 @@ KINDS = {
     "scipy.stats._distn_infrastructure": "rv_generic",
     "scipy.stats._multivariate": "multi_rv_generic",
 }
-"""The name of the base class of the distributions in each module."""
+"""The name of the base class of scipy's distributions, by the module that has it."""
 
 
 def watch(patches: Patches, active: Active) -> None:

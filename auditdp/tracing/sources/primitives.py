@@ -43,8 +43,8 @@ class Library:
         package: Name of the installed package.
         versions: Prefixes of the versions that contract tests were run with. The
             primitives of other versions are opaque.
-        primitives: Function that reads the law of a call, by the path of the primitive
-            below the module.
+        primitives: For each primitive, the function that returns the law of a call. The
+            key is the path of the primitive below the module.
     """
 
     module: str
@@ -88,7 +88,17 @@ def _called(
     *arguments: Any,
     **keywords: Any,
 ) -> Any:
-    """Call a primitive, record the release, and return its result."""
+    """Call a primitive, record the release, and return its result.
+
+    Args:
+        path: Path of the primitive, which names its draw.
+        function: The primitive.
+        read: Function that returns the law of the call.
+        why: Reason why the release is opaque; empty if it is understood.
+        run: The run.
+        arguments: Positional arguments of the call.
+        keywords: Its keyword arguments.
+    """
     arguments = tuple(settled(arguments, "is given to a library"))
     result, site = run.unwatched(function, *arguments, **keywords)(), here()
     law, value = read(*arguments, **keywords)
@@ -123,7 +133,7 @@ def declared(
     Args:
         name: Name of the primitive in sentences.
         distance: Function that returns the distance of two inputs of the primitive.
-        loss: Function that returns the loss at a distance, or None if it is unknown.
+        loss: Function of a distance: the loss, or None if the loss is unknown.
         parameters: Parameters of the primitive. If they differ between the inputs, the
             loss is unbounded.
     """
@@ -153,7 +163,7 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
 
 
 def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
-    """Return a function for the L1 distance of two values, in units of ``unit``.
+    """Return a function of two values: their L1 distance in units of ``unit``.
 
     The distance is infinite for values of different shapes, for NaN, and for different
     values if the unit is 0.
@@ -174,9 +184,9 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return the number of rows to remove and to add between two collections.
+    """Return the number of rows that only one of two collections has.
 
-    It counts equal rows as often as they occur; their order does not matter.
+    Equal rows count as often as they occur. The order of rows does not matter.
     """
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)

@@ -140,6 +140,9 @@ def _items(
     """Choose or shuffle items by their places.
 
     So a replay takes the recorded places, and the items of its own input.
+
+    Returns:
+        One item for "choice", None for "shuffle", else a list of items.
     """
     count = len(items)
 
@@ -166,7 +169,7 @@ def _items(
 
 
 def _table(weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
-    """Return the probabilities of the items, or None if no weights are given."""
+    """Return an array of the probabilities of the items; None without weights."""
     if cum_weights is not None:
         weights = np.diff(np.asarray(cum_weights), prepend=0)
     if weights is None:

@@ -132,7 +132,15 @@ def _drawn(
 def _public(
     family: str, run: WatchedRun, function: Any, *arguments: Any, **keywords: Any
 ) -> Any:
-    """Draw an order or integers, and release them as public randomness."""
+    """Draw an order or integers, release them as public randomness, and return them.
+
+    Args:
+        family: "permutation" or "choice of items".
+        run: The run.
+        function: The sampler.
+        arguments: Its positional arguments.
+        keywords: Its keyword arguments.
+    """
     count = float(max(part for part in arguments if isinstance(part, int)))
     perform = run.unwatched(function, *arguments, **keywords)
     return drawn_release(run, family, perform, ALONE, NoiseLaw(family, 1.0, count))
