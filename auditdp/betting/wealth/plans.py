@@ -35,7 +35,7 @@ With twice this value, the games of the benchmark take 5.2 % fewer calls, and ga
 the mechanisms of `benchmarks/ablation_mechanisms.py` 2.0 % more.
 """
 UNTRIED = 0.25
-"""Fraction of the stake that a substitute leader bets, which is not first in rank.
+"""Fraction of the stake that a leader bets if it is not first in rank.
 
 With half of this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
 take 2.5 % more calls.
@@ -106,7 +106,7 @@ class _Expected:
 
 
 class Planner:
-    """Maker of betting plans against a claim at every level.
+    """Planner of the bets against a claim at every level.
 
     Args:
         claim: The claim.
@@ -145,7 +145,8 @@ class Planner:
         Args:
             line: The forecasts for the next batch, and their expected laws.
             leaders: Indices of forecasters in order of rank at every anchor, shape
-                (ranks, anchors); None if there are no leaders yet.
+                (ranks, anchors), or (anchors,) for the first in rank only; None if
+                there are no leaders yet.
             calls: Number of calls of the pair so far.
             crossed: Number of levels that need no more bets.
         """
@@ -189,8 +190,16 @@ class Planner:
         """Choose the leader at every anchor.
 
         The forecaster that is first in rank leads if its expected law exceeds the level
-        of the anchor. Otherwise a substitute leads: the best in rank whose law exceeds
-        the claim's level, or the lowest open anchor. It bets a fraction of the stake.
+        of the anchor. Otherwise one of two substitutes leads, if its law exceeds this
+        level: the best in rank whose law exceeds the claim's level, or else the best in
+        rank whose law exceeds the lowest open anchor. A substitute bets a fraction of
+        the stake.
+
+        Args:
+            ranks: Indices of forecasters in order of rank at every anchor, shape
+                (ranks, anchors).
+            expected: The expected laws of the forecasters.
+            first: The place of the lowest open anchor; anchors below it get no leader.
 
         Returns:
             The index of the leader at every anchor, -1 for none, and whether it is a
