@@ -52,11 +52,19 @@ class Learner(View):
         """
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
-        """See ``View``. A heavy learner also needs a claim that is not refuted yet."""
+        """Return True from ``start`` calls on.
+
+        A heavy learner also needs a claim that is not refuted yet (``stalled``).
+        """
         return calls >= self.start and (stalled or not self.heavy)
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """See ``View``."""
+        """Train the function of the view on rows under coin 0 and under coin 1.
+
+        Returns:
+            Values under coin 0 and under coin 1. No value comes from a function that
+            was trained on the coin of its row; rows without such a value are left out.
+        """
         if self.blind:
             self.values = self._fit(sides)
             return super().learn(sides)
@@ -385,7 +393,8 @@ def _middles(columns: Floats) -> Floats:
 def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
     """Return a function that clips and standardises some coordinates of other rows.
 
-    Coordinates are clipped to the quantiles .05 and .95 of ``rows``.
+    Coordinates are clipped to the quantiles .05 and .95 of ``rows``. The arguments of
+    the function are the other rows, and the index of the coordinates.
     """
     x = _finite(_some(rows))
     low, high = np.quantile(x, (0.05, 0.95), axis=0)
@@ -405,14 +414,14 @@ def _some(values: Array) -> Array:
 
 
 def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
-    """Return the weights of a ridge logistic regression after at most 60 iterations.
+    """Return the weights of a ridge logistic regression, shape (columns,).
 
-    Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
+    There are at most 60 iterations. Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
 
     Args:
-        x: Rows, dense or sparse.
+        x: Rows, dense or sparse, shape (rows, columns).
         labels: Label of each row.
         C: Weight of the data, relative to the ridge.
     """
@@ -495,7 +504,7 @@ def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
 
 
 def _finite(rows: Array) -> Floats:
-    """Return numbers whose differences and squares are finite.
+    """Return the numbers as doubles whose differences and squares are finite.
 
     They are clipped to ±``LARGEST_FINITE``; NaN ("no number here") becomes twice that.
     """

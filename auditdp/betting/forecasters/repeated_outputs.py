@@ -69,7 +69,7 @@ class _Values:
     def cells(self, values: Sequence[int]) -> NDArray[np.float64]:
         """Return the numbers of values of coin 1 only, of coin 0 only, and of others.
 
-        The others have occurred under both coins, or not at all.
+        The shape is (3,). The others have occurred under both coins, or not at all.
         """
         coins = [self.coins.get(value, 0) for value in values]
         ones, zeros = coins.count(1), coins.count(2)
@@ -177,9 +177,10 @@ class Repeating(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw the probability that repetitions agree; return the largest gain.
+        """Return the largest gain per call, in nats, of drawn probabilities.
 
-        It is drawn for each coordinate. See ``Player``.
+        For each coordinate, the probability that a repetition has the earlier coin is
+        drawn from its posterior. The result is 0 before the first repetition.
         """
         best = 0.0
         for number in self._numbers:
