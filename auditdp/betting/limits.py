@@ -22,11 +22,11 @@ class GameLimits:
             own. Learned views choose among the coordinates of longer outputs.
         repeating_columns: Largest number of coordinates whose repeated values are
             counted.
-        repeating_trial: Number of outputs after which repetitions are no longer counted
-            for a coordinate with few distinct values.
+        repeating_trial: Number of outputs from which on a coordinate is no longer
+            counted if fewer than 3/4 of its values are distinct.
         repeating_values: Largest number of values of a coordinate whose coins are
-            stored. After this number of outputs, its repetitions are counted until the
-            end of the game.
+            stored; the last batch may exceed it. After this number of outputs, a
+            coordinate that is still counted is counted until the end of the game.
         names: Largest number of names with a cell of their own. If there are not more
             distinct outputs, views are computed once for each of them.
         quantiles: Largest number of equally probable parts that the values of a view
@@ -59,7 +59,7 @@ class GameLimits:
             bet. The price of the bet is computed from all statements.
         judged_anchors: Number of anchors at which all forecasters are judged, in
             addition to the claim's anchor.
-        eager_ranks: Number of forecasters, the best in rank, whose expected law is
+        eager_ranks: Number of forecasters, the best in rank, whose expected laws are
             compared with the claim.
         bins: Number of bins of positive log-odds in bets against a curve.
         solver_steps: Largest number of steps of the optimisation of a bet; about
