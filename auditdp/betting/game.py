@@ -48,8 +48,8 @@ LANDING = 0.25
 """Largest expected gain of a batch, as a fraction of the log wealth that is missing for
 the verdict. It limits the calls after the verdict."""
 FINEST_GROWTH = 0.02
-"""Smallest number of calls of a batch near the verdict, as a fraction of the calls of the
-game. Smaller batches are slow, and save a small number of calls."""
+"""Smallest number of calls of a batch near the verdict, as a fraction of the calls so
+far. Smaller batches are slow, and save a small number of calls."""
 FEWEST = 1
 """Smallest number of calls of a batch if laws are derived from traces, since ten calls
 may then refute a claim. The median number of calls over eight functions of
@@ -321,10 +321,10 @@ class Game:
 
     @property
     def best(self) -> PairTable:
-        """The pair with the largest recent gain against the claim.
+        """Table of the pair with the largest recent gain against the claim.
 
-        If this gain is below ln(1/α) after a refutation, it is the pair that had the
-        largest gain at the refutation.
+        If this gain is below ln(1/α) after a refutation, it is the table of the pair
+        that had the largest gain at the refutation.
         """
         best = max(self.tables, key=self.gained)
         if self._refuting is not None and self.gained(best) < math.log(
@@ -347,7 +347,7 @@ class Game:
 
     @property
     def unlisted(self) -> int:
-        """Number of outputs on all pairs that the stated law of neither input lists."""
+        """Number of outputs on all pairs that neither law of their pair lists."""
         return sum(self.of_forecasters("unlisted"))
 
     @property
@@ -458,13 +458,16 @@ class Watcher:
     def interrupt(
         self, number: int = signal.SIGINT, frame: FrameType | None = None
     ) -> None:
-        """Ask the game to end; the second time, raise ``KeyboardInterrupt``."""
+        """Ask the game to end; the second time, raise ``KeyboardInterrupt``.
+
+        The arguments are those of a signal handler, and are not used.
+        """
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
 
     def progressed(self, done: int, of: int) -> bool:
-        """Report progress; return False to end the game."""
+        """Report ``done`` calls out of ``of``; return False to end the game."""
         if self._progress is not None:
             self._progress(done, of)
         return not self.stopped
@@ -474,7 +477,11 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def going_on(done: int, of: int) -> bool:
-    """Report progress to the watcher, if there is one; return False to end the game."""
+    """Report ``done`` calls out of ``of`` to the watcher, if there is one.
+
+    Returns:
+        False to end the game. It is True without a watcher.
+    """
     watcher = _watcher.get()
     return watcher is None or watcher.progressed(done, of)
 
@@ -487,7 +494,7 @@ def is_stopped() -> bool:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
-    """Report games in the block to a watcher.
+    """Context in which games report to a watcher, which is its value.
 
     In the main thread, the watcher also receives interrupts (SIGINT).
     """

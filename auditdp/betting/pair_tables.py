@@ -270,8 +270,8 @@ def next_pair(
     Three batches of four go to the pair that has recently gained most, since
     forecasters learn on each pair separately. Until the claim is refuted, gains are
     against the claim. Afterwards they are against the *open* level, the lowest one that
-    the bound has not reached. Many pairs gain against a low level, so a game that followed these
-    gains earlier might never play the pair that refutes the claim.
+    the bound has not reached. Many pairs gain against a low level, so a game that
+    followed these gains earlier might never play the pair that refutes the claim.
 
     For every fourth batch, and while no pair gains, a plausible gain of each pair is
     drawn (Thompson sampling), and the largest one decides. If it is not enough to

@@ -100,7 +100,7 @@ class Memory:
         return _joined(self._zeros)
 
     def labelled(self) -> tuple[Array, NDArray[np.int8]]:
-        """Return all stored outputs, those of coin 1 first, and their coins, shape (n,)."""
+        """Return all stored outputs, coin 1 first, and their coins, shape (n,)."""
         counts = [len(self.ones), len(self.zeros)]
         labels = np.repeat(np.array([1, 0], np.int8), counts)
         return np.concatenate([self.ones, self.zeros]), labels

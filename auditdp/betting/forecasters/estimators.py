@@ -99,8 +99,8 @@ class CellCounts:
     def of_tails(self) -> tuple[Floats, Floats]:
         """Return the counts of coin 0 and of coin 1 in the tail around every cell.
 
-        Each array has the shape (all cells,). The tail has the cell, the next cell towards the middle, and all cells further
-        out.
+        Each array has the shape (all cells,). The tail has the cell, the next cell
+        towards the middle, and all cells further out.
         """
         sums = np.concatenate([np.zeros((2, 1)), self.counts.cumsum(axis=1)], axis=1)
         up_to = sums[:, self._inner + 1]

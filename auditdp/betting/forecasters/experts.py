@@ -250,7 +250,7 @@ class ViewPlayer(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Return the gain per call of odds that are drawn from their posterior, in nats.
+        """Return the gain of a call, in nats, by odds drawn from their posterior.
 
         If an expert leads, odds are drawn for its cells. Otherwise they are drawn for
         each view, and the result is the largest gain. It is infinite before the first

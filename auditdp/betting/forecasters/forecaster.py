@@ -61,7 +61,7 @@ def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
 
 
 def default_forecasters(mechanism: Any) -> list[Any]:
-    """Return templates of the forecasters that are played unless an audit names its own.
+    """Return templates of the forecasters of an audit that names none.
 
     The first is the exact likelihood ratio if the mechanism states its law, else its
     ``score`` if it has one. The forecasters that use outputs alone always follow, since

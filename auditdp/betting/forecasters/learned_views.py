@@ -416,7 +416,8 @@ def _some(values: Array) -> Array:
 def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     """Return the weights of a ridge logistic regression, shape (columns,).
 
-    There are at most 60 iterations. Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
+    There are at most 60 iterations. Let s be 1 for label 1 and -1 for label 0. The
+    weights w and an intercept b minimise
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
 
@@ -429,7 +430,7 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     rows, columns = x.shape
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        """Return the sum above and its gradient; the intercept is the last parameter."""
+        """Return the minimised sum and its gradient; the last parameter is b."""
         weights = parameters[:-1]
         margins = signs * (x @ weights + parameters[-1])
         pull = C * signs * expit(-margins)
@@ -471,7 +472,7 @@ def _direction(rows: Array, labels: Labels) -> Floats:
     calls have the same coin.
     """
     x = _finite(rows)
-    # Otherwise a rounding error of a large constant could be taken for a difference.
+    # Without this, a rounding error of a large constant may look like a difference.
     x = x - x.mean(axis=0)
     deviation = np.sqrt(np.square(x).mean(axis=0)) + TINY
     return np.asarray((labels - labels.mean()) @ x / deviation)

@@ -263,9 +263,9 @@ def _column_scale(rows: Floats) -> Floats:
 
 
 def _direction(rows: Floats, labels: Labels) -> Floats:
-    """Return the direction of the scores that separate the coins best, shape (numbers,).
+    """Return the direction of the scores that separate the coins best.
 
-    It is 0 if all rows have the same coin.
+    Its shape is (numbers,). It is 0 if all rows have the same coin.
     """
     ones, zeros = rows[labels == 1], rows[labels == 0]
     if not len(ones) or not len(zeros):

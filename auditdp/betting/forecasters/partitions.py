@@ -98,7 +98,7 @@ class Partition:
 
 
 class Names(Partition):
-    """Cells for names: one for each of the most frequent names, the last for all others.
+    """Cells for names: one for each frequent name, and the last one for all others.
 
     At most 4,096 names have a cell of their own.
     """

@@ -121,7 +121,11 @@ class Repeating(Player):
         self._numbers = [_Values() for _ in self.names]
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Forecast from the coins of the same values in earlier batches."""
+        """Return forecasts by the coins that equal values had in earlier batches.
+
+        There is one element for each coordinate, and a last one for the whole output. A
+        coordinate that is no longer counted abstains.
+        """
         ones, zeros = self._values(batch.ones), self._values(batch.zeros)
         self._batch, forecasts = [], []
         for number, one, zero in zip(self._numbers, ones, zeros, strict=True):

@@ -62,7 +62,7 @@ class Schedule:
         ``many_calls`` calls, it has to gain ``behind`` nats more than any view that is
         not heavy. Once some view has gained ``behind`` nats, views that are ``behind``
         nats behind the best one are frozen, and so are heavy views that do not count
-        whole batches.
+        whole batches. Each view is compared at the anchor that favours it most.
 
         Args:
             log_wealth: Recent gain of the best expert of every view on this pair, in
@@ -88,8 +88,8 @@ class Schedule:
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
         """Return the numbers of calls of coin 0 and of coin 1 that a view counts.
 
-        It counts one in ``thinning`` calls of a batch with ``zeros`` calls of coin 0 and
-        ``ones`` calls of coin 1. They are chosen at random.
+        It counts one in ``thinning`` calls, chosen at random, of a batch with ``zeros``
+        calls of coin 0 and ``ones`` calls of coin 1.
         """
         counted = -(-(zeros + ones) // thinning)
         if thinning > 1:

@@ -489,7 +489,7 @@ class ReplayedRatio:
         return not is_short and self._affords(2 * runs)
 
     def _affords(self, runs: int) -> bool:
-        """Return True if the budget allows further runs before the game."""
+        """Return True if the budget, if any, allows ``runs`` more before the game."""
         if self.budget is None:
             return True
         return self.trace.runs + runs <= self.budget.before_game
@@ -576,7 +576,10 @@ EXPENSIVE_RUN_WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_outcomes,
     ReplayedRatio._by_change,
 )
-"""The ways for expensive runs, such as trainings, whose outputs are nearly normal."""
+"""The ways to derive laws if runs are expensive, in the order in which they are tried.
+
+They end with a fit of normal laws, which suits outputs of trainings.
+"""
 
 
 def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequence[Way]:

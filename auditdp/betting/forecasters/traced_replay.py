@@ -110,8 +110,8 @@ class _Replays:
         trace: Trace of the mechanism.
         pair: The pair.
         recorded: The recorded run, whose draws the replays use.
-        columns: For each number of a release, the linear functions from an output to
-            the noisy values of the release.
+        columns: By the number of a release, the linear functions from an output to the
+            noisy values of this release.
         reused: Whether noise is used twice, so that log-odds are infinite.
         left: Number of outputs that may still be replayed.
     """

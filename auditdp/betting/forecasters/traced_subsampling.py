@@ -100,9 +100,9 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return the signals with their weights, owners and kinds repeated.
+        """Return the signals of ``times`` parts of one kind.
 
-        They are for ``times`` parts of one kind. Runs and rows are not repeated.
+        Weights, owners and kinds are repeated; runs and rows are not.
         """
         return self._replace(
             weights=np.tile(self.weights, times),
@@ -498,8 +498,8 @@ def _parts(
         decided: Columns that the coin decides, each with the number of its part.
 
     Returns:
-        The parts that have noisy numbers, in order. None if a law is unknown, or if the output does not determine all
-        noisy numbers.
+        The parts that have noisy numbers, in order. None if a law is unknown, or if the
+        output does not determine all noisy numbers.
     """
     noisy = [[_noisy_parts(run) for run in side] for side in sides]
     places = [[part for _, part in run] for side in noisy for run in side]

@@ -106,7 +106,7 @@ def views_of(
         with_inputs: Whether to add views that compare outputs with the inputs. They are
             constant if the inputs of this pair are not d numbers each: all pairs of a
             game need the same views.
-        labels: The names of the d numbers, if they are known.
+        labels: The names of the d numbers; empty if they are unknown.
     """
     # With half of the weight of other views, games on single numbers take fewer calls
     # (`benchmarks/ablation.py`).

@@ -111,6 +111,8 @@ def can_search(adjacency: Adjacency) -> bool:
 def search_calls(calls: int) -> int:
     """Return the number of a game's calls that are for the search for pairs.
 
+    It is a tenth of them; in short games it is a third, but at most 1,024.
+
     >>> [search_calls(calls) for calls in (1_000, 2_000, 5_000, 50_000)]
     [333, 666, 1024, 5000]
     """
@@ -129,7 +131,7 @@ def attempted(compute: Callable[[], Result]) -> Result | None:
 
 
 def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
-    """Return True if a candidate is a pair of neighbours."""
+    """Return True if a pair is adjacent; False also if its check raises any error."""
     with suppress(Exception, SystemExit):
         adjacency.check(pair)
         return True
@@ -185,6 +187,11 @@ class _Scored:
 
 class _Search:
     """The comparison of pairs by a few calls each.
+
+    Args:
+        game: The game, for its calls and its listed pairs.
+        adjacency: The source of other pairs.
+        calls: Number of calls of the search.
 
     Attributes:
         spent: Number of calls so far.
@@ -368,10 +375,10 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
-    """Return the Hypothesis strategy of an adjacency, which must have one.
+    """Return the Hypothesis strategy of the pairs of an adjacency.
 
-    It is mixed with the ``wide`` strategy if the adjacency lists corner cases and has
-    such a strategy.
+    The adjacency must have one. It is mixed with the ``wide`` strategy if the adjacency
+    lists corner cases and has such a strategy.
     """
     offered = offers(adjacency)
     # Callers search only if there is a strategy.

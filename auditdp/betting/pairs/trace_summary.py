@@ -48,7 +48,7 @@ class ProposalPolicy:
     """Largest loss that ranks a pair, as a multiple of the claim. A larger loss counts
     as this one, since outputs with either loss are separated with certainty."""
     bypass = 2
-    """``TracedPair.kind`` if a number of the output bypasses the noise, in a run without
+    """``TracedPair.kind`` if a number of the output bypasses the noise in a run without
     random events or choices."""
 
 
@@ -145,8 +145,8 @@ class TraceLook:
             budget: The run budget, or None if runs are cheap.
 
         Returns:
-            The forecaster by these laws, or None if no law can be derived or no pair was
-            compared in full.
+            The forecaster by these laws. None if no law can be derived, or if no pair
+            was compared in full.
         """
         ways = ways_of(understood=self.is_traced, runs=self.max_runs, budget=budget)
         if not self.looked or not ways:
@@ -209,7 +209,7 @@ class TracedPair:
 
     @cached_property
     def kind(self) -> int:
-        """The kind of difference: 2, 1 or 0; see ``PairRank``.
+        """The kind of difference: 2, 1 or 0; a larger one is more promising.
 
         It is 2 (``ProposalPolicy.bypass``) if a number of the output bypasses the
         noise, in a run without random events or choices. It is 1 if outputs or control
@@ -222,7 +222,12 @@ class TracedPair:
         return int(trace.differ is not None or bool(parted))
 
     def rank(self, budget: RunBudget | None) -> PairRank:
-        """Return the sort key of the pair by this comparison alone."""
+        """Return the sort key of the pair by this comparison alone.
+
+        Args:
+            budget: The run budget, or None if runs are cheap; ``PairRank.loss`` depends
+                on it.
+        """
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:

@@ -91,7 +91,13 @@ class BettingPlan:
 
 @dataclass(frozen=True, eq=False)
 class LevelPlan:
-    """The claim at one level: its dominating pair, and its lines for optimisation."""
+    """The claim at one level.
+
+    Attributes:
+        pair: The dominating pair, by which bets are priced.
+        lines: The lines (u, v, w) of at most 60 statements, by which bets are
+            optimised, shape (lines, 3).
+    """
 
     pair: DominatingPair
     lines: Floats
@@ -99,7 +105,13 @@ class LevelPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """Expected laws by forecaster, and the highest level that each law exceeds."""
+    """Expected laws of the forecasters, computed on demand.
+
+    Attributes:
+        cells: Function from the index of a forecaster to its expected law.
+        top: Function from this index to the index of the highest level that the law
+            exceeds, -1 for none.
+    """
 
     cells: Callable[[int], Cells]
     top: Callable[[int], int]
