@@ -243,7 +243,7 @@ class Game:
             self.bounds.append((self.wealth.calls, bound))
 
     def _size(self, table: PairTable, most: int) -> int:
-        """Return the number of calls of the next batch of a pair."""
+        """Return the number of calls of the next batch of a pair, at most ``most``."""
         average = self.wealth.calls / len(self.tables)
         # In a confirmation, the pair has many calls but the game has none: it starts
         # with small batches.

@@ -115,14 +115,14 @@ def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
 
 
 def certain(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds of cells in which one coin alone occurred; 0 for others."""
+    """Return the log-odds of coin 1 in cells with one coin alone, and 0 for others."""
     return np.where(np.minimum(ones, zeros) > 0, 0.0, plain(ones, zeros, CERTAIN))
 
 
 def cautious(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds nearest to 0 that are within one standard error.
+    """Return the log-odds of coin 1 nearest to 0 that are within one standard error.
 
-    They are those of an end of the interval of Wilson (1927).
+    They belong to an end of the interval of Wilson (1927), or are 0 if it contains 1/2.
     """
     total = ones + zeros + 1.0
     centre = (ones - zeros) / total
@@ -204,7 +204,7 @@ def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return drawn probabilities of coin 1 (by their posterior), and cell shares."""
+    """Return probabilities of coin 1, drawn from their posterior, and cell shares."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 

@@ -125,7 +125,7 @@ class Screen(Learner):
         self.name = f"telling coordinate {rank + 1}"
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the coordinate with this rank."""
+        """Return the function that reads the coordinate with this rank."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: signed(_finite(rows[:, chosen]))
@@ -147,7 +147,7 @@ class Above(Learner):
         self._order = int(columns == "differences")
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Compute the medians."""
+        """Return the function that counts columns above the medians of ``rows``."""
         middles = _middles(np.diff(_finite(_some(rows)), n=self._order, axis=1))
 
         def count(rows: Array) -> Floats:
@@ -171,7 +171,10 @@ class Votes(Learner):
     start = 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose coordinates or differences, whichever separate the coins best."""
+        """Return the function that sums the votes of columns.
+
+        The columns are coordinates or differences, whichever separate the coins best.
+        """
         best: tuple[Any, ...] = ()
         largest = -1.0
         orders = 2 if rows.shape[1] <= LIMITS.coordinates else 1
@@ -215,9 +218,9 @@ class Interaction(Learner):
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the two coordinates whose product depends most on the coin.
+        """Return the function that computes the agreement of two coordinates.
 
-        The dependence is measured in standard errors.
+        They are those whose product depends most on the coin, in standard errors.
         """
         # Standard errors of all products of two coordinates, by matrix products.
         scaled = _scaled(rows)
@@ -246,7 +249,7 @@ class Smallest(Learner):
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Learn the sign of every coordinate."""
+        """Return the function that computes the smallest value, with learned signs."""
         scaled, every = _scaled(rows), slice(None)
         excess = (labels - labels.mean()) @ scaled(rows, every)
         signs = np.where(excess < 0, -1.0, 1.0)
@@ -260,7 +263,7 @@ class Linear(Learner):
     start = 64
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit the regression on standardised coordinates."""
+        """Return the score function of a regression on standardised coordinates."""
         columns = [
             np.clip(x[np.isfinite(x)], -LARGEST_FINITE, LARGEST_FINITE)
             for x in np.asarray(rows, dtype=np.float64).T
@@ -304,7 +307,7 @@ class Additive(Learner):
     max_rows = 1 << 19
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit a ridge logistic regression on indicators of the cells of columns."""
+        """Return the score function of a ridge regression on the cells of columns."""
         from scipy.sparse import csr_matrix
 
         width = rows.shape[1]
@@ -357,7 +360,7 @@ class Trees(Learner):
     max_rows = 1 << 15
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit scikit-learn's histogram gradient boosting with few, shallow trees."""
+        """Return the score function of boosting with few, shallow trees."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         # With a fixed seed and one thread, a run can be repeated exactly.
@@ -468,8 +471,9 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
 def _direction(rows: Array, labels: Labels) -> Floats:
     """Return the standardised difference of means of coordinates, up to a factor.
 
-    It is computed as a covariance with the coins. So it is 0, and not undefined, if all
-    calls have the same coin.
+    It is positive for a coordinate that is larger under coin 1. It is computed as a
+    covariance with the coins. So it is 0, and not undefined, if all calls have the same
+    coin.
     """
     x = _finite(rows)
     # Without this, a rounding error of a large constant may look like a difference.

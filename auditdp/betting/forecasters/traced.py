@@ -424,7 +424,7 @@ class ReplayedRatio:
         return ratio and (ratio, None)
 
     def _by_parts(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit a law for code that samples records; a longer game is worth more runs."""
+        """Fit a law for code that samples records, by more runs for a longer game."""
         best: FittedRatio | None = None
         made = 0
         for runs in SUBSAMPLED_RUN_SCHEDULE:
@@ -437,7 +437,7 @@ class ReplayedRatio:
         return best
 
     def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit two normal laws, or a threshold; a longer game is worth more runs."""
+        """Fit two normal laws, or a threshold, by more runs for a longer game."""
         # Without a run budget, a fit by calls of the game is cheaper.
         assert self.budget is not None
         first = self.compare(pair, 0)

@@ -174,7 +174,10 @@ class TraceLook:
         return reader if chosen else None
 
     def _propose_chosen(self, reader: ReplayedRatio, chosen: Pair | None) -> None:
-        """Propose the chosen pair instead of the other candidates."""
+        """Propose the chosen pair instead of the other candidates.
+
+        A listed pair needs no proposal. If no pair was chosen, nothing changes.
+        """
         if chosen is None or not self.candidates:
             return
         compared = {key(pair) for pair in self.candidates}

@@ -469,7 +469,7 @@ class TraceSearch:
         return repeated
 
     def _best_rank(self, each: TracedPair) -> PairRank:
-        """Return the rank of a pair by all its runs, for the better of both orders."""
+        """Return the rank of a pair by all its runs, in the better order of inputs."""
         names = (key(each.pair), key(each.pair.swapped()))
         ranks = [self._ranks[name] for name in names if name in self._ranks]
         return max(ranks, default=each.rank(self.budget))

@@ -372,7 +372,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of three bets: a fraction of the wealth on a coin, or none."""
+    """Return the region of three bets: a fraction on coin 0, on coin 1, or no bet."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 
