@@ -45,8 +45,8 @@ CATCHING_UP = 0.5
 """Fraction of the average number of calls of a pair. A pair with fewer calls gets
 batches as if it had this fraction."""
 LANDING = 0.25
-"""Largest expected gain of a batch, as a fraction of the log wealth that is missing for
-the verdict. It limits the calls after the verdict."""
+"""Largest gain of a batch, at the gain per call so far, as a fraction of the log wealth
+that is missing for the verdict. It limits the calls after the verdict."""
 FINEST_GROWTH = 0.02
 """Smallest number of calls of a batch near the verdict, as a fraction of the calls so
 far. Smaller batches are slow, and save a small number of calls."""
@@ -270,7 +270,7 @@ class Game:
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
-        """Return a limit on the next batch that keeps the calls after a verdict few."""
+        """Return a limit on the calls of the next batch, by ``LANDING``."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if (
             self.refuted_at is not None
@@ -445,7 +445,7 @@ class Watcher:
 
     Args:
         progress: Function that is called after every batch with the number of calls so
-            far and in total.
+            far and in total; None for no reports.
 
     Attributes:
         stopped: True if a game should end after its batch.

@@ -27,8 +27,8 @@ class GameLimits:
         repeating_values: Largest number of values of a coordinate whose coins are
             stored; the last batch may exceed it. After this number of outputs, a
             coordinate that is still counted is counted until the end of the game.
-        names: Largest number of names with a cell of their own. If there are not more
-            distinct outputs, views are computed once for each of them.
+        names: Largest number of names with a cell of their own. With at most this
+            number of distinct outputs, views may be computed once for each of them.
         quantiles: Largest number of equally probable parts that the values of a view
             are cut into; both outer parts are cut further.
         repeated_values: Largest number of repeated values that get cells of their own
@@ -45,8 +45,8 @@ class GameLimits:
         newton_width: Largest number of columns of a regression that is fitted by
             Newton's method, which is faster there.
         regression_steps: Largest number of iterations of a regression.
-        regression_tolerance: Largest entry of the gradient of a fitted regression,
-            divided by the number of rows and by the weight C of the data.
+        regression_tolerance: Newton's method ends if no entry of the gradient, divided
+            by the number of rows and by the weight C of the data, exceeds it.
         recent_batches: The law of a single forecaster is estimated from the last batch
             and from this number of batches before it.
         recent_calls: Largest number of calls from each of these batches.

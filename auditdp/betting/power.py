@@ -102,7 +102,7 @@ class _Levels:
 def calls_to_find(
     fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool
 ) -> int:
-    """Return the calls of one pair that find a fault nine times in ten.
+    """Return the number of calls of one pair that finds a fault nine times in ten.
 
     ``detectable_level`` and ``detectable_rarely`` are inverted by bisection. The result
     is an estimate if theirs is one. The power against a pure claim goes up and down a

@@ -113,8 +113,8 @@ class Screen(Learner):
     """One coordinate of a long output, chosen by its difference of means.
 
     Args:
-        rank: Rank of the coordinate by the standardised difference of means under both
-            coins, 0 for the largest.
+        rank: Rank of the coordinate by the size of the standardised difference of means
+            under both coins, 0 for the largest.
     """
 
     start = 16

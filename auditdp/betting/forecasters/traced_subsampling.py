@@ -557,7 +557,7 @@ def _functions(
 
 
 def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
-    """Return the parts, each with the signals of all parts of the same kind."""
+    """Return the parts, each with signals of other parts of the same kind added."""
     kinds = defaultdict[Any, list[SampledPart]](list)
     for part in parts:
         kinds[part.kind].append(part)

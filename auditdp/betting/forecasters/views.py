@@ -194,7 +194,9 @@ def _nearness(
 
 
 def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
-    """Return the function of a view: the output times the difference of the inputs.
+    """Return the function of a view: the inner product of an output and the change.
+
+    The change is the first input minus the second one.
 
     Up to a constant and a factor, it is the difference of the squared ℓ₂ distances to
     both inputs, which is the log-likelihood ratio of normal noise.

@@ -69,7 +69,8 @@ class TraceLook:
             of the output.
         is_compared: Whether pairs were compared by outputs, or by laws for sampled
             records.
-        share: The largest loss of a compared pair, as a multiple of the claim.
+        share: The largest loss of a compared pair, as a multiple of the claim, possibly
+            infinite.
         looked: Pairs that were compared in full, with other outcomes of chance: the
             listed pairs, then the others.
         failed: The reason why the trace ended early, or "".

@@ -145,7 +145,7 @@ class Wealth:
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """``right`` and ``wrong`` of the forecaster ``best``."""
+        """Numbers of right and of wrong calls of the forecaster ``best``."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property

@@ -378,6 +378,6 @@ def _hard(epsilon: float, fraction: float) -> Region:
 
 
 def _split(cells: Floats, count: int) -> Floats:
-    """Cut the last cell into equal parts, so that there are ``count`` cells."""
+    """Return ``count`` cells: the last cell is cut into equal parts."""
     parts = count - len(cells) + 1
     return np.append(cells[:-1], np.full(parts, cells[-1] / parts))
