@@ -78,8 +78,8 @@ class RunBudget:
         total: Largest number of runs of all kinds, including those of the game.
         before_game: Largest number of runs before the game; all others are reserved for
             the game.
-        for_worse_pair: Number of runs, with all earlier ones, up to which a search for a
-            worse pair goes on once a pair violates the claim; 0 for no longer search.
+        for_worse_pair: Number of runs, with all earlier ones, up to which a search for
+            a worse pair goes on once a pair violates the claim; 0 for no longer search.
     """
 
     total: int
