@@ -45,16 +45,16 @@ CATCHING_UP = 0.5
 """Fraction of the average number of calls of a pair. A pair with fewer calls gets
 batches as if it had this fraction."""
 LANDING = 0.25
-"""Largest gain of a batch that is expected at the rate so far, as a fraction of the log
-wealth that is missing for the verdict. It keeps the calls after the verdict few."""
+"""Largest gain of a batch, at the gain per call so far, as a fraction of the log wealth
+that is missing for the verdict. It limits the calls after the verdict."""
 FINEST_GROWTH = 0.02
-"""Smallest growth of a batch near the verdict; smaller batches save few calls and are slow
-while the wealth stays just below the threshold."""
+"""Smallest number of calls of a batch near the verdict, as a fraction of the calls so
+far. Smaller batches are slow, and save a small number of calls."""
 FEWEST = 1
 """Smallest number of calls of a batch if laws are derived from traces, since ten calls
 may then refute a claim. The median number of calls over eight functions of
-``benchmarks/ordinary.py`` is 1.12 times ln(1/α)/growth; with batches of at least 4
-calls it is 1.44 times."""
+``benchmarks/ordinary.py`` is 1.12 times ln(1/α) divided by the log growth of the best
+bet; with batches of at least 4 calls it is 1.44 times."""
 LARGEST_BATCH = 1 << 16
 """Largest number of calls of a batch; it limits memory."""
 LEADER = 1.0
@@ -81,15 +81,18 @@ class Game:
         pairs: The pairs to play; they must be adjacent.
         forecasters: Templates of forecasters, which are bound or copied for each pair.
         streams: Random streams by purpose and batch.
-        levels: Grid of levels for the lower bound; None for the verdict alone.
+        levels: Increasing levels for the lower bound, the claim's level among them;
+            None for the verdict alone.
 
     Attributes:
         wealth: The wealth of all bets so far.
         tables: The pairs with their players, in the order in which they were added.
-        path: The number of calls and the log wealth against the claim after each batch.
-        bounds: The number of calls and the lower bound, whenever the bound grew.
+        path: Pairs of a number of calls and the log wealth against the claim: (0, 0.0),
+            then one after each batch.
+        bounds: Pairs of a number of calls and the lower bound: (0, 0.0), then one after
+            each batch that raised the bound.
         refuted_at: Number of calls at the refutation, or None.
-        looked_at: Number of pairs that a search compared.
+        looked_at: Number of pairs that a search compared; 0 without a search.
         is_late: True if the time limit passed during the game, which ends it.
         choose: Function that returns the index of the pair to play next, by default
             ``next_pair``.
@@ -157,7 +160,7 @@ class Game:
         self.tables.append(table)
 
     def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
-        """Return a table for a pair, with new players.
+        """Return a table for a pair, with new players; the game does not play it yet.
 
         Args:
             pair: The pair.
@@ -195,7 +198,7 @@ class Game:
             stop_when_refuted: Whether the game ends when the claim is refuted.
             going_on: Function that is called after every batch with the number of calls
                 so far and ``calls``; the game ends if it returns False.
-            first: Index of a pair; earlier pairs are not played.
+            first: Index in ``tables`` from which on pairs are played.
         """
         self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (
@@ -240,7 +243,7 @@ class Game:
             self.bounds.append((self.wealth.calls, bound))
 
     def _size(self, table: PairTable, most: int) -> int:
-        """Return the number of calls of the next batch of a pair."""
+        """Return the number of calls of the next batch of a pair, at most ``most``."""
         average = self.wealth.calls / len(self.tables)
         # In a confirmation, the pair has many calls but the game has none: it starts
         # with small batches.
@@ -267,7 +270,7 @@ class Game:
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
-        """Return a limit on the next batch that keeps the calls after a verdict few."""
+        """Return a limit on the calls of the next batch, by ``LANDING``."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if (
             self.refuted_at is not None
@@ -287,7 +290,10 @@ class Game:
         return any(isinstance(each, ReplayedRatio) for each in self.forecasters)
 
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
-        """Flip ``size`` fair coins and return the outputs on the inputs they choose."""
+        """Flip ``size`` fair coins, and return outputs on the inputs that they choose.
+
+        Coin 1 chooses the data of the pair, and coin 0 the neighbour.
+        """
         heads = int(rng.binomial(size, 0.5))
         return Batch(
             *self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng
@@ -315,10 +321,10 @@ class Game:
 
     @property
     def best(self) -> PairTable:
-        """The pair with the largest recent gain against the claim.
+        """Table of the pair with the largest recent gain against the claim.
 
-        If this gain is below ln(1/α) after a refutation, it is the pair that had the
-        largest gain at the refutation.
+        If this gain is below ln(1/α) after a refutation, it is the table of the pair
+        that had the largest gain at the refutation.
         """
         best = max(self.tables, key=self.gained)
         if self._refuting is not None and self.gained(best) < math.log(
@@ -330,7 +336,7 @@ class Game:
     def gained(self, table: PairTable) -> float:
         """Return the recent gain of a pair's best forecaster against the claim.
 
-        It is -inf before the first batch of the pair.
+        It is in nats, and -inf before the first batch of the pair.
         """
         return table.gained(self._claim_anchor)
 
@@ -341,23 +347,32 @@ class Game:
 
     @property
     def unlisted(self) -> int:
-        """Number of outputs that the stated law of neither input lists."""
+        """Number of outputs on all pairs that neither law of their pair lists."""
         return sum(self.of_forecasters("unlisted"))
 
     @property
     def abstained(self) -> int:
-        """Number of outputs unlike the traced ones, on which the ratio abstained."""
+        """Number of outputs on which the replayed ratio abstained.
+
+        They are unlike the outputs of the traced runs.
+        """
         return sum(self.of_forecasters("abstained"))
 
     def of_forecasters(self, name: str) -> list[Any]:
-        """Return attribute ``name`` of each forecaster that has it, on all pairs."""
+        """Return attribute ``name`` of the forecasters on all pairs that have it.
+
+        A player of several forecasters, such as that of the views, is left out.
+        """
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]
 
     @property
     def failures(self) -> dict[str, str]:
-        """The error of each failed player, by the name of its first forecaster."""
+        """The errors of failed players, by the name of the first forecaster of each.
+
+        If a player has failed on several pairs, this is its error on the last one.
+        """
         return {
             name: reason
             for table in self.tables
@@ -370,13 +385,13 @@ class Game:
         return all(len(table.failures) == len(table.players) for table in self.tables)
 
     def confirmation(self, calls: Calls, streams: Streams) -> Game:
-        """Return a new game, against the claim alone, that confirms a finding.
+        """Return a new game on the best pair, to confirm a finding against the claim.
 
-        It is played on the best pair. Its players have learned from this game; its
-        wealth starts at 1.
+        Its players have learned from this game; its wealth starts at 1. It has no lower
+        bound and no calls yet.
 
         Args:
-            calls: The mechanism's calls.
+            calls: The calls of the mechanism, which may be those of this game.
             streams: Random streams that are independent of those of this game.
         """
         table = copy.copy(self.best)
@@ -397,10 +412,10 @@ def checked_pairs(
 ) -> list[Pair]:
     """Return the pairs to play, after checking that they are adjacent.
 
-    Pairs with equal texts get names with a number.
+    If several pairs have the same text, each of them gets a name with a number.
 
     Args:
-        adjacency: The adjacency.
+        adjacency: The adjacency, whose ``check`` decides if a pair is adjacent.
         given: The pairs of the user; by default those that the adjacency lists.
 
     Raises:
@@ -430,7 +445,7 @@ class Watcher:
 
     Args:
         progress: Function that is called after every batch with the number of calls so
-            far and in total.
+            far and in total; None for no reports.
 
     Attributes:
         stopped: True if a game should end after its batch.
@@ -443,13 +458,16 @@ class Watcher:
     def interrupt(
         self, number: int = signal.SIGINT, frame: FrameType | None = None
     ) -> None:
-        """Ask the game to end; the second time, raise ``KeyboardInterrupt``."""
+        """Ask the game to end; the second time, raise ``KeyboardInterrupt``.
+
+        The arguments are those of a signal handler, and are not used.
+        """
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
 
     def progressed(self, done: int, of: int) -> bool:
-        """Report progress; return False to end the game."""
+        """Report ``done`` calls out of ``of``; return False to end the game."""
         if self._progress is not None:
             self._progress(done, of)
         return not self.stopped
@@ -459,7 +477,11 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def going_on(done: int, of: int) -> bool:
-    """Report progress to the watcher, if there is one; return False to end the game."""
+    """Report ``done`` calls out of ``of`` to the watcher, if there is one.
+
+    Returns:
+        False to end the game. It is True without a watcher.
+    """
     watcher = _watcher.get()
     return watcher is None or watcher.progressed(done, of)
 
@@ -472,7 +494,7 @@ def is_stopped() -> bool:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
-    """Report games in the block to a watcher.
+    """Context in which games report to a watcher, which is its value.
 
     In the main thread, the watcher also receives interrupts (SIGINT).
     """

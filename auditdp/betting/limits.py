@@ -22,13 +22,13 @@ class GameLimits:
             own. Learned views choose among the coordinates of longer outputs.
         repeating_columns: Largest number of coordinates whose repeated values are
             counted.
-        repeating_trial: Number of outputs after which repetitions are no longer counted
-            for a coordinate with few distinct values.
+        repeating_trial: Number of outputs from which on a coordinate is no longer
+            counted if fewer than 3/4 of its values are distinct.
         repeating_values: Largest number of values of a coordinate whose coins are
-            stored. After this number of outputs, its repetitions are counted until the
-            end of the game.
-        names: Largest number of names with a cell of their own. If there are not more
-            distinct outputs, views are computed once for each of them.
+            stored; the last batch may exceed it. After this number of outputs, a
+            coordinate that is still counted is counted until the end of the game.
+        names: Largest number of names with a cell of their own. With at most this
+            number of distinct outputs, views may be computed once for each of them.
         quantiles: Largest number of equally probable parts that the values of a view
             are cut into; both outer parts are cut further.
         repeated_values: Largest number of repeated values that get cells of their own
@@ -45,8 +45,8 @@ class GameLimits:
         newton_width: Largest number of columns of a regression that is fitted by
             Newton's method, which is faster there.
         regression_steps: Largest number of iterations of a regression.
-        regression_tolerance: Largest entry of the gradient of a fitted regression,
-            divided by the number of rows and by the weight C of the data.
+        regression_tolerance: Newton's method ends if no entry of the gradient, divided
+            by the number of rows and by the weight C of the data, exceeds it.
         recent_batches: The law of a single forecaster is estimated from the last batch
             and from this number of batches before it.
         recent_calls: Largest number of calls from each of these batches.
@@ -59,7 +59,7 @@ class GameLimits:
             bet. The price of the bet is computed from all statements.
         judged_anchors: Number of anchors at which all forecasters are judged, in
             addition to the claim's anchor.
-        eager_ranks: Number of forecasters, the best in rank, whose expected law is
+        eager_ranks: Number of forecasters, the best in rank, whose expected laws are
             compared with the claim.
         bins: Number of bins of positive log-odds in bets against a curve.
         solver_steps: Largest number of steps of the optimisation of a bet; about

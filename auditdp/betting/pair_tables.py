@@ -55,7 +55,8 @@ class PairTable:
     def add(self, log_factors: Floats, size: int) -> None:
         """Add the log factors of a batch of ``size`` calls to ``recent``.
 
-        The outputs of the batch have to be in ``memory`` already.
+        The outputs of the batch have to be in ``memory`` already. The log factors have
+        the shape of ``recent``.
 
         A call that was the n-th of N calls so far has the weight (n/N)², so that early
         losses, while forecasters learned, fade.
@@ -68,7 +69,10 @@ class PairTable:
     def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
         """Return the recent gain of each forecaster at some anchors.
 
-        It is that of its best way of betting. A batch must have been played.
+        It is the gain of its best way of betting. A batch must have been played.
+
+        Args:
+            anchors: Places of the anchors; by default all of them.
 
         Returns:
             The gains in nats, shape (forecasters, anchors), or (forecasters,) if
@@ -106,15 +110,18 @@ class PairTable:
     def of_players(
         self, ask: Callable[..., Answer], *given: Sequence[Any]
     ) -> list[Answer]:
-        """Call a function for every player and return the results.
+        """Call a function for every player and return the results, in their order.
 
-        This is the only way from a game to its players. A player that raises an error
-        abstains from then on. So no error of a forecaster ends an audit; only the loss
-        of the mechanism's process does.
+        This is the only way from a game to its players. If a player raises an error, an
+        abstaining player replaces it and gives the result. So no error of a forecaster
+        ends an audit.
 
         Args:
-            ask: The function of a player and of its own arguments.
-            given: For each further argument, its value for every player.
+            ask: The function; its first argument is a player.
+            given: For each further argument, a list with its value for every player.
+
+        Raises:
+            LostError: If the process of the mechanism has ended.
         """
         answers = []
         for place, (player, *own) in enumerate(zip(self.players, *given, strict=True)):
@@ -167,13 +174,15 @@ class PairTable:
     ) -> float:
         """Draw a plausible gain of a call of this pair, in nats.
 
+        A batch must have been played.
+
         Args:
             anchor: Place of the anchor at which the leading forecaster is chosen.
             epsilon: The epsilon that is bet against.
             believed: True for the gain of the player that has a law of the mechanism,
                 False for the largest gain of the other players. It has no effect if no
-                player has a law.
-            worn: Fraction of the promise that has faded, 0 to 1.
+                player has a law, or if there is one player.
+            worn: Fraction of the pair's promise that has faded, 0 to 1.
             rng: Generator of the draw.
         """
 
@@ -203,7 +212,7 @@ def _checked(player: Player, batch: Batch) -> list[Forecasts]:
     """Return the forecasts of a player.
 
     Raises:
-        ValueError: If one of them is NaN.
+        ValueError: If a forecast, or a part of an expected law, is NaN.
     """
     forecasts = player.forecast(batch)
     for each in forecasts:
@@ -253,22 +262,21 @@ def next_pair(
     remaining: int,
     rng: np.random.Generator,
 ) -> int:
-    """Return the index of the pair that gains, or draw one by Thompson sampling.
+    """Return the index in ``tables`` of the pair that is played next.
 
     No pair gets less than an eighth of an equal share of the calls. In games of
     millions of calls, this fraction falls.
 
     Three batches of four go to the pair that has recently gained most, since
-    forecasters learn on each pair separately. At first this is the gain against the
-    claim. Once the claim is refuted, or a refutation within the remaining calls is not
-    plausible, it is the gain against the lowest level that the bound has not reached.
-    Many pairs gain against a low level, so a game that followed these gains earlier
-    might never play the pair that refutes the claim.
+    forecasters learn on each pair separately. Until the claim is refuted, gains are
+    against the claim. Afterwards they are against the *open* level, the lowest one that
+    the bound has not reached. Many pairs gain against a low level, so a game that
+    followed these gains earlier might never play the pair that refutes the claim.
 
     For every fourth batch, and while no pair gains, a plausible gain of each pair is
-    drawn, and the largest one decides. The gains are against the claim or that level,
-    as above. While no pair gains, every second draw is against that level from the
-    start.
+    drawn (Thompson sampling), and the largest one decides. If it is not enough to
+    refute the claim within the remaining calls, gains against the open level are used
+    instead. While no pair gains, every second draw is against the open level.
 
     Args:
         tables: The pairs with their players.

@@ -4,8 +4,8 @@ The power depends on the law of the mechanism, so one law is chosen for each lev
 worst pair of output laws that the same kind of claim allows at this level. No other
 violation of this level is easier to detect. The pair is randomised response on one bit
 for pure claims, and the Gaussian mechanism for Gaussian DP. For any claim it is the
-dominating pair (`claims/dominating.py`). The growth of the best bet against this pair
-(`regions.py`) is the limit for every sequential test.
+dominating pair (`claims/dominating.py`). No sequential test gains more per call than
+the best bet under this pair (`regions.py`).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def detectable_level(
         white_box: Whether the forecaster knows the law.
 
     Returns:
-        The level (infinite if the largest level of the grid, 64, is not refuted) and
-        the description of a mechanism that has exactly this level.
+        The level (infinite if no level up to 64 is refuted, or if there are no calls)
+        and the description of a mechanism that has exactly this level.
     """
     level = _Levels(claim).detectable(
         calls=calls, alpha=alpha, share=share, white_box=white_box
@@ -102,7 +102,7 @@ class _Levels:
 def calls_to_find(
     fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool
 ) -> int:
-    """Return the calls of one pair that find a fault nine times in ten.
+    """Return the number of calls of one pair that finds a fault nine times in ten.
 
     ``detectable_level`` and ``detectable_rarely`` are inverted by bisection. The result
     is an estimate if theirs is one. The power against a pure claim goes up and down a
@@ -113,7 +113,8 @@ def calls_to_find(
         claim: The claim that is played against.
         alpha: The level of the test.
         share: The forecaster's share of the wealth at the start, 0 to 1.
-        white_box: Whether the forecaster knows the law; used for the fault 'level'.
+        white_box: Whether the forecaster knows the law. It has no effect on faults of
+            other kinds than 'level'.
 
     Raises:
         ConfigurationError: If the power against the fault is not known for this claim,
@@ -167,7 +168,8 @@ def detectable_rarely(
 
     Returns:
         The smallest probability of outputs whose privacy loss is twice the claim, and
-        the smallest one of an output that only one input gives; 1.0 if none suffices.
+        the smallest one of an output that only one input gives. Each is 1.0 if no
+        smaller one suffices; both are 1.0 for a claim above level 32.
     """
     if claim.level > HIGHEST_LEVEL / 2:
         return 1.0, 1.0
@@ -207,8 +209,8 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
     """Return mean and standard deviation of the log factor of the best bet on a call.
 
-    No sequential test gains more per call (`regions.py`), up to the loss by cutting a
-    law into 32 cells.
+    Both are in nats. No sequential test gains more per call (`regions.py`), up to the
+    loss by cutting a law into 32 cells.
 
     Args:
         claim: The claim that is bet against.
@@ -219,7 +221,7 @@ def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
 
 
 def gain(claim: Claim, law: Law) -> tuple[float, float]:
-    """Return mean and standard deviation of a call's log factor under a law.
+    """Return mean and standard deviation of a call's log factor under a law, in nats.
 
     The bets are the best ones against the claim for this law.
     """

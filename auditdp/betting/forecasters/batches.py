@@ -23,8 +23,8 @@ class Batch:
     call, and only an output carries information on its coin.
 
     Args:
-        ones: Outputs under coin 1, shape (n1, ...).
-        zeros: Outputs under coin 0, shape (n0, ...).
+        ones: Outputs under coin 1, on the data of the pair, shape (n1, ...).
+        zeros: Outputs under coin 0, on the neighbour, shape (n0, ...).
         rng: Generator of the permutation, which is drawn when it is first needed.
     """
 
@@ -60,7 +60,8 @@ class Memory:
     """The first outputs of one pair under either coin, and the number of its calls.
 
     Calls are independent and identically distributed, so the first ones are as good as
-    any others. Later outputs are not stored, and players only count them.
+    any others. Later outputs are not stored, and players only count them. Outputs can
+    be read after the first ``add``.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class Memory:
         return _joined(self._zeros)
 
     def labelled(self) -> tuple[Array, NDArray[np.int8]]:
-        """Return all stored outputs, and their coins, shape (n,)."""
+        """Return all stored outputs, coin 1 first, and their coins, shape (n,)."""
         counts = [len(self.ones), len(self.zeros)]
         labels = np.repeat(np.array([1, 0], np.int8), counts)
         return np.concatenate([self.ones, self.zeros]), labels

@@ -60,7 +60,7 @@ class CellCounts:
         quarters: The quarter of each cell, numbered over all partitions, shape (all
             cells,).
         opposite: For every quarter, the quarter opposite to it in its partition.
-        unnamed: The cells of rare names (``Partition.unnamed``).
+        unnamed: The indices of the cells of rare names (``Partition.unnamed``).
     """
 
     def __init__(self, partitions: Sequence[Partition], counts: Floats) -> None:
@@ -99,8 +99,8 @@ class CellCounts:
     def of_tails(self) -> tuple[Floats, Floats]:
         """Return the counts of coin 0 and of coin 1 in the tail around every cell.
 
-        The tail has the cell, the next cell towards the middle, and all cells further
-        out.
+        Each array has the shape (all cells,). The tail has the cell, the next cell
+        towards the middle, and all cells further out.
         """
         sums = np.concatenate([np.zeros((2, 1)), self.counts.cumsum(axis=1)], axis=1)
         up_to = sums[:, self._inner + 1]
@@ -115,14 +115,14 @@ def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
 
 
 def certain(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds of cells in which one coin alone occurred; 0 for others."""
+    """Return the log-odds of coin 1 in cells with one coin alone, and 0 for others."""
     return np.where(np.minimum(ones, zeros) > 0, 0.0, plain(ones, zeros, CERTAIN))
 
 
 def cautious(ones: Floats, zeros: Floats) -> Floats:
-    """Return the log-odds nearest to 0 that are within one standard error.
+    """Return the log-odds of coin 1 nearest to 0 that are within one standard error.
 
-    They are those of an end of the interval of Wilson (1927).
+    They belong to an end of the interval of Wilson (1927), or are 0 if it contains 1/2.
     """
     total = ones + zeros + 1.0
     centre = (ones - zeros) / total
@@ -166,7 +166,8 @@ class Free:
             rng: Generator of the draw.
 
         Returns:
-            The probabilities, and the share of each cell in all calls.
+            The probabilities, and the share of each cell in the calls of the partition,
+            both of shape (cells,).
         """
         return _drawn(counts.counts[:, counts.slices[partition]], rng)
 
@@ -178,7 +179,7 @@ class Quarters(Free):
     of_names: bool = False
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Free``."""
+        """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
         # The mirror image exchanges the coins and the ends of the line.
         zeros, ones = _grouped(counts.counts, counts.quarters)
         opposite = counts.opposite
@@ -188,19 +189,22 @@ class Quarters(Free):
     def plausible(
         self, counts: CellCounts, partition: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """See ``Free``; it draws for each quarter."""
+        """Draw the probability of coin 1 in each quarter of a partition.
+
+        The results are those of ``Free.plausible`` with quarters for cells.
+        """
         cells = counts.slices[partition]
         quarters = counts.quarters[cells]
         return _drawn(_grouped(counts.counts[:, cells], quarters - quarters[0]), rng)
 
 
 def _grouped(counts: Floats, groups: NDArray[np.intp]) -> Floats:
-    """Return the counts of either coin in each group of cells, shape (2, groups)."""
+    """Return the counts of each coin in each group of cells, shape (2, groups)."""
     return np.array([np.bincount(groups, weights=side) for side in counts])
 
 
 def _drawn(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return drawn probabilities of coin 1 (by their posterior), and cell shares."""
+    """Return probabilities of coin 1, drawn from their posterior, and cell shares."""
     zeros, ones = counts
     return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 
@@ -210,7 +214,7 @@ class Nested(Free):
     """The odds of every cell, shrunken towards those of the tail around it."""
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Free``."""
+        """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
         zeros, ones = counts.of_tails()
         # The tail gives the cell a prior of a few calls.
         share = (ones + 0.5) / (ones + zeros + 1)
@@ -227,10 +231,10 @@ class Shaped:
     errors.
 
     Args:
-        name: See ``Free``.
+        name: The name in reports, after the name of the view.
         shapes: The rows of ``Partition.shapes`` that are used.
-        ridge: The penalty of the weights.
-        weight: See ``Free``.
+        ridge: The penalty is half of ``ridge`` times the sum of the squared weights.
+        weight: Prior weight of the estimator.
     """
 
     name: str
@@ -240,7 +244,7 @@ class Shaped:
     of_names = False
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Free``."""
+        """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
         shapes = counts.shapes[self.shapes]
         weights, _ = self._fit(shapes, counts.counts, counts.starts, counts.sizes)
         return _sum_of(shapes, weights, counts.sizes)
@@ -248,7 +252,10 @@ class Shaped:
     def plausible(
         self, counts: CellCounts, partition: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """See ``Free``."""
+        """Draw the probability of coin 1 in each cell of a partition.
+
+        The arguments and results are those of ``Free.plausible``.
+        """
         cells = counts.slices[partition]
         shapes, own = counts.shapes[self.shapes, cells], counts.counts[:, cells]
         (weights,), (curvature,) = self._fit(shapes, own, [0], [shapes.shape[1]])
@@ -328,7 +335,7 @@ ESTIMATOR_NAMES = frozenset(estimator.name for estimator in ESTIMATORS)
 def log_odds_of(counts: CellCounts) -> Floats:
     """Return the log-odds of every estimator, shape (estimators, all cells).
 
-    They are 0 for rare names.
+    They are in the order of ``ESTIMATORS``, and 0 for rare names.
     """
     table = np.stack([estimator.log_odds(counts) for estimator in ESTIMATORS])
     table[:, counts.unnamed] = 0.0

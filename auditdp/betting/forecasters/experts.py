@@ -57,7 +57,7 @@ class ViewExperts:
         prefix: Text before the names of the views.
         share: Prior weight of all experts together in the mixture.
         prepare: Function from outputs to rows of numbers, one for each output. Views
-            are views of these rows.
+            are views of these rows; None for views of the outputs themselves.
         schedule: Function that returns the schedule. Its argument is a list with
             ``View.heavy`` of each view.
     """
@@ -112,8 +112,8 @@ class ViewPlayer(Player):
 
         Args:
             like: Outputs of independent calls, as examples of those in the game.
-            pairs: The pairs of the game.
-            labels: The names of the numbers of an output, if they are known.
+            pairs: The pairs of the game; by default the player's own pair.
+            labels: The names of the numbers of an output; empty if they are unknown.
         """
         template = self._template
         rows = self._rows(like)
@@ -172,7 +172,11 @@ class ViewPlayer(Player):
     def forecast(self, batch: Batch) -> list[Forecasts]:
         """Return forecasts by the counts of earlier batches, and count this batch.
 
-        ``learn`` adds these counts to those of earlier batches.
+        ``learn`` adds the counts of this batch to those of earlier batches.
+
+        Returns:
+            The forecasts of the experts of each view, in the order of ``views``. The
+            experts of a view abstain before it is cut into cells.
         """
         forecasts = [Forecasts.abstaining(len(ESTIMATORS))] * len(self.views)
         if self._counts is not None:
@@ -193,7 +197,7 @@ class ViewPlayer(Player):
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Add the counts of the batch; after enough calls, cut views into cells again.
 
-        See ``Player``.
+        The arguments are those of ``Player.learn``.
         """
         if self._counts is not None and self._batch is not None:
             self._counts.counts += self._batch
@@ -236,8 +240,8 @@ class ViewPlayer(Player):
         """Let views that gain little count fewer calls.
 
         Args:
-            log_wealth: Recent gain of every expert in nats, shape (experts, anchors);
-                see ``Player``.
+            log_wealth: Recent gain of every expert in nats, at some anchors, shape
+                (experts, anchors).
             calls: Number of calls of the pair.
         """
         by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
@@ -246,11 +250,11 @@ class ViewPlayer(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Return the gain of odds that are drawn from their posterior.
+        """Return the gain of a call, in nats, by odds drawn from their posterior.
 
         If an expert leads, odds are drawn for its cells. Otherwise they are drawn for
         each view, and the result is the largest gain. It is infinite before the first
-        counts. See ``Player``.
+        counts. The arguments are those of ``Player.plausible_growth``.
         """
         if self._counts is None:
             return math.inf

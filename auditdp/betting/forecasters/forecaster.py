@@ -61,7 +61,7 @@ def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
 
 
 def default_forecasters(mechanism: Any) -> list[Any]:
-    """Return the forecasters whose mixture is played unless an audit names its own.
+    """Return templates of the forecasters of an audit that names none.
 
     The first is the exact likelihood ratio if the mechanism states its law, else its
     ``score`` if it has one. The forecasters that use outputs alone always follow, since
@@ -84,7 +84,8 @@ class LikelihoodRatio:
     ``log_prob(outputs, data)`` if it has one, else its ``distribution(data)``.
 
     Attributes:
-        stated: The law of these log-odds, or None unless both laws are finite.
+        stated: The law of these log-odds. None if the mechanism has ``log_prob``, or if
+            a law is not a finite list of outcomes.
         unlisted: Number of outputs so far that neither law lists, or whose log
             probabilities are undefined.
     """
@@ -218,7 +219,10 @@ class Classifier:
         return "".join(words).strip()
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Refit if the data have doubled since the last fit."""
+        """Refit if the data have doubled since the last fit, and have both coins.
+
+        The first fit needs 32 outputs.
+        """
         if len(outputs) >= self._next and 0 < labels.sum() < len(labels):
             step = -(-len(outputs) // self.max_calls)
             self.estimator.fit(_features(outputs[::step]), labels[::step])
@@ -249,7 +253,7 @@ class Single(Player):
         self._recent: list[tuple[Floats, Labels]] = []
 
     def afresh(self) -> Self:
-        """See ``Player``."""
+        """Return a copy for another game, still fitted to the calls so far."""
         again = copy.copy(self)
         again.forecaster = getattr(self.forecaster, "afresh", lambda: self.forecaster)()
         return again
@@ -265,9 +269,10 @@ class Single(Player):
         return bool(getattr(self.forecaster, "calibrated", False))
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Return the forecaster's log-odds, with 0 for NaN.
+        """Return the forecaster's log-odds, with 0 for NaN, as a list of one element.
 
-        In a large batch, log-odds are rounded, and equal ones are counted.
+        In a batch of more than 4,096 calls, log-odds are rounded, and equal ones are
+        counted in one column.
 
         Raises:
             AuditError: If there is not one number for each output.
@@ -321,9 +326,8 @@ class Single(Player):
     ) -> float:
         """Draw a plausible gain by the law, if there is one, or by past bets.
 
-        It is infinite before the first batch, unless the law is from traces.
-
-        See ``Player``.
+        It is infinite before the first batch, unless the law is from traces. The
+        arguments are those of ``Player.plausible_growth``.
         """
         if self.foretells:
             law = self._expected()

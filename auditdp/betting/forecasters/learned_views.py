@@ -52,11 +52,19 @@ class Learner(View):
         """
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
-        """See ``View``. A heavy learner also needs a claim that is not refuted yet."""
+        """Return True from ``start`` calls on.
+
+        A heavy learner also needs a claim that is not refuted yet (``stalled``).
+        """
         return calls >= self.start and (stalled or not self.heavy)
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """See ``View``."""
+        """Train the function of the view on rows under coin 0 and under coin 1.
+
+        Returns:
+            Values under coin 0 and under coin 1. No value comes from a function that
+            was trained on the coin of its row; rows without such a value are left out.
+        """
         if self.blind:
             self.values = self._fit(sides)
             return super().learn(sides)
@@ -105,8 +113,8 @@ class Screen(Learner):
     """One coordinate of a long output, chosen by its difference of means.
 
     Args:
-        rank: Rank of the coordinate by the standardised difference of means under both
-            coins, 0 for the largest.
+        rank: Rank of the coordinate by the size of the standardised difference of means
+            under both coins, 0 for the largest.
     """
 
     start = 16
@@ -117,7 +125,7 @@ class Screen(Learner):
         self.name = f"telling coordinate {rank + 1}"
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the coordinate with this rank."""
+        """Return the function that reads the coordinate with this rank."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: signed(_finite(rows[:, chosen]))
@@ -139,7 +147,7 @@ class Above(Learner):
         self._order = int(columns == "differences")
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Compute the medians."""
+        """Return the function that counts columns above the medians of ``rows``."""
         middles = _middles(np.diff(_finite(_some(rows)), n=self._order, axis=1))
 
         def count(rows: Array) -> Floats:
@@ -163,7 +171,10 @@ class Votes(Learner):
     start = 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose coordinates or differences, whichever separate the coins best."""
+        """Return the function that sums the votes of columns.
+
+        The columns are coordinates or differences, whichever separate the coins best.
+        """
         best: tuple[Any, ...] = ()
         largest = -1.0
         orders = 2 if rows.shape[1] <= LIMITS.coordinates else 1
@@ -207,9 +218,9 @@ class Interaction(Learner):
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the two coordinates whose product depends most on the coin.
+        """Return the function that computes the agreement of two coordinates.
 
-        The dependence is measured in standard errors.
+        They are those whose product depends most on the coin, in standard errors.
         """
         # Standard errors of all products of two coordinates, by matrix products.
         scaled = _scaled(rows)
@@ -238,7 +249,7 @@ class Smallest(Learner):
     max_rows = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Learn the sign of every coordinate."""
+        """Return the function that computes the smallest value, with learned signs."""
         scaled, every = _scaled(rows), slice(None)
         excess = (labels - labels.mean()) @ scaled(rows, every)
         signs = np.where(excess < 0, -1.0, 1.0)
@@ -252,7 +263,7 @@ class Linear(Learner):
     start = 64
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit the regression on standardised coordinates."""
+        """Return the score function of a regression on standardised coordinates."""
         columns = [
             np.clip(x[np.isfinite(x)], -LARGEST_FINITE, LARGEST_FINITE)
             for x in np.asarray(rows, dtype=np.float64).T
@@ -296,7 +307,7 @@ class Additive(Learner):
     max_rows = 1 << 19
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit a ridge logistic regression on indicators of the cells of columns."""
+        """Return the score function of a ridge regression on the cells of columns."""
         from scipy.sparse import csr_matrix
 
         width = rows.shape[1]
@@ -349,7 +360,7 @@ class Trees(Learner):
     max_rows = 1 << 15
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit scikit-learn's histogram gradient boosting with few, shallow trees."""
+        """Return the score function of boosting with few, shallow trees."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         # With a fixed seed and one thread, a run can be repeated exactly.
@@ -385,7 +396,8 @@ def _middles(columns: Floats) -> Floats:
 def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
     """Return a function that clips and standardises some coordinates of other rows.
 
-    Coordinates are clipped to the quantiles .05 and .95 of ``rows``.
+    Coordinates are clipped to the quantiles .05 and .95 of ``rows``. The arguments of
+    the function are the other rows, and the index of the coordinates.
     """
     x = _finite(_some(rows))
     low, high = np.quantile(x, (0.05, 0.95), axis=0)
@@ -405,14 +417,15 @@ def _some(values: Array) -> Array:
 
 
 def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
-    """Return the weights of a ridge logistic regression after at most 60 iterations.
+    """Return the weights of a ridge logistic regression, shape (columns,).
 
-    Let s be 1 for label 1 and -1 for label 0. The weights w and an intercept b minimise
+    There are at most 60 iterations. Let s be 1 for label 1 and -1 for label 0. The
+    weights w and an intercept b minimise
 
         ‖w‖²/2 + C Σᵢ log(1 + exp(−sᵢ (xᵢ·w + b))).
 
     Args:
-        x: Rows, dense or sparse.
+        x: Rows, dense or sparse, shape (rows, columns).
         labels: Label of each row.
         C: Weight of the data, relative to the ridge.
     """
@@ -420,7 +433,7 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
     rows, columns = x.shape
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        """Return the sum above and its gradient; the intercept is the last parameter."""
+        """Return the minimised sum and its gradient; the last parameter is b."""
         weights = parameters[:-1]
         margins = signs * (x @ weights + parameters[-1])
         pull = C * signs * expit(-margins)
@@ -458,11 +471,12 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
 def _direction(rows: Array, labels: Labels) -> Floats:
     """Return the standardised difference of means of coordinates, up to a factor.
 
-    It is computed as a covariance with the coins. So it is 0, and not undefined, if all
-    calls have the same coin.
+    It is positive for a coordinate that is larger under coin 1. It is computed as a
+    covariance with the coins. So it is 0, and not undefined, if all calls have the same
+    coin.
     """
     x = _finite(rows)
-    # Otherwise a rounding error of a large constant could be taken for a difference.
+    # Without this, a rounding error of a large constant may look like a difference.
     x = x - x.mean(axis=0)
     deviation = np.sqrt(np.square(x).mean(axis=0)) + TINY
     return np.asarray((labels - labels.mean()) @ x / deviation)
@@ -495,7 +509,7 @@ def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
 
 
 def _finite(rows: Array) -> Floats:
-    """Return numbers whose differences and squares are finite.
+    """Return the numbers as doubles whose differences and squares are finite.
 
     They are clipped to ±``LARGEST_FINITE``; NaN ("no number here") becomes twice that.
     """

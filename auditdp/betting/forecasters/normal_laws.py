@@ -56,6 +56,9 @@ class NormalRatio:
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Learn the direction, and the distance of the scores along it.
 
+        The last fit stays until calls have grown by a quarter. The first fit needs 16
+        calls. Every fit needs four calls of each coin, and at most 65,536 numbers.
+
         Args:
             outputs: Shape (n, ...).
             labels: The coins, shape (n,).
@@ -105,8 +108,8 @@ def by_change(
 
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if the
-        change differs too much between runs to be estimated, if more than 256 numbers
-        vary, if no number varies, or if the outputs differ in length.
+        mean change is 0 or differs too much between runs to be estimated, if more than
+        256 finite numbers vary or none does, or if the outputs differ in length.
     """
     if ones.shape != zeros.shape:
         return None
@@ -206,11 +209,13 @@ def by_threshold(
     Args:
         ones: Outputs on the data, shape (runs, numbers).
         zeros: Outputs on the neighbour, of the same shape.
-        max_errors: Largest number of runs on the wrong side of the threshold.
+        max_errors: Largest number of runs on the wrong side of the threshold, of both
+            inputs together.
 
     Returns:
-        The function from outputs to log-odds and the law of these log-odds, or None if
-        every threshold has more errors.
+        The function from outputs to log-odds and the law of these log-odds. None if
+        every threshold has more errors, or if the outputs differ in length or are
+        empty.
     """
     if ones.shape != zeros.shape or not ones.size:
         return None
@@ -258,7 +263,10 @@ def _column_scale(rows: Floats) -> Floats:
 
 
 def _direction(rows: Floats, labels: Labels) -> Floats:
-    """Return the direction of the scores that separate the coins best."""
+    """Return the direction of the scores that separate the coins best.
+
+    Its shape is (numbers,). It is 0 if all rows have the same coin.
+    """
     ones, zeros = rows[labels == 1], rows[labels == 0]
     if not len(ones) or not len(zeros):
         return np.zeros(rows.shape[1])
@@ -287,7 +295,8 @@ def _fisher(change: Floats, noise: Floats, correlated: bool) -> Floats:
 def _separation(scores: Floats, labels: Labels) -> tuple[float, float, float]:
     """Return the distance of the scores under both coins, their middle and deviation.
 
-    The distance is in units of the standard deviation.
+    The distance is in units of the standard deviation. With fewer than two scores of a
+    coin, the results are 0, 0 and 1.
     """
     ones, zeros = scores[labels == 1], scores[labels == 0]
     if len(ones) < 2 or len(zeros) < 2:

@@ -98,7 +98,10 @@ class Partition:
 
 
 class Names(Partition):
-    """Cells for names: one for each frequent name, and the last one for all others."""
+    """Cells for names: one for each frequent name, and the last one for all others.
+
+    At most 4,096 names have a cell of their own.
+    """
 
     def __init__(self, values: Floats) -> None:
         names, counts = np.unique(values, return_counts=True)
@@ -126,8 +129,8 @@ class Names(Partition):
 def _edges(values: Floats) -> Floats:
     """Return the edges of cells for sorted values.
 
-    If there are few distinct values, each is an edge. Otherwise the edges are quantiles
-    of the values, and numbers on both sides of each frequent value.
+    Up to 64 distinct values, except the largest, are edges themselves. Otherwise the
+    edges are quantiles of the values, and numbers on both sides of each frequent value.
     """
     if not len(values):
         return values
@@ -148,6 +151,8 @@ def _edges(values: Floats) -> Floats:
 
 def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
     """Return edges on both sides of each frequent value, if most values occur once.
+
+    Otherwise the result is empty.
 
     Args:
         values: The values, sorted.

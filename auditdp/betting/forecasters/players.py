@@ -36,7 +36,7 @@ class Player:
         Args:
             like: Outputs of independent calls, as examples of those in the game.
             pairs: The pairs of the game.
-            labels: The names of the numbers of an output, if they are known.
+            labels: The names of the numbers of an output; empty if they are unknown.
         """
 
     def forecast(self, batch: Batch) -> list[Forecasts]:

@@ -69,7 +69,7 @@ class _Values:
     def cells(self, values: Sequence[int]) -> NDArray[np.float64]:
         """Return the numbers of values of coin 1 only, of coin 0 only, and of others.
 
-        The others have occurred under both coins, or not at all.
+        The shape is (3,). The others have occurred under both coins, or not at all.
         """
         coins = [self.coins.get(value, 0) for value in values]
         ones, zeros = coins.count(1), coins.count(2)
@@ -121,7 +121,11 @@ class Repeating(Player):
         self._numbers = [_Values() for _ in self.names]
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Forecast from the coins of the same values in earlier batches."""
+        """Return forecasts by the coins that equal values had in earlier batches.
+
+        There is one element for each coordinate, and a last one for the whole output. A
+        coordinate that is no longer counted abstains.
+        """
         ones, zeros = self._values(batch.ones), self._values(batch.zeros)
         self._batch, forecasts = [], []
         for number, one, zero in zip(self._numbers, ones, zeros, strict=True):
@@ -177,9 +181,10 @@ class Repeating(Player):
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw the probability that repetitions agree; return the largest gain.
+        """Return the largest gain per call, in nats, of drawn probabilities.
 
-        It is drawn for each coordinate. See ``Player``.
+        For each coordinate, the probability that a repetition has the earlier coin is
+        drawn from its posterior. The result is 0 before the first repetition.
         """
         best = 0.0
         for number in self._numbers:

@@ -62,7 +62,7 @@ class Schedule:
         ``many_calls`` calls, it has to gain ``behind`` nats more than any view that is
         not heavy. Once some view has gained ``behind`` nats, views that are ``behind``
         nats behind the best one are frozen, and so are heavy views that do not count
-        whole batches.
+        whole batches. Each view is compared at the anchor that favours it most.
 
         Args:
             log_wealth: Recent gain of the best expert of every view on this pair, in
@@ -86,10 +86,10 @@ class Schedule:
         self.frozen = (is_clear & (too_heavy | (gap > self.behind))).tolist()
 
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
-        """Return the numbers of counted calls of coin 0 and of coin 1.
+        """Return the numbers of calls of coin 0 and of coin 1 that a view counts.
 
-        A view counts one in ``thinning`` calls of a batch that has ``zeros`` calls of
-        coin 0 and ``ones`` calls of coin 1. They are chosen at random.
+        It counts one in ``thinning`` calls, chosen at random, of a batch with ``zeros``
+        calls of coin 0 and ``ones`` calls of coin 1.
         """
         counted = -(-(zeros + ones) // thinning)
         if thinning > 1:
@@ -103,12 +103,12 @@ class Schedule:
         views: Sequence[View],
         partitions: Sequence[Partition],
     ) -> None:
-        """Store the distinct outputs if they are few.
+        """Store the distinct outputs if they are few; discard those stored before.
 
         This is called whenever views have been cut into cells.
 
         Args:
-            sides: All stored rows.
+            sides: All stored rows, under coin 0 and under coin 1.
             distinct: Share of distinct rows in a sample.
             views: The views that were cut.
             partitions: The partition of each view.
@@ -135,7 +135,7 @@ class Schedule:
             active: Indices of ``views`` among all views of the schedule.
             views: The views that are cut into cells.
             partitions: The partition of each of them.
-            sides: Rows of the batch.
+            sides: Rows of the batch, under coin 0 and under coin 1.
         """
         if self._distinct is not None:
             return np.stack([self._distinct.count(side) for side in sides])

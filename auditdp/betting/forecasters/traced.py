@@ -78,8 +78,8 @@ class RunBudget:
         total: Largest number of runs of all kinds, including those of the game.
         before_game: Largest number of runs before the game; all others are reserved for
             the game.
-        for_worse_pair: Number of runs that a search for a worse pair may have, once a
-            pair violates the claim.
+        for_worse_pair: Number of runs, with all earlier ones, up to which a search for
+            a worse pair goes on once a pair violates the claim; 0 for no longer search.
     """
 
     total: int
@@ -92,10 +92,11 @@ class _PairRuns:
     """The runs of a pair, and the law that was derived from them.
 
     Attributes:
-        traces: Comparisons of both inputs, by the number of their draws.
+        traces: Comparisons of both inputs; the index of a comparison selects its draws.
         outputs: Outputs of further runs on the data, and on the neighbour with the same
-            draws.
-        law: The log-odds and their law, once the pair is chosen; None before.
+            draws, run by run.
+        law: The log-odds and their law, once ``reads_one_of`` has derived them; None
+            before. With a run budget, only the chosen pair has them.
     """
 
     traces: list[PairTrace] = field(default_factory=list)
@@ -166,7 +167,7 @@ class ReplayedRatio:
         Returns:
             The pair with the largest expected growth. With a run budget, the first pair
             with an expected short game, if there is one. None if no law can be derived
-            for any of the first two pairs.
+            for either of the first two pairs.
         """
         self._best = None
         ways = self.ways
@@ -213,7 +214,10 @@ class ReplayedRatio:
 
     @property
     def promised(self) -> Law | None:
-        """The law of the log-odds of the chosen pair, or None if there is none."""
+        """The law of the log-odds of the chosen pair.
+
+        It is None if no pair is chosen, or if the law is not estimated.
+        """
         if self._best is None:
             return None
         fitted = self._of(self._best).law
@@ -253,7 +257,8 @@ class ReplayedRatio:
         """Fit a law for code that samples records, by ``runs`` runs on each input.
 
         Returns:
-            The fit, or None if the budget is too small or no fit applies.
+            The fit. None if the budget is too small, if the code samples no records, or
+            if the output does not determine its noisy values.
         """
         if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
@@ -263,7 +268,7 @@ class ReplayedRatio:
     def compare(self, pair: Pair, number: int) -> PairTrace:
         """Return a comparison of both inputs of a pair; ``number`` selects its draws.
 
-        Comparisons are cached, and numbers have to be used in order, from 0 on.
+        Comparisons are cached. New numbers have to be used in order, from 0 on.
         """
         traces = self._of(pair).traces
         if number < len(traces):
@@ -419,7 +424,7 @@ class ReplayedRatio:
         return ratio and (ratio, None)
 
     def _by_parts(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit a law for code that samples records; a longer game is worth more runs."""
+        """Fit a law for code that samples records, by more runs for a longer game."""
         best: FittedRatio | None = None
         made = 0
         for runs in SUBSAMPLED_RUN_SCHEDULE:
@@ -432,7 +437,7 @@ class ReplayedRatio:
         return best
 
     def _by_change(self, pair: Pair, form: Representation) -> FittedRatio | None:
-        """Fit two normal laws, or a threshold; a longer game is worth more runs."""
+        """Fit two normal laws, or a threshold, by more runs for a longer game."""
         # Without a run budget, a fit by calls of the game is cheaper.
         assert self.budget is not None
         first = self.compare(pair, 0)
@@ -484,7 +489,7 @@ class ReplayedRatio:
         return not is_short and self._affords(2 * runs)
 
     def _affords(self, runs: int) -> bool:
-        """Return True if the budget allows further runs before the game."""
+        """Return True if the budget, if any, allows ``runs`` more before the game."""
         if self.budget is None:
             return True
         return self.trace.runs + runs <= self.budget.before_game
@@ -571,7 +576,10 @@ EXPENSIVE_RUN_WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_outcomes,
     ReplayedRatio._by_change,
 )
-"""The ways for expensive runs, such as trainings, whose outputs are nearly normal."""
+"""The ways to derive laws if runs are expensive, in the order in which they are tried.
+
+They end with a fit of normal laws, which suits outputs of trainings.
+"""
 
 
 def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequence[Way]:
@@ -580,8 +588,8 @@ def ways_of(*, understood: bool, runs: int, budget: RunBudget | None) -> Sequenc
     Args:
         understood: Whether the trace understands all code on some pair. If not, only
             the last way, a fit to outputs, is left.
-        runs: Largest number of runs of the trace. With fewer than 300, no shift is
-            fitted.
+        runs: Largest number of runs of the trace. With fewer than 300, the way that
+            fits a shift is left out.
         budget: The run budget, or None if runs are cheap.
     """
     ways = WAYS if budget is None else EXPENSIVE_RUN_WAYS

@@ -83,7 +83,7 @@ class Laws:
         return Laws(self.family, numbers)
 
     def common(self) -> Laws | None:
-        """Return the one law that all runs have, or None if their laws differ.
+        """Return the law that all runs have, as one run, or None if their laws differ.
 
         A difference of locations by rounding is ignored.
         """
@@ -151,6 +151,8 @@ class NoisyNumber:
 def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
     """Return the laws of each number of a release, or None if they are unknown.
 
+    Each ``Laws`` has one law for each run.
+
     Args:
         releases: The release in each run.
     """
@@ -188,7 +190,8 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
         rows: The outputs, shape (runs, numbers).
 
     Returns:
-        The function, or None if none fits up to rounding.
+        The function. None if none fits up to rounding, if more than 64 columns vary, or
+        if there are too few runs to confirm a function of all columns.
     """
     equal = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(equal):

@@ -40,7 +40,8 @@ def by_table(outcomes: Outcomes, rows: Array) -> tuple[Ratio, Law] | None:
 
     Args:
         outcomes: All outputs on the pair, with their probabilities.
-        rows: The outputs as rows, in the same order, shape (outcomes, numbers).
+        rows: The outputs as rows, in the order of ``outcomes.masses``, shape (outcomes,
+            numbers).
 
     Returns:
         The function from rows to log-odds and the law of these log-odds, or None if
@@ -180,15 +181,15 @@ def by_values(
     Args:
         sides: Outputs of runs on the data, and on the neighbour.
         tails: Outputs of further runs on the data, and on the neighbour, in which a
-            rare event was forced; [] for no such runs.
+            rare event was forced; [] if there are none.
         form: The representation of outputs as rows.
         often: A number counts if at least ``often`` outputs of one input have it, and
             none of the other input.
 
     Returns:
-        The function from rows to log-odds, which is 0 for other outputs, and the share
-        of runs on each input for which it is infinite. None if there is no such
-        number.
+        The function from rows to log-odds, which is 0 for other outputs and for outputs
+        with numbers of both inputs. Then the share of runs on each input for which it
+        is not 0, shape (2,). None if there is no such number.
     """
     counts = []
     for k, side in enumerate(sides):
@@ -222,7 +223,7 @@ def by_values(
 
 
 def _placed(rows: Array, form: Representation) -> list[set[tuple[int, float]]]:
-    """Return the numbers of each row with their places.
+    """Return a set of pairs (place, number) for each row; NaN is left out.
 
     In outputs of one length, each number is listed with its place and with
     ``ANYWHERE``. In outputs of varying length, the first and the last number are listed

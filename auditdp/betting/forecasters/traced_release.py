@@ -43,10 +43,11 @@ def by_releases(
             choices decide.
 
     Returns:
-        The function from outputs to log-odds and the law of these log-odds. None if a
-        release with a loss is not determined by the output, if its law differs between
-        runs, if a difference of the outputs is not explained by the releases, or if
-        nothing differs between the inputs.
+        The function from outputs to log-odds and the law of these log-odds. None if the
+        runs are not alike (``TracedRuns.is_alike``), if a release with a loss is not
+        determined by the output, if its law is unknown or differs between runs, if the
+        releases do not explain a difference of the outputs, or if nothing differs
+        between the inputs.
     """
     if not runs.is_alike:
         return None
@@ -100,8 +101,9 @@ def _noisy_numbers(
             another function of them on the neighbour.
 
     Returns:
-        The numbers, or None if the law of a number is unknown or differs between runs,
-        or if a number with different laws is not determined by the output.
+        The numbers. None if the law of a number is unknown or differs between runs, if
+        its noise is shared or used before, or if a number with different laws is not
+        determined by the output.
     """
     sides = runs.of(place)
     first = sides[0]
@@ -132,7 +134,11 @@ def _noisy_numbers(
 
 
 def _law_of_sum(tables: Sequence[Sequence[Table]]) -> Law:
-    """Return the law of a sum of independent log-odds, each given by its tables."""
+    """Return the law of a sum of independent log-odds.
+
+    Args:
+        tables: For each term, its tables on the data and on the neighbour.
+    """
     if len(tables) == 1:
         parts = tables[0]
     else:

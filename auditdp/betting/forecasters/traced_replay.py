@@ -59,7 +59,8 @@ def by_replay(
 
     Returns:
         The function from outputs to log-odds and the law of these log-odds. None if the
-        code is of the other kind, or if the output does not determine the noisy values.
+        code does not use its noise as ``reused`` states, if the runs are not alike
+        (``TracedRuns.is_alike``), or if the output does not determine the noisy values.
     """
     first = runs.traces[0]
     has_reuse = any(moved.why == "reuse" for moved in first.moved)
@@ -109,8 +110,8 @@ class _Replays:
         trace: Trace of the mechanism.
         pair: The pair.
         recorded: The recorded run, whose draws the replays use.
-        columns: For each number of a release, the linear functions from an output to
-            the noisy values of the release.
+        columns: By the number of a release, the linear functions from an output to the
+            noisy values of this release.
         reused: Whether noise is used twice, so that log-odds are infinite.
         left: Number of outputs that may still be replayed.
     """

@@ -28,8 +28,10 @@ def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
         zeros: Outputs on the neighbour with the same draws, of the same shape.
 
     Returns:
-        The function from rows to log-odds. None if the shift depends on the draws, if
-        the noise of several numbers is correlated, or if no family fits the noise.
+        The function from rows to log-odds. None if there is no shift, if it depends on
+        the draws, if a shifted number has no noise, if the noise of several numbers is
+        correlated, or if no family fits the noise. None also for outputs that are not
+        finite, or have more than 64 numbers.
     """
     finite = np.isfinite(ones).all() and np.isfinite(zeros).all()
     if ones.shape != zeros.shape or ones.shape[1] > MAX_FITTED_COLUMNS or not finite:
@@ -71,7 +73,7 @@ def by_shift(ones: Floats, zeros: Floats) -> Ratio | None:
 
 
 def _fitted(noise: Floats) -> Laws:
-    """Return the most likely law of noise whose median is 0."""
+    """Return the most likely law of noise whose median is 0, as ``Laws`` of one run."""
     size, deviation = float(np.mean(np.abs(noise))), float(np.std(noise))
     whole = np.rint(noise)
     if np.all(np.abs(noise - whole) <= ROUNDING * max(np.max(np.abs(noise)), 1.0)):

@@ -89,7 +89,8 @@ class Signals(NamedTuple):
         Args:
             rows_of: A function from outputs to rows.
             runs: The runs; with coins, all runs with heads and then all with tails.
-            owners: See the attribute.
+            owners: For each run, the number of the recorded run that it is, or that it
+                replays.
             weights: Weights that are normalised to probabilities; None for equal ones.
         """
         shares = np.ones(len(runs)) if weights is None else weights
@@ -99,9 +100,9 @@ class Signals(NamedTuple):
         return cls(noisy, rows, shares / shares.sum(), np.array(owners), kinds)
 
     def repeated(self, times: int) -> Signals:
-        """Return the signals with their weights, owners and kinds repeated.
+        """Return the signals of ``times`` parts of one kind.
 
-        They are for ``times`` parts of one kind. Runs and rows are not repeated.
+        Weights, owners and kinds are repeated; runs and rows are not.
         """
         return self._replace(
             weights=np.tile(self.weights, times),
@@ -189,8 +190,9 @@ def _given_exact_numbers(
         weights: Probabilities of the signals, shape (signals, outputs) or (signals, 1).
 
     Returns:
-        The densities, shape (signals, outputs), and the moves, shape (noisy numbers,
-        signals, outputs); the last axis may have length 1.
+        The log densities, up to a constant, shape (signals, outputs), and the moves,
+        shape (noisy numbers, signals, outputs). Without such numbers, both are 0, and
+        axes may have length 1.
     """
     if not exact.shape[1]:
         return np.zeros((len(exact), 1)), np.zeros((len(locations), 1, 1))
@@ -218,7 +220,7 @@ class RatioByParts(NamedTuple):
 
     Attributes:
         read: The function from rows to log-odds with the law of these log-odds; None if
-            the runs on both inputs do not differ.
+            the log-odds of left-out runs are hardly better than chance.
         distance: The distance of the laws on both inputs, in standard deviations of the
             log-odds.
     """
@@ -333,6 +335,8 @@ def _shrinkage(signed_odds: Floats) -> float:
 def _distance(odds: Floats) -> float:
     """Return the distance of the laws on both inputs, in standard deviations.
 
+    The parts are independent, so their squared distances add up.
+
     Args:
         odds: The log-odds of each part in each run, shape (parts, runs).
     """
@@ -384,9 +388,14 @@ def _coin(
 ) -> Coin | None:
     """Return the coin of the record that differs.
 
+    Args:
+        record: The place of the record, and the number of records of each input; None
+            if the pair does not differ in one record.
+        sides: The recorded runs on the data, and on the neighbour.
+
     Returns:
-        The coin. None if the pair does not differ in one record, or if the record has
-        no coin with one probability in all runs.
+        The coin. None if ``record`` is None, or if the record has no coin with one
+        probability in all runs.
     """
     if record is None:
         return None
@@ -449,7 +458,7 @@ def _by_coin(
 def _decided_columns(
     coin: Coin, signals: Signals, runs: Sequence[TracedRun], rows: Floats
 ) -> list[tuple[int, int]]:
-    """Return the columns without noise that the coin decides, each with its part.
+    """Return pairs of a column without noise that the coin decides, and its part.
 
     Args:
         coin: The coin of the record.
@@ -486,11 +495,11 @@ def _parts(
         signals: The signals on the data, and on the neighbour.
         sides: The recorded runs on the data, and on the neighbour.
         rows: The outputs of these runs.
-        decided: Columns that the coin decides, each with its part.
+        decided: Columns that the coin decides, each with the number of its part.
 
     Returns:
-        The parts. None if a law is unknown, or if the output does not determine all
-        noisy numbers.
+        The parts that have noisy numbers, in order. None if a law is unknown, or if the
+        output does not determine all noisy numbers.
     """
     noisy = [[_noisy_parts(run) for run in side] for side in sides]
     places = [[part for _, part in run] for side in noisy for run in side]
@@ -548,7 +557,7 @@ def _functions(
 
 
 def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
-    """Return the parts, each with the signals of all parts of the same kind."""
+    """Return the parts, each with signals of other parts of the same kind added."""
     kinds = defaultdict[Any, list[SampledPart]](list)
     for part in parts:
         kinds[part.kind].append(part)

@@ -106,7 +106,7 @@ def views_of(
         with_inputs: Whether to add views that compare outputs with the inputs. They are
             constant if the inputs of this pair are not d numbers each: all pairs of a
             game need the same views.
-        labels: The names of the d numbers, if they are known.
+        labels: The names of the d numbers; empty if they are unknown.
     """
     # With half of the weight of other views, games on single numbers take fewer calls
     # (`benchmarks/ablation.py`).
@@ -194,7 +194,9 @@ def _nearness(
 
 
 def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
-    """Return the function of a view: the output times the difference of the inputs.
+    """Return the function of a view: the inner product of an output and the change.
+
+    The change is the first input minus the second one.
 
     Up to a constant and a factor, it is the difference of the squared ℓ₂ distances to
     both inputs, which is the log-likelihood ratio of normal noise.

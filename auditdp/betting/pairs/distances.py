@@ -36,7 +36,8 @@ class Usual:
 
     Attributes:
         spread: The standard deviations, pooled over some inputs, shape (columns + 1,).
-        repeating: Whether values repeat, unlike continuous noise, shape (columns + 1,).
+        repeating: Whether more than a tenth of the values are repetitions, unlike those
+            of continuous noise, shape (columns + 1,).
     """
 
     spread: Floats
@@ -57,9 +58,9 @@ class Usual:
 
 
 def spread_of(sides: Sequence[Array]) -> Floats:
-    """Return the standard deviation of every column and of their sum.
+    """Return the standard deviation of every column and of their sum, shape (d + 1,).
 
-    It is pooled over inputs.
+    It is pooled over inputs. Infinities and NaN count as 0.
 
     Args:
         sides: The outputs of each input, shape (n, d).
@@ -74,22 +75,24 @@ def distance(
 ) -> tuple[float, int]:
     """Return the distance of a few outputs, and the column with the largest gap.
 
-    The sum of all columns counts as one more column, with index d. The distance is the
-    gap between the means in standard deviations: that of the sum, or the Euclidean norm
-    of those of all columns if it is larger. The standard deviation of a few outputs is
-    mostly chance. If noise is added, it is the same chance on all inputs. So the
-    standard deviation is taken to be the usual one times a factor: the deviation of
-    these outputs, divided by that of outputs of listed inputs with the same randomness.
-    The factor is shrunken towards 1, as variances are in
+    The sum of all columns counts as one more column, with index d. Gaps between the
+    means of both inputs are measured in standard deviations. The distance is the gap of
+    the sum, or the Euclidean norm of the gaps of all columns if this is larger.
+
+    The standard deviation of a few outputs is mostly chance, and with added noise it is
+    the same chance on all inputs. So the usual standard deviation is used, times a
+    factor: the deviation of these outputs, divided by that of outputs of listed inputs
+    with the same randomness. The factor is shrunken towards 1, as variances are in
 
         Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing
         Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol.
         Biol. 3, section 3.
 
-    If the deviations of both inputs differ by more than two standard errors, this
-    difference is added. The distance is infinite if a column, whose values hardly ever
-    repeat, is constant on one input only, or has another constant on each input. It is
-    also infinite if a column has finite numbers on one input only.
+    If the deviations of both inputs differ by more than two standard errors, a multiple
+    of the excess is added. The distance is infinite if a column, whose values usually
+    do not repeat, is constant on one input only, or has another constant on each input.
+    It is also infinite if a column has a finite number in all outputs of one input, and
+    in no output of the other.
 
     Args:
         ones: Outputs of one input, shape (n, d).
@@ -144,7 +147,8 @@ def farthest_pair(
 ) -> Pair:
     """Return the pair with the most distant outputs.
 
-    A pair with a distance above 10 standard deviations is returned at once.
+    A pair with a distance above 10 standard deviations is returned at once. If no
+    outputs differ, this is the first pair.
 
     Args:
         trace: Trace of the mechanism.
@@ -153,8 +157,8 @@ def farthest_pair(
         seed: The seed of the runs.
         runs: Number of runs on each input of each pair after the first round; each
             further round doubles it.
-        rounds: Number of rounds. After each round, the better half of the pairs is
-            left, and at least three.
+        rounds: Number of rounds. The better half of the pairs goes on to the next
+            round, and at least three, but no pair whose outputs do not differ.
     """
     chosen: list[tuple[Pair, list[Floats]]] = [(pair, []) for pair in pairs]
     for number in range(rounds):
@@ -188,14 +192,15 @@ def output_distance(
     Args:
         trace: Trace of the mechanism.
         pair: The pair.
-        outputs: The outputs of earlier runs of the pair; further ones are appended.
-        compared: The first outputs of other pairs; those of this pair are appended.
+        outputs: The outputs of earlier runs of the pair, each of shape (2, numbers) for
+            the data and the neighbour; further ones are appended.
+        compared: The first two outputs of other pairs; those of this pair are appended.
         seed: The seed of the runs.
         runs: Number of runs on each input, including earlier ones.
 
     Returns:
-        The distance. It is 0 if the code raises, if outputs are not rows of finite
-        numbers, or if a pair in ``compared`` has the same first outputs.
+        The distance. It is 0 if the code raises, if outputs are not finite numbers, if
+        their number varies, or if a pair in ``compared`` has the same first outputs.
     """
     try:
         for number in range(len(outputs), runs):
@@ -232,8 +237,9 @@ def bypassing_distances(pairs: Sequence[Sequence[PairTrace]]) -> list[float]:
     """Return for each pair the distance of outputs with the same noise on both inputs.
 
     It is the size of the differences that bypass the noise, in standard deviations of
-    the pair's outputs; the spread over all pairs counts as one more run. It is
-    ``NormalLimits.distance`` if an output is not finite or has an unusual length.
+    the pair's outputs; the spread over all pairs counts as one more run. It is at most
+    ``NormalLimits.distance``, and equal to it if an output is not finite or has another
+    length than most outputs.
 
     Args:
         pairs: The traces of each pair.
@@ -278,8 +284,9 @@ def _numbers(output: Any) -> Floats:
 def _separation(learned: Sequence[Floats], tested: Sequence[Floats]) -> float:
     """Return the distance of tested outputs along the mean change of learned ones.
 
-    It is in standard deviations. If both arguments are the same outputs, a difference
-    of their spreads counts as well.
+    It is in standard deviations, and negative if the tested outputs changed the other
+    way. If both arguments are one object, a difference of spreads between the two
+    inputs counts as well.
 
     Args:
         learned: Outputs of both inputs whose mean change is the direction.

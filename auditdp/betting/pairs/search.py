@@ -111,6 +111,8 @@ def can_search(adjacency: Adjacency) -> bool:
 def search_calls(calls: int) -> int:
     """Return the number of a game's calls that are for the search for pairs.
 
+    It is a tenth of them; in short games it is a third, but at most 1,024.
+
     >>> [search_calls(calls) for calls in (1_000, 2_000, 5_000, 50_000)]
     [333, 666, 1024, 5000]
     """
@@ -129,7 +131,7 @@ def attempted(compute: Callable[[], Result]) -> Result | None:
 
 
 def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
-    """Return True if a candidate is a pair of neighbours."""
+    """Return True if a pair is adjacent; False also if its check raises any error."""
     with suppress(Exception, SystemExit):
         adjacency.check(pair)
         return True
@@ -140,14 +142,17 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
     """Search for pairs with distant outputs, and add them to a game.
 
     At most four pairs are added. Their outputs are more distant than those of the
-    listed pairs; if there is no such pair, the best other pair is added. Of several
-    pairs with the same column and distance only the first is added, since every pair
-    gets a share of the calls.
+    listed pairs; if there is no such pair, the best other pair is added. If several
+    pairs differ most in the same column, by the same distance, only the first is added,
+    since every pair gets a share of the calls.
 
     Args:
-        game: The game.
-        adjacency: The source of the pairs.
+        game: The game; its ``looked_at`` becomes the number of compared pairs.
+        adjacency: The source of the pairs, for which ``can_search`` is True.
         calls: Number of calls of the search; with fewer than 128 there is none.
+
+    Raises:
+        AdjacencyError: If the adjacency refuses every pair that it generates.
     """
     if calls < FEWEST_CALLS:
         return
@@ -183,6 +188,11 @@ class _Scored:
 class _Search:
     """The comparison of pairs by a few calls each.
 
+    Args:
+        game: The game, for its calls and its listed pairs.
+        adjacency: The source of other pairs.
+        calls: Number of calls of the search.
+
     Attributes:
         spent: Number of calls so far.
         listed: The listed pairs that give the usual deviations of a round.
@@ -206,7 +216,7 @@ class _Search:
 
         Args:
             calls: Number of calls of the round.
-            each: Number of calls of each pair.
+            each: Number of calls of each pair, on both inputs together.
 
         Returns:
             The pairs that differ, in the order of ``_by_turns``.
@@ -268,7 +278,8 @@ class _Search:
         Args:
             before: The pairs, the best first.
             calls: Number of calls for all pairs.
-            least: Smallest number of calls of a pair, which limits the number of pairs.
+            least: Smallest number of calls of a pair. The pairs at the end for which
+                this leaves no calls are dropped.
 
         Returns:
             The pairs that differ, in the order of ``_by_turns``; ``before`` if there
@@ -296,8 +307,9 @@ class _Search:
     def better_than_listed(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
         """Return the pairs to play beside the listed ones, each with its promise.
 
-        The promise is the expected gain of a call, relative to that of the best listed
-        pair.
+        They are in the order of ``found``. If none is better than the listed pairs, the
+        first other pair is returned, if there is one. The promise is the expected gain
+        of a call, relative to that of the best listed pair, from 1 to 16.
         """
         names = set()
         for table in self.game.tables:
@@ -343,7 +355,7 @@ class _Search:
 
 
 def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
-    """Return the pairs with a distance > 0, by turns from two lists, each pair once.
+    """Return the pairs with a distance above 0, each once, by turns from two lists.
 
     The first list has the best pair of each column, then the second best pairs, and so
     on. The second list has all pairs, the largest distance first. Pairs that differ in
@@ -363,10 +375,10 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
-    """Return the Hypothesis strategy of an adjacency, which must have one.
+    """Return the Hypothesis strategy of the pairs of an adjacency.
 
-    It is mixed with the ``wide`` strategy if the adjacency lists corner cases and has
-    such a strategy.
+    The adjacency must have one. It is mixed with the ``wide`` strategy if the adjacency
+    lists corner cases and has such a strategy.
     """
     offered = offers(adjacency)
     # Callers search only if there is a strategy.
@@ -388,8 +400,9 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
         alpha: The level of the test.
 
     Returns:
-        A game on the smallest pair that has refuted the claim, to be confirmed. None if
-        no other pair was found, or if the allowance of runs is too small.
+        A game that refutes the claim on the smallest pair that was found, to be
+        confirmed. None if no other pair refutes it, or if the allowance of runs is too
+        small for a search.
     """
     seed = int(game.streams("smaller pairs", 0).integers(2**32))
     needed = max(game.refuted_at or game.wealth.calls, 128)
@@ -450,7 +463,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
 
 
 def _frozen_game(game: Game, pair: Pair, seed: int) -> Game:
-    """Return a game on one pair; games on all pairs have the same randomness."""
+    """Return a game on one pair, with randomness that depends on ``seed`` alone."""
 
     def streams(purpose: str, batch: int) -> np.random.Generator:
         return np.random.default_rng([seed, batch])

@@ -48,8 +48,8 @@ class ProposalPolicy:
     """Largest loss that ranks a pair, as a multiple of the claim. A larger loss counts
     as this one, since outputs with either loss are separated with certainty."""
     bypass = 2
-    """``TracedPair.kind`` if a number of the output bypasses the noise, and not by a
-    random choice."""
+    """``TracedPair.kind`` if a number of the output bypasses the noise in a run without
+    random events or choices."""
 
 
 PROMISED = MOST_PROMISED
@@ -65,11 +65,12 @@ class TraceLook:
         seed: The seed of the runs.
         max_runs: Largest number of runs of the trace.
         pairs: Number of pairs that were compared.
-        covers: True if no compared run contradicts that the losses of the releases
-            bound the loss of the output.
+        covers: True if in all compared runs the losses of the releases bound the loss
+            of the output.
         is_compared: Whether pairs were compared by outputs, or by laws for sampled
             records.
-        share: The largest loss of a compared pair, as a multiple of the claim.
+        share: The largest loss of a compared pair, as a multiple of the claim, possibly
+            infinite.
         looked: Pairs that were compared in full, with other outcomes of chance: the
             listed pairs, then the others.
         failed: The reason why the trace ended early, or "".
@@ -78,7 +79,8 @@ class TraceLook:
         candidates: Pairs for the comparison by fitted laws, the listed pairs first.
         listed: Number of listed pairs among the candidates. With a run budget they are
             not counted, and it is 0.
-        compared: Comparisons of pairs by their keys, for reuse with a run budget.
+        compared: Comparisons of pairs by their keys, for reuse with a run budget; empty
+            without one.
     """
 
     trace: Trace
@@ -136,7 +138,7 @@ class TraceLook:
     def replayed(
         self, form: Representation, claim: Claim, budget: RunBudget | None = None
     ) -> ReplayedRatio | None:
-        """Derive laws for the most promising pair, and propose this pair.
+        """Derive laws for the most promising pair, and update ``proposed`` by them.
 
         Args:
             form: The representation of outputs as rows.
@@ -144,7 +146,8 @@ class TraceLook:
             budget: The run budget, or None if runs are cheap.
 
         Returns:
-            The forecaster by these laws, or None if no law can be derived.
+            The forecaster by these laws. None if no law can be derived, or if no pair
+            was compared in full.
         """
         ways = ways_of(understood=self.is_traced, runs=self.max_runs, budget=budget)
         if not self.looked or not ways:
@@ -172,7 +175,10 @@ class TraceLook:
         return reader if chosen else None
 
     def _propose_chosen(self, reader: ReplayedRatio, chosen: Pair | None) -> None:
-        """Propose the chosen pair instead of the other candidates."""
+        """Propose the chosen pair instead of the other candidates.
+
+        A listed pair needs no proposal. If no pair was chosen, nothing changes.
+        """
         if chosen is None or not self.candidates:
             return
         compared = {key(pair) for pair in self.candidates}
@@ -207,11 +213,11 @@ class TracedPair:
 
     @cached_property
     def kind(self) -> int:
-        """The kind of difference: 2, 1 or 0; see ``PairRank``.
+        """The kind of difference: 2, 1 or 0; a larger one is more promising.
 
         It is 2 (``ProposalPolicy.bypass``) if a number of the output bypasses the
-        noise, and not by a random choice. It is 1 if outputs or control flow differ in
-        another way, and otherwise 0.
+        noise, in a run without random events or choices. It is 1 if outputs or control
+        flow differ in another way, and otherwise 0.
         """
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
@@ -220,7 +226,12 @@ class TracedPair:
         return int(trace.differ is not None or bool(parted))
 
     def rank(self, budget: RunBudget | None) -> PairRank:
-        """Return the sort key of the pair by this comparison alone."""
+        """Return the sort key of the pair by this comparison alone.
+
+        Args:
+            budget: The run budget, or None if runs are cheap; ``PairRank.loss`` depends
+                on it.
+        """
         return PairRank.of([self.trace], budget)
 
     def suffices(self) -> bool:
@@ -253,7 +264,7 @@ class PairRank(NamedTuple):
         kind: The smallest ``TracedPair.kind`` of the runs.
         loss: The smallest loss of the runs, as a multiple of the claim. With a run
             budget, it is multiplied by the part of the change that a final model keeps.
-            An unbounded loss also counts the distance of the laws.
+            From 100 on it is replaced by 100 plus the distance of the laws.
     """
 
     kind: int
@@ -268,7 +279,7 @@ class PairRank(NamedTuple):
         Args:
             traces: The traces.
             budget: The run budget, or None if runs are cheap.
-            apart: The result of ``bypassing_distances``; used with a run budget.
+            apart: The pair's result of ``bypassing_distances``; used with a run budget.
         """
         pairs = [TracedPair(Pair(None, None), trace) for trace in traces]
         losses = []

@@ -138,7 +138,14 @@ class TraceSearch:
     def __call__(
         self, listed: Sequence[Pair], adjacency: Adjacency | None
     ) -> TraceLook:
-        """Compare listed pairs and pairs of an adjacency; propose some for the game."""
+        """Compare listed pairs and pairs of an adjacency; propose some for the game.
+
+        With fewer than 32 runs, nothing is compared.
+
+        Args:
+            listed: The pairs that the game plays in any case.
+            adjacency: The source of other pairs; None to compare listed pairs alone.
+        """
         if self.max_runs < LIMITS.min_runs:
             return self.look
         self._listed = {key(pair) for pair in listed}
@@ -278,7 +285,9 @@ class TraceSearch:
         It is chosen among the pairs with a loss above the claim. If there is none, and
         no pair differs notably, it is chosen among all compared pairs. If it is listed,
         no pair is proposed. Outputs are compared, since a final model may forget the
-        change of a step.
+        change of a step. The proposals stay as they are with fewer than two such pairs.
+        They also stay if the best of them exceeds the claim, and its output contains
+        every noisy value with a loss.
         """
         compared, promise = self._broken(), PROMISED
         if not compared and not any(e.trace.is_notable for e in self.look.looked):
@@ -460,7 +469,7 @@ class TraceSearch:
         return repeated
 
     def _best_rank(self, each: TracedPair) -> PairRank:
-        """Return the rank of a pair by all its runs, for the better of both orders."""
+        """Return the rank of a pair by all its runs, in the better order of inputs."""
         names = (key(each.pair), key(each.pair.swapped()))
         ranks = [self._ranks[name] for name in names if name in self._ranks]
         return max(ranks, default=each.rank(self.budget))
@@ -516,8 +525,8 @@ def looked_by_trace(
         mechanism: The mechanism.
         claim: The claim about the mechanism.
         listed: The listed pairs, which are played in any case.
-        adjacency: The source of other pairs, or None for no search.
-        calls: Number of calls of the game.
+        adjacency: The source of other pairs, or None to compare listed pairs alone.
+        calls: Number of calls of the game, which limits the runs (``trace_runs``).
         seed: The seed of the pairs and of the runs.
         budget: The run budget, or None if runs are cheap.
     """

@@ -30,7 +30,7 @@ from auditdp.claims.dominating import DominatingPair
 from auditdp.numerics.arrays import Floats
 
 LEARNED_SHARE = 0.7
-"""Share of the learned region among the ways of betting."""
+"""Share of the way with the learned region in the stake of a forecaster."""
 
 
 class Curves:
@@ -41,7 +41,8 @@ class Curves:
         grid: The levels.
 
     Attributes:
-        shares: The share of each way of betting in the stake of a forecaster.
+        shares: The share of each way of betting in the stake of a forecaster: learned,
+            stretched, then the hard ones.
         plans: The current plan of each pair, by the index of the pair.
     """
 
@@ -66,7 +67,17 @@ class Curves:
         pair: int,
         crossed: int,
     ) -> BatchResult:
-        """Bet on a batch, and return its log factors; see ``Caps.settle``."""
+        """Bet on a batch, and return its log factors.
+
+        Args:
+            forecasts: The forecasts of all forecasters, from earlier batches only.
+            leaders: Indices of forecasters in order of rank at every anchor, shape
+                (ranks, anchors), or (anchors,) for the first in rank only; None for no
+                leader. They count when the plan of the pair is renewed.
+            calls: Number of calls in the batch.
+            pair: Index of the pair of inputs that the batch is of.
+            crossed: Number of levels, from the smallest on, that need no more bets.
+        """
         line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)
@@ -116,7 +127,10 @@ class Curves:
 
 
 def _bins(pair: DominatingPair) -> Floats:
-    """Return the edges of bins of log-odds, symmetric around 0, on a claim's scale."""
+    """Return edges of bins of log-odds, increasing from -40 to 40 around 0.
+
+    They are dense on the scale of the log-odds of a claim's dominating pair.
+    """
     with np.errstate(invalid="ignore"):
         # The mean size of small log-odds l: tanh(l/2) is l/2, and the weights sum to 2.
         typical = np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)

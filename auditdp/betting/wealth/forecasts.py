@@ -28,11 +28,13 @@ class Law:
     def cells(self, size: int = LIMITS.law_cells) -> tuple[Floats, Floats]:
         """Return the probabilities of groups of cells under coin 0 and under coin 1.
 
+        The groups are sorted by increasing log-odds. A law of no cells has one group.
+
         Half of the cuts between groups are quantiles, and half are equally spaced
         log-odds. So rare cells with large log-odds are not merged with frequent ones.
 
         Args:
-            size: Largest number of groups, which are sorted by their log-odds.
+            size: Largest number of groups.
         """
         frequent = self.weights > NEGLIGIBLE * self.weights.sum()
         if not frequent.any():
@@ -63,12 +65,14 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Forecasts of several forecasters for one batch; equal forecasts are counted.
+    """Forecasts of several forecasters for one batch, in m columns.
+
+    Calls with equal forecasts may be counted in one column.
 
     Attributes:
         log_odds: Log-odds of coin 1, possibly infinite, shape (forecasters, m).
-        ones: Number of calls with coin 1 for each of the m forecasts, shape (m,).
-        zeros: Number of calls with coin 0 for each of them, shape (m,).
+        ones: Number of calls with coin 1 in each column, shape (m,).
+        zeros: Number of calls with coin 0 in each column, shape (m,).
         expected: Log-odds that each forecaster expects, shape (forecasters, k), and
             their relative frequencies, shape (k,); None if no law is known.
     """
@@ -82,12 +86,14 @@ class Forecasts:
     def of_calls(
         cls, log_odds: Floats, labels: NDArray[np.int8], expected: Law | None = None
     ) -> Forecasts:
-        """Return forecasts that are listed call by call.
+        """Return forecasts with one column for each call.
 
         Args:
-            log_odds: Log-odds of each call, shape (forecasters, n).
+            log_odds: Log-odds of each call, shape (forecasters, n), or (n,) for one
+                forecaster.
             labels: The coins, shape (n,).
-            expected: The law that the forecaster expects, if there is only one.
+            expected: The law that the forecaster expects, or None if it is not known.
+                With several forecasters it has to be None.
         """
         ones = np.asarray(labels, dtype=float)
         law = None
@@ -102,7 +108,7 @@ class Forecasts:
 
 
 class ForecastLine:
-    """All forecasts of one batch in one row of arrays, forecaster by forecaster.
+    """All forecasts of one batch in flat arrays, forecaster by forecaster.
 
     Attributes:
         count: Number of forecasters.

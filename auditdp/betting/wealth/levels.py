@@ -24,9 +24,12 @@ from auditdp.numerics.arrays import Floats
 GRID_RATIO = 1.01
 """Ratio of neighbouring levels. The grid lowers a bound by at most this factor."""
 LOWEST_LEVEL = 1e-3
-"""Smallest level of a grid, except 0."""
+"""Level down to which a grid goes; its smallest level above 0 may be a step lower."""
 HIGHEST_LEVEL = 64.0
-"""Largest level of a grid; larger violations are not considered."""
+"""Level up to which a grid goes; its largest level may be a step higher.
+
+Larger violations are not considered.
+"""
 
 
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
@@ -49,10 +52,10 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
 
 
 def is_bound(claim: Claim) -> bool:
-    """Return True if a refuted level bounds the parameter of the claim.
+    """Return True if a refuted level is a lower bound on the parameter of the claim.
 
-    It does for a claim with one parameter, such as ε, μ or ρ: all claims at larger
-    levels than the truth are true. It does not for a family of curves: a mechanism may
+    It is one for a claim with one parameter, such as ε, μ or ρ: all claims at larger
+    levels than the truth are true. It is none for a family of curves: a mechanism may
     exceed a curve at one δ only, and have a smaller ε than the curve at the quoted δ.
     """
     return claim.levels is None

@@ -66,8 +66,8 @@ class Wealth:
             None for the claim's level alone.
 
     Attributes:
-        alpha: The level of the test. A grid level whose wealth has reached 1/alpha
-            needs no more bets.
+        alpha: The level of the test, .05 until a game sets it. A grid level whose
+            wealth has reached 1/alpha needs no more bets.
         calls: Number of calls so far.
         position: Index of the claim's level.
         anchors: Indices of the levels at which leaders are chosen.
@@ -135,7 +135,7 @@ class Wealth:
 
     @property
     def highest(self) -> float:
-        """The highest log wealth against the claim so far."""
+        """The highest log wealth against the claim so far; 0 at the start."""
         return float(self._highest[self.position])
 
     @property
@@ -145,7 +145,7 @@ class Wealth:
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """``right`` and ``wrong`` of the forecaster ``best``."""
+        """Numbers of right and of wrong calls of the forecaster ``best``."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property
@@ -170,14 +170,15 @@ class Wealth:
             calls: Number of calls in the batch.
             leaders: Index of the leader at every anchor, chosen from earlier batches,
                 shape (anchors,), or indices of forecasters in order of rank, shape
-                (ranks, anchors); None for no leader.
+                (ranks, anchors); None for no leader. Bets against claims with a delta
+                use the ranks, other bets only the first one.
             pair: Index of the pair of inputs that the batch is of.
 
         Returns:
             The log factors of the batch that each forecaster would have at every
             anchor, by each way of betting, shape (K, anchors, ways). The next leaders
-            are chosen by them. Against a curve, they are 0 at anchors that the plan of
-            the pair does not judge.
+            are chosen by them. Against a claim with a delta, they are 0 at anchors that
+            the plan of the pair does not judge.
         """
         batch = self._bets.settle(
             forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)

@@ -45,8 +45,9 @@ class Solver:
         cut_shrinkage: The same fraction after a step that was shortened.
         step_fraction: Largest part of the way to the nearest bound that a step goes.
         full_step: Length from which on a step counts as full; 1 is the longest.
-        tolerance: Largest duality gap of a solution. With 1e-6, 15 of 150 learned laws
-            beyond a claim gave bets whose price exceeds their gain; with 1e-8, one did.
+        tolerance: Largest duality gap of a solution. With 1e-6, the price of a bet
+            exceeded its gain for 15 of 150 learned laws that violate a claim; with
+            1e-8, for one.
         rarest: Thresholds that are tried one after the other: cells with a smaller
             P + Q are left out, so that they do not raise the price. With the first
             threshold alone, bets against (ε, 1e-5) gained nothing in three cases of
@@ -90,13 +91,14 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
 
     Rare cells are left out. The solver does not reach the optimal factors of a cell
     whose probability is as small as the last force of the solver, and such factors
-    would raise the price. The price decides the threshold (``Solver.rarest``).
+    would raise the price. The price decides the threshold (``Solver.rarest``). If
+    rounding spoils a problem, its region is the one without a bet.
 
     Args:
-        zeros: P, shape (problems, cells), positive.
+        zeros: P, positive, by ascending log-odds of coin 1, shape (problems, cells).
         ones: Q, of the same shape.
-        lines: The lines of T of each problem's claim, sorted by slope, shape (problems,
-            lines, 3).
+        lines: The lines (u, v, w) of T of each problem's claim, by increasing slope
+            v/u, shape (problems, lines, 3).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         p, q = nearest_laws(zeros, ones, lines)
@@ -141,7 +143,9 @@ def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) ->
 
 
 def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:
-    """Return P₀ and Q₀, shape (problems, cells) each; see ``nearest_regions``.
+    """Return P₀ and Q₀, shape (problems, cells) each.
+
+    The arguments are those of ``nearest_regions``.
 
     Let t = (a, b) be the tails, n = (v, -u) the normals of the lines, s = w + n t > 0
     the slacks and λ > 0 their duals. A step solves two equations, linearised at (t, λ):

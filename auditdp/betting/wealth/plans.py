@@ -35,7 +35,7 @@ With twice this value, the games of the benchmark take 5.2 % fewer calls, and ga
 the mechanisms of `benchmarks/ablation_mechanisms.py` 2.0 % more.
 """
 UNTRIED = 0.25
-"""Fraction of the stake that a substitute leader bets, which is not first in rank.
+"""Fraction of the stake that a leader bets if it is not first in rank.
 
 With half of this value, games on the mechanisms of `benchmarks/ablation_mechanisms.py`
 take 2.5 % more calls.
@@ -91,7 +91,13 @@ class BettingPlan:
 
 @dataclass(frozen=True, eq=False)
 class LevelPlan:
-    """The claim at one level: its dominating pair, and its lines for optimisation."""
+    """The claim at one level.
+
+    Attributes:
+        pair: The dominating pair, by which bets are priced.
+        lines: The lines (u, v, w) of at most 60 statements, by which bets are
+            optimised, shape (lines, 3).
+    """
 
     pair: DominatingPair
     lines: Floats
@@ -99,14 +105,20 @@ class LevelPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """Expected laws by forecaster, and the highest level that each law exceeds."""
+    """Expected laws of the forecasters, computed on demand.
+
+    Attributes:
+        cells: Function from the index of a forecaster to its expected law.
+        top: Function from this index to the index of the highest level that the law
+            exceeds, -1 for none.
+    """
 
     cells: Callable[[int], Cells]
     top: Callable[[int], int]
 
 
 class Planner:
-    """Maker of betting plans against a claim at every level.
+    """Planner of the bets against a claim at every level.
 
     Args:
         claim: The claim.
@@ -145,7 +157,8 @@ class Planner:
         Args:
             line: The forecasts for the next batch, and their expected laws.
             leaders: Indices of forecasters in order of rank at every anchor, shape
-                (ranks, anchors); None if there are no leaders yet.
+                (ranks, anchors), or (anchors,) for the first in rank only; None if
+                there are no leaders yet.
             calls: Number of calls of the pair so far.
             crossed: Number of levels that need no more bets.
         """
@@ -189,8 +202,16 @@ class Planner:
         """Choose the leader at every anchor.
 
         The forecaster that is first in rank leads if its expected law exceeds the level
-        of the anchor. Otherwise a substitute leads: the best in rank whose law exceeds
-        the claim's level, or the lowest open anchor. It bets a fraction of the stake.
+        of the anchor. Otherwise one of two substitutes leads, if its law exceeds this
+        level: the best in rank whose law exceeds the claim's level, or else the best in
+        rank whose law exceeds the lowest open anchor. A substitute bets a fraction of
+        the stake.
+
+        Args:
+            ranks: Indices of forecasters in order of rank at every anchor, shape
+                (ranks, anchors).
+            expected: The expected laws of the forecasters.
+            first: The place of the lowest open anchor; anchors below it get no leader.
 
         Returns:
             The index of the leader at every anchor, -1 for none, and whether it is a
@@ -351,12 +372,12 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of three bets: a fraction of the wealth on a coin, or none."""
+    """Return the region of three bets: a fraction on coin 0, on coin 1, or no bet."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 
 
 def _split(cells: Floats, count: int) -> Floats:
-    """Cut the last cell into equal parts, so that there are ``count`` cells."""
+    """Return ``count`` cells: the last cell is cut into equal parts."""
     parts = count - len(cells) + 1
     return np.append(cells[:-1], np.full(parts, cells[-1] / parts))

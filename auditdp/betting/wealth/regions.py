@@ -185,7 +185,8 @@ def growth(p: Any, epsilon: float) -> Any:
     It is kl(p ‖ q) with q = e^ε/(1+e^ε), and 0 for p <= q.
 
     Args:
-        p: Probabilities of the likelier coin, strictly between 0 and 1, of any shape.
+        p: Probabilities of the likelier coin, strictly between 0 and 1, of any shape;
+            the result has this shape.
         epsilon: The epsilon of the claim.
     """
     log_q, log_1q = log_cap(epsilon)
@@ -223,10 +224,10 @@ class Caps:
             forecasts: The forecasts of all forecasters, from earlier batches only.
             leaders: Index of the leader at every anchor, chosen from earlier batches,
                 shape (anchors,), or indices of forecasters in order of rank, shape
-                (ranks, anchors); None for no leader.
-            calls: Number of calls in the batch.
-            pair: Index of the pair of inputs that the batch is of.
-            crossed: Number of levels, from the smallest on, that need no more bets.
+                (ranks, anchors), of which the first row counts; None for no leader.
+            calls: Not used; ``Curves.settle`` has the same arguments.
+            pair: Not used.
+            crossed: Not used: there are bets against all levels.
         """
         line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
@@ -268,7 +269,7 @@ def _factors(
     counts from one number on is the count of forecasts that exceed a cap.
 
     Args:
-        who: Index of the forecaster of each forecast.
+        who: Index of the forecaster of each forecast, shape (forecasts,).
         count: Number of forecasters.
         log_odds: Log-odds of each forecast.
         ones: Number of calls with coin 1 for each forecast.
@@ -276,7 +277,7 @@ def _factors(
         levels: The ε of each cap, increasing.
 
     Returns:
-        Three arrays of shape (count, levels).
+        Three arrays of shape (count, levels), in the order of the summary.
     """
     size = len(levels) + 1
     distance = np.abs(log_odds)
