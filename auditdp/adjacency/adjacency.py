@@ -56,7 +56,7 @@ class AdjacencyLimits:
     Six ids have over 100,000 pairs.
     """
     changed_places: int = 24
-    """Number of entries, or of rows, that each change in their own corner case."""
+    """Largest number of entries or rows that are changed one by one in corner cases."""
     listed_values: int = 8
     """Number of values, from the start of a list of values, that are corner cases.
 
@@ -64,22 +64,29 @@ class AdjacencyLimits:
     any case.
     """
     crossed_parts: int = 8
-    """Number of parts of a value, each of which is tried as the only low or high one.
+    """Largest number of parts of a value that are tried as its only low or high part.
 
-    A list of fixed length is treated as a value with parts up to this length.
+    A list of a fixed length up to this number counts as a value with parts.
     """
     long_sequence: int = 16
     """Length of a long list or text among the corner cases, if it is allowed."""
     distinct_rows: int = 6
     """Largest number of rows in a listed collection of different rows."""
     drawn_rows: int = 12
-    """Largest number of drawn rows of a collection; a longer one repeats them."""
+    """Largest number of drawn rows of an input; a longer input repeats them."""
     row_values: int = 24
-    """Number of corner cases of a row that ``Rows`` uses."""
+    """Largest number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Number of corner cases of a row, with both ends, that are tried among copies."""
+    """Largest number of special rows that are tried among copies of another row.
+
+    The two ends are the first of them.
+    """
     named_values: int = 12
-    """Number of values that a name lists, and that a row of ``Records`` changes to."""
+    """Largest number of values that the name of ``Records`` lists completely.
+
+    It is also the largest number of values to which the corner cases change the first
+    and the middle row.
+    """
     listed_fields: int = 6
     """Largest number of fields for which ``Fields`` lists a pair.
 
@@ -97,13 +104,13 @@ class AdjacencyLimits:
     enumerated_values: int = 200
     """Largest number of values of which ``AnyValues`` enumerates all pairs."""
     long_records: int = 3
-    """Number of longest records of given data that are tried, beside made ones."""
+    """Number of the longest given records that ``Alike`` tries, beside new records."""
     known_records: int = 64
-    """Number of longest records that are tried, if no other records can be made."""
+    """Number of the longest given records that ``Alike`` tries, if it can make none."""
     range_corners: int = 8
     """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
-    """Largest number of columns for which the last one is fitted by the others."""
+    """Largest number of columns with which the last one is regressed on the others."""
     random_bytes: int = 1 << 16
     """Number of random bytes for a draw, if Hypothesis' choices cannot be given."""
     nested_strategies: int = 100
@@ -113,7 +120,7 @@ class AdjacencyLimits:
     source: int = 4_000
     """Largest length of the source of a pair, in characters; a longer pair has none."""
     full_text: int = 1 << 20
-    """Length of a text that holds any input completely, in characters."""
+    """Length above which even the complete text of an input is cut, in characters."""
     changed_part: int = 30
     """Largest length of the text of a part in which inputs differ, in characters."""
 
@@ -138,8 +145,8 @@ def as_python(data: Any, neighbour: Any) -> str:
     """Return assignments to ``data`` and ``neighbour``, with a comment on the change.
 
     Returns:
-        The source. It is '' if the short texts show both inputs completely, if the
-        source is too long, or if an input is of a type that cannot be written.
+        The source. It is '' if the short texts (``brief``) show both inputs completely,
+        if the source is too long, or if an input is of a type that cannot be written.
 
     >>> people = [{"age": 40, "city": "Ulm"}] * 2
     >>> print(as_python([*people, {"age": 7, "city": "Bonn"}], people))
@@ -316,7 +323,11 @@ class Pair:
 
     @property
     def python(self) -> str:
-        """Python source of both inputs, or '' if ``as_python`` writes none."""
+        """Python source that assigns both inputs to ``data`` and ``neighbour``, or ''.
+
+        It is '' if the text of the pair shows both inputs completely, if the source is
+        too long, or if an input is of a type that cannot be written.
+        """
         return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
@@ -414,21 +425,18 @@ class Adjacency(Protocol):
 
 @runtime_checkable
 class UpToOrder(Protocol):
-    """An adjacency of graphs that can enumerate pairs up to the order of the nodes.
-
-    It then enumerates one of all pairs that differ only in the order of the nodes.
-    """
+    """An adjacency of graphs that can enumerate pairs up to the order of the nodes."""
 
     unlabelled: bool
-    """True if ``exhaustive`` enumerates the pairs up to the order of the nodes."""
+    """Whether ``exhaustive`` returns one of all pairs that differ only in the order."""
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair with its nodes in another random order.
 
         Args:
             pair: The pair.
-            number: Choice of the edge in which the returned pair differs. It is an
-                index of the edges that may change, modulo their number.
+            number: Index of the edge in which the graphs of the returned pair differ.
+                It counts the edges that may change, modulo their number.
             rng: The randomness of the order.
         """
 
@@ -462,7 +470,7 @@ class GivenPairs:
 
     @property
     def readings(self) -> Mapping[str, Any]:
-        """The details of every reading of the first pair, the narrowest one first."""
+        """The details of each reading of the first pair, the narrowest first."""
         raise NotImplementedError
 
     @property
@@ -625,7 +633,7 @@ def offers(adjacency: Adjacency) -> Offers:
 
 
 def is_adjacency(given: Any) -> bool:
-    """Return True if an object has the attributes that every adjacency has.
+    """Return True if an object has ``name``, ``check``, ``pairs`` and ``exhaustive``.
 
     Raises:
         AdjacencyError: If the object has ``check()`` and ``pairs()``, but no ``name``

@@ -166,7 +166,10 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _is_undirected(self) -> bool:
-        """True if each edge comes in both directions, or with the smaller end first."""
+        """True if all edges come in both directions, or all with the smaller end first.
+
+        Both graphs are examined.
+        """
         are_sorted = (graph.arcs[0] <= graph.arcs[1] for graph in self._sides)
         return self._comes_both_ways or all(map(np.all, are_sorted))
 

@@ -170,7 +170,10 @@ def drawn_by(
 
 @cache
 def knows_choices() -> bool:
-    """Return True if ``_drawn_by_choices`` works with this version of Hypothesis."""
+    """Return True if choices can be given to this version of Hypothesis.
+
+    If not, the choices of a value are bytes.
+    """
     strategy = st.integers(0, 999)
     with suppress(Exception):
         replayed = _drawn_by_choices(strategy, Random(0), (7,))

@@ -12,7 +12,8 @@ these limits:
 - The number of records is the given one, since an accountant's sampling rate may rest
   on it.
 - Every number is within the range of its column in the data. Every record is no longer
-  than the longest in the data; if a record has features and labels, this holds for each.
+  than the longest in the data. If a record has features and labels, this holds for
+  each of them.
 - The record that changes is no shorter than the shortest in the data, since code may
   divide by its length.
 - Whole numbers, such as labels, are values that occur in the data.
@@ -52,7 +53,7 @@ RECORD_REPLACED = "one record replaced"
 OTHERS_UNCHANGED = "{} of {} parts of {}, the others unchanged"
 
 FREE = np.zeros(1, bool)
-"""Bools of ``_Change`` for a record without parts that are fixed."""
+"""Bools of ``_Change`` if no part of the record is fixed; they are broadcast."""
 
 
 class _Change(NamedTuple):
@@ -437,9 +438,11 @@ class Alike(GivenPairs):
     def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
         """Return a record, and the record that replaces it.
 
-        With an odd ``turn``, the replacement is ``_against`` the record, and with an
-        even one it is ``opposite``. If the change is to an absent record, the
-        replacement is always the absent record.
+        If the change is to an absent record, the replacement is the absent record, with
+        the labels of ``row`` if the change keeps labels. The returned record is then
+        ``row`` with the numbers of the absent record that both inputs share. Otherwise
+        the replacement is the negated record (``opposite``), or with an odd ``turn``
+        the record with its last number negated (``_against``).
         """
         _, unchanged, absent, zeros = self._change
         if absent is not None:
@@ -450,7 +453,7 @@ class Alike(GivenPairs):
         return row, self.opposite(row, unchanged)
 
     def corner_cases(self) -> list[Pair]:
-        """Return changes of the candidates, beside the given and other data."""
+        """Return pairs in which a candidate changes, beside the given or other data."""
         cases = []
         for k, row in enumerate(self.candidates):
             for turn, rest in enumerate(self._rests(row)):
@@ -465,7 +468,10 @@ class Alike(GivenPairs):
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return changes of any record in the ranges, beside given or other data."""
+        """Return pairs in which any record in the ranges changes.
+
+        The other data are the given data, or copies of one record or of two.
+        """
         low, high = self._ranges
         columns: list[st.SearchStrategy[float]] = []
         for k, is_label in enumerate(self._labels):
@@ -492,10 +498,12 @@ class Alike(GivenPairs):
 
 
 def changed_record(pair: Pair) -> tuple[int, tuple[int, int]] | None:
-    """Return the index of the changed record, and the number of records of each input.
+    """Return the index of the record that differs, and the sizes of both inputs.
 
     Returns:
-        The numbers, or None if the inputs do not differ in one record.
+        The index of the record, in the longer input if the sizes differ; and the
+        numbers of records of data and neighbour. None if the inputs do not differ in
+        one record, or are not in a form that ``Alike`` reads.
     """
     try:
         alike = Alike([pair])
