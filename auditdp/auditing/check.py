@@ -1,4 +1,4 @@
-"""Audit one mechanism from Python: ``check`` in a notebook, ``assert_private`` in a test."""
+"""Audit one mechanism: ``check`` in a notebook, ``assert_private`` in a test."""
 
 from __future__ import annotations
 
@@ -65,15 +65,18 @@ def check(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 50,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
-            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
-            number of calls that this takes, and at least ``calls``.
-        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
-            the true privacy loss.
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst outputs
+            at 1.5 times the claimed level), 'tail:0.005' (outputs of this probability
+            that lose twice the claim) or 'output:0.001' (an output of this probability
+            that only one input gives). The game then has the number of calls that this
+            takes, and at least ``calls`` if that is given.
+        alpha: Largest probability that a true claim is refuted, or that the lower bound
+            exceeds the true privacy loss.
         seed: Root seed. Equal seeds give equal results, if the mechanism draws only
             from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
-        evidence: Kinds of evidence; by default all that apply.
+        evidence: Names of kinds of evidence (``auditdp.record.details.KINDS``); by
+            default all that apply except 'support' and 'one_run' (see ``Audit``).
         forecasters: Forecasters for the game; chosen automatically by default.
         trace: Whether to trace the code first. A trace proposes pairs and fits laws to
             the noise.
@@ -172,7 +175,7 @@ def assert_private(
     trace: bool = True,
     observe: Sequence[str] = (),
 ) -> AuditResult:
-    """Raise if the claim is refuted or a control is not; for a test suite.
+    """Audit a claim in a test suite; raise if it is refuted, or if a control is not.
 
     A passed test means that this budget found no violation, never that the mechanism is
     private. The result states how large a violation the test would have found.
@@ -192,15 +195,18 @@ def assert_private(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 20,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
-            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
-            number of calls that this takes, and at least ``calls``.
-        alpha: Probability that the test refutes a true claim, with or without a
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst outputs
+            at 1.5 times the claimed level), 'tail:0.005' (outputs of this probability
+            that lose twice the claim) or 'output:0.001' (an output of this probability
+            that only one input gives). The game then has the number of calls that this
+            takes, and at least ``calls`` if that is given.
+        alpha: Largest probability that the test refutes a true claim, with or without a
             confirmation: its flake rate.
         seed: Root seed. With a fixed seed the test is deterministic, if the mechanism
             draws only from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
-        evidence: Kinds of evidence; by default all that apply.
+        evidence: Names of kinds of evidence (``auditdp.record.details.KINDS``); by
+            default all that apply except 'support' and 'one_run' (see ``Audit``).
         forecasters: Forecasters for the game; chosen automatically by default.
         trace: Whether to trace the code first. A trace proposes pairs and fits laws to
             the noise.

@@ -1,4 +1,4 @@
-"""The ``@audit`` decorator, the checks of a declaration, and the import of audit files."""
+"""The ``@audit`` decorator, the check of its options, and the import of audit files."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ class Declared:
     repairs: str = ""
     smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
     wrong: str = ""
-    """The fault of the declaration, with its line; empty if there is none. An audit with a
-    faulty declaration is collected, and ``build`` raises, so that the other audits of
-    its file run."""
+    """The fault of the declaration, with its line; empty if there is none.
+
+    An audit with a faulty declaration is collected, and ``build`` raises, so that the
+    other audits of its file run.
+    """
     id: str = ""
     path: str = ""
 
@@ -64,11 +66,11 @@ class Declared:
         return inspect.getdoc(self.factory) or ""
 
     def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Return the parameters of the factory, with their overrides.
+        """Return the value of each parameter of the factory, by its name.
 
-        The text of an override is converted to the type of the parameter's default. An
-        override without such a parameter is ignored. If the declaration is faulty, the
-        result is empty.
+        The value is the override of the parameter, or else its default. The text of an
+        override is converted to the type of the default. An override without such a
+        parameter is ignored. If the declaration is faulty, the result is empty.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -107,6 +109,7 @@ class Declared:
                 return an Audit or raises an error of the harness; the message has the
                 line.
             Skip: If the factory cannot run here.
+            Exception: Any other exception of the factory, unchanged.
         """
         if self.wrong:
             raise CollectionError(self.wrong)
@@ -312,7 +315,8 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     """Import an audit file and return its declarations, in the order of the file.
 
     The id of an audit is the path relative to ``root`` (by default the current folder)
-    and the name of the factory, as in ``audits/audit_edges.py::dprr``.
+    and the name of the factory, as in ``audits/audit_edges.py::dprr``. The path of a
+    file outside ``root`` is absolute.
 
     Raises:
         CollectionError: If the file cannot be imported; the message has the reason and,

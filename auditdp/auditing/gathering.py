@@ -53,8 +53,8 @@ class Settings:
     """Settings of a run for one audit.
 
     Attributes:
-        alpha: Largest probability that a true claim is refuted, or that a lower bound exceeds the
-            true privacy loss.
+        alpha: Largest probability that a true claim is refuted, or that a lower bound
+            exceeds the true privacy loss.
         budget: The number of runs.
         root_seed: Root of all random streams.
         key: Name that keys the random streams of the audit.
@@ -104,6 +104,8 @@ def gather(
 
     Raises:
         CollectionError: If no kind of evidence applies.
+        Exception: The exception of a kind of evidence, unless evidence of an earlier
+            kind refutes the claim.
     """
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control)
@@ -126,7 +128,10 @@ def gather(
 def request_for(
     built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool
 ) -> EvidenceRequest:
-    """Return the request for evidence about one mechanism; see ``gather``."""
+    """Return the request for evidence about one mechanism.
+
+    The arguments are those of ``gather``.
+    """
     claim = built.claim
     # The audit has computed its claim when it was made.
     assert isinstance(claim, Claim | Promise)
@@ -172,6 +177,8 @@ def kinds_of(built: Audit) -> Sequence[str]:
 
 def gathered_here(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Return evidence of one kind, gathered in this process.
+
+    It errs with a probability of at most ``alpha``.
 
     Returns:
         The evidence, or None if that kind does not apply.

@@ -56,6 +56,7 @@ from auditdp.mechanism.protocol import Array, is_seeded, is_vectorised, name_of
 from auditdp.record.results import Evidence, Place
 
 Answered = tuple[Any, Sequence[Array]]
+"""Reply to a request: plain data, and arrays that are sent beside them."""
 MOST_NUMBERS = 1 << 20
 """Largest number of entries of an input that is sent for a comparison with outputs."""
 
@@ -74,7 +75,7 @@ class Served:
     mutation: Callable[..., Any]
     """Audits the mutants of the mechanism; see ``mutant_score.mutation``."""
     compared: Callable[[Audit, Settings], Any] | None
-    """Compares the audit with another version of its code; None if there is none."""
+    """Compares the audit with another version of its code; None without another one."""
     plain: Callable[[Any], Any]
     """Converts the value of a parameter to plain data."""
     declared: Declared = field(init=False)
@@ -160,13 +161,16 @@ class Served:
         purpose: str,
         control: bool,
     ) -> Answered:
-        """Prepare evidence about a mechanism; return flags on its optional methods.
+        """Prepare evidence about a mechanism; return its properties.
 
         Args:
             number: 0 for the audit's mechanism, k for its k-th control.
             settings: The settings of the run.
             purpose: Name that keys the random streams.
             control: Whether the mechanism is a control.
+
+        Returns:
+            The fields of ``MechanismHeld``, which are bools.
         """
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(self.built, mechanism, settings, purpose, control=control)
@@ -220,15 +224,15 @@ class Served:
         return can_search(self.built.adjacency), ()
 
     def python(self, pair: int) -> Answered:
-        """Return a pair as Python source text."""
+        """Return a pair as Python source text, or '' (``Pair.python``)."""
         return self._pairs[pair].python, ()
 
     def numbers(self, place: tuple[int, int]) -> Answered:
         """Return the entries of an input if they are at most ``MOST_NUMBERS`` numbers.
 
         Returns:
-            The entries as an array; no array if there are too many, or if they are not
-            numbers.
+            The entries as one array of doubles, shape (entries,); no array if there are
+            too many, or if they are not numbers.
         """
         try:
             found = np.asarray(self._input(place), dtype=np.float64).ravel()
@@ -287,7 +291,12 @@ class Served:
     def repeated(
         self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int
     ) -> Answered:
-        """Call twice with one seed; return (equal outputs, equal numbers of draws)."""
+        """Call twice with one seed, and compare both calls.
+
+        Returns:
+            Two bools: whether the outputs are equal, and whether the generators end in
+            the same state.
+        """
         return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
@@ -377,7 +386,8 @@ class Served:
     def log_probs(self, number: int, outputs: Array) -> Answered:
         """Return the stated log probabilities of outputs on both inputs of a pair.
 
-        ``number`` is that of the law (``law``).
+        ``number`` is the number of the law, as ``law`` returned it. There are two
+        arrays, for data and neighbour.
         """
         return None, [
             np.asarray(side, dtype=float)
@@ -396,7 +406,7 @@ class Served:
             return None, [able.score(outputs, Pair(data, neighbour, given.name))]
 
     def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
-        """Return True for each output that an input can give."""
+        """Return one bool per output: whether the input at ``place`` can give it."""
         able = capabilities(self.requests[number].adapted)
         # The judging process requests it only if it exists.
         assert able.possible is not None
@@ -440,7 +450,13 @@ class Served:
         return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
-        """Return the record of the trace; see ``game_trace`` for the arguments."""
+        """Return the record of the trace, or None if nothing was traced.
+
+        Args:
+            number: Number of the mechanism.
+            played: Whether a law of the trace was a forecaster of the game.
+            abstained: Number of outputs for which this forecaster gave no odds.
+        """
         found = game_trace(
             self._look,
             self.requests[number].privacy,
@@ -470,7 +486,10 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """Return the log-odds of outputs by a fitted law; ``read`` gives its number."""
+        """Return the log-odds of outputs by a fitted law.
+
+        ``number`` is the number of the law, as ``read`` returned it.
+        """
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:

@@ -18,6 +18,7 @@ import numpy as np
 from auditdp.mechanism.protocol import PerCall, as_mechanism
 
 Position = tuple[int | None, int | None, int | None, int | None]
+"""First and last line, first and last column; each is None if it is unknown."""
 Key = tuple[tuple[CodeType, Position], ...]
 """A place in the code: the chain of calls, from the drawing function outwards."""
 BYTES = 2
@@ -46,7 +47,7 @@ class Draw:
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """Return an argument that the mechanism gave by position or by name."""
+        """Return the argument at a position or with a name, or else ``default``."""
         return (
             self.arguments[position]
             if position < len(self.arguments)
