@@ -58,7 +58,7 @@ class AdjacencyLimits:
     changed_places: int = 24
     """Largest number of entries or rows that are changed one by one in corner cases."""
     listed_values: int = 8
-    """Number of values, from the start of a list of values, that are corner cases.
+    """Number of the first values of a ``sampled_from`` list that are corner cases.
 
     The first and the last value, and values at limits of integers, are corner cases in
     any case.
@@ -90,23 +90,23 @@ class AdjacencyLimits:
     listed_fields: int = 6
     """Largest number of fields for which ``Fields`` lists a pair.
 
-    It is also the number of corner cases of a field that are combined with a change of
-    another field.
+    It is also the largest number of corner cases of a field that are combined with a
+    change of another field.
     """
     field_values: int = 16
-    """Number of corner cases to which a field changes while no other one changes."""
+    """Largest number of corner cases to which a field alone changes."""
     crossed_fields: int = 100
-    """Number of corner cases in which one field changes and another one is special."""
+    """Largest number of pairs in which one field changes beside another special one."""
     searched_corners: int = 40
-    """Number of corner cases that are taken from a user's strategy of pairs."""
+    """Largest number of corner cases that are taken from a user's strategy of pairs."""
     listed_pairs: int = 16
-    """Number of pairs that ``AnyValues`` lists."""
+    """Largest number of pairs that ``AnyValues`` lists."""
     enumerated_values: int = 200
     """Largest number of values of which ``AnyValues`` enumerates all pairs."""
     long_records: int = 3
-    """Number of the longest given records that ``Alike`` tries, beside new records."""
+    """Number of the longest given records that are tried, beside new records."""
     known_records: int = 64
-    """Number of the longest given records that ``Alike`` tries, if it can make none."""
+    """Number of the longest given records that are tried, if no others can be made."""
     range_corners: int = 8
     """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
@@ -304,7 +304,10 @@ def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring inputs: ``data`` is run on coin 1, ``neighbour`` on coin 0."""
+    """Two neighbouring inputs: ``data`` is run on coin 1, ``neighbour`` on coin 0.
+
+    ``name`` is a text for reports, or ''.
+    """
 
     data: Any
     neighbour: Any
@@ -414,10 +417,10 @@ class Adjacency(Protocol):
         """Raise ``AdjacencyError`` unless the pair is in the set."""
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs that the game plays, smallest first."""
+        """Return the pairs that the game plays, at least one."""
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of the set, or None if there are too many."""
+        """Return every unordered pair, or None if the set cannot be enumerated."""
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a Hypothesis strategy that generates pairs of the set."""
@@ -559,8 +562,9 @@ def require_change(adjacency: Any, *allowed: str) -> None:
 class Offers:
     """The results of the optional methods of an adjacency.
 
-    The properties raise ``AdjacencyError`` for a wrong type. Each method is called when
-    its result is first read, and its result is stored here.
+    Each method is called when its result is first read, and its result is stored here.
+    ``AdjacencyError`` is raised if a result has a wrong type, or if an attribute with
+    the name of a method is no method.
     """
 
     adjacency: Adjacency

@@ -378,7 +378,7 @@ class Edges:
     Args:
         nodes: Number of nodes, >= 2.
         label: The name in reports.
-        among: If given, only edges between these nodes change, >= 2 nodes.
+        among: Two or more nodes; if given, only edges between these nodes change.
         unlabelled: Whether ``exhaustive`` returns only one of all pairs that differ
             only in the order of the nodes. This is for mechanisms that treat all nodes
             of ``among`` alike, and all other nodes alike. Then all these pairs have the

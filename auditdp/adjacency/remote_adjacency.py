@@ -201,7 +201,8 @@ class AdjacencyElsewhere:
             first: The number of listed pairs, with which ``played`` begins.
 
         Returns:
-            The found pairs, each with its promise, and the number of tried pairs.
+            At most four pairs, each with its promise, and the number of tried pairs. If
+            no outputs are farther apart, it is the best pair that is not listed.
         """
         reply = self._ask("propose", calls, calls.number, played, first, most)
         held_pairs, tried = shaped(_PROPOSED, reply)

@@ -262,7 +262,7 @@ class Alike(GivenPairs):
 
     @cached_property
     def candidates(self) -> list[Floats]:
-        """Records to change: long and short ones, corners of the ranges, and others."""
+        """Rows of the records to change, such as long and short ones."""
         rows = self._rows
         columns = rows.shape[1]
         low, high = self._ranges
@@ -438,11 +438,12 @@ class Alike(GivenPairs):
     def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
         """Return a record, and the record that replaces it.
 
-        If the change is to an absent record, the replacement is the absent record, with
-        the labels of ``row`` if the change keeps labels. The returned record is then
-        ``row`` with the numbers of the absent record that both inputs share. Otherwise
-        the replacement is the negated record (``opposite``), or with an odd ``turn``
-        the record with its last number negated (``_against``).
+        With an even ``turn`` the replacement is ``opposite``: the negated record, if
+        the limits allow it. With an odd one it is ``_against``: the record with its
+        last number negated, if the limits allow it. If the change is to an absent
+        record, ``turn`` has no effect: the replacement is the absent record, but keeps
+        the labels that the given inputs share. Then the first record equals the absent
+        one where both given inputs do.
         """
         _, unchanged, absent, zeros = self._change
         if absent is not None:

@@ -93,7 +93,9 @@ def number_of_records(data: Any) -> int | None:
     """Return the number of records of data.
 
     Returns:
-        The number, or None if the data have no length, or parts of different lengths.
+        The length of the data, or None if they have none. For a dict, a
+        ``TensorDataset`` or a tuple of arrays, it is the length of every part, or None
+        if the parts have different lengths or one has none.
     """
     parts = _parts(data)
     try:

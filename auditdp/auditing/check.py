@@ -65,11 +65,11 @@ def check(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 50,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5' (the worst outputs
-            at 1.5 times the claimed level), 'tail:0.005' (outputs of this probability
-            that lose twice the claim) or 'output:0.001' (an output of this probability
-            that only one input gives). The game then has the number of calls that this
-            takes, and at least ``calls`` if that is given.
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst pair of
+            laws at 1.5 times the claimed level), 'tail:0.005' (outputs of this
+            probability that lose twice the claim) or 'output:0.001' (an output of this
+            probability that only one input gives). The game then has the number of
+            calls that this takes, and at least ``calls`` if that is given.
         alpha: Largest probability that a true claim is refuted, or that the lower bound
             exceeds the true privacy loss.
         seed: Root seed. Equal seeds give equal results, if the mechanism draws only
@@ -195,11 +195,11 @@ def assert_private(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 20,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5' (the worst outputs
-            at 1.5 times the claimed level), 'tail:0.005' (outputs of this probability
-            that lose twice the claim) or 'output:0.001' (an output of this probability
-            that only one input gives). The game then has the number of calls that this
-            takes, and at least ``calls`` if that is given.
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst pair of
+            laws at 1.5 times the claimed level), 'tail:0.005' (outputs of this
+            probability that lose twice the claim) or 'output:0.001' (an output of this
+            probability that only one input gives). The game then has the number of
+            calls that this takes, and at least ``calls`` if that is given.
         alpha: Largest probability that the test refutes a true claim, with or without a
             confirmation: its flake rate.
         seed: Root seed. With a fixed seed the test is deterministic, if the mechanism

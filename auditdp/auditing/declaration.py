@@ -72,14 +72,16 @@ class Audit:
             'logging' is log messages and warnings; 'files' are files written to the
             working folder, which is empty before each call.
         calls: Limit of the runs of the mechanism, including those before and after the
-            game, instead of the budget's number. The quick budget is a limit that no
-            audit exceeds. If an audit does not end as declared because of that limit,
+            game, instead of the budget's number. For a promise, the number of calls,
+            shared by all classes. The quick budget is a limit that no audit of privacy
+            exceeds. If an audit does not end as declared because of that limit,
             reports call it undecided, which is not a finding.
-        find: A fault that the game is to find nine times in ten, such as 'level:1.5',
-            'tail:0.005' or 'output:0.001' (see ``auditdp.record.budget.Fault``). The
-            game then has the number of calls that this takes, and at least ``calls`` if
-            that is given. A fault that the run names (``auditdp run --find``) replaces
-            it.
+        find: A fault that the game is to find nine times in ten, such as 'level:1.5'
+            (the worst pair of laws at 1.5 times the claimed level), 'tail:0.005'
+            (outputs of this probability that lose twice the claim) or 'output:0.001'
+            (an output of this probability that only one input gives). The game then has
+            the number of calls that this takes, and at least ``calls`` if that is
+            given. A fault that the run names (``auditdp run --find``) replaces it.
         exhaustive: Whether exact evidence enumerates all pairs if possible, and
             evidence of sensitivity enumerates or searches pairs. If False, both use the
             played pairs only.

@@ -150,8 +150,8 @@ def audit(*factory: Any, **options: Any) -> Any:
 
     All parameters of the factory need defaults. ``@audit`` is short for ``@audit()``. A
     fault of the declaration affects this audit alone: it is collected, and its verdict
-    is ERROR with the line. Such faults are unknown options, parameters without a
-    default, and sizes that do not ascend.
+    is ERROR with the line. Such faults are for example unknown options, parameters
+    without a default, and sizes that do not ascend.
 
     Args:
         factory: The factory, if the decorator is written without parentheses.
@@ -173,6 +173,9 @@ def audit(*factory: Any, **options: Any) -> Any:
                 in ascending order. The audit ends with the first size that refutes the
                 claim, or that refutes the calibration unless a violation is declared.
                 Each size has an equal share of α.
+
+    Returns:
+        The declaration, a ``Declared``; with options, a decorator that returns it.
 
     Raises:
         CollectionError: If the decorated object is not callable.
@@ -264,7 +267,10 @@ def _place(factory: Any) -> str:
 
 
 def line_in(error: BaseException, filename: str) -> int | None:
-    """Return the innermost line of a file in an error's traceback, or None."""
+    """Return the innermost line of a file in an error's traceback, or None.
+
+    For a syntax error in the file, it is the line of the error.
+    """
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

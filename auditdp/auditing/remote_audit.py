@@ -346,6 +346,7 @@ class DeclaredElsewhere(Declared):
 
         Raises:
             Skip: If the factory cannot run on this machine.
+            AuditError: If the declaration or an override is faulty.
             ForeignError: Any other exception of the factory.
         """
         try:

@@ -205,7 +205,11 @@ class Served:
         return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
 
     def pairs(self) -> Answered:
-        """Check the pairs to play; return the number and the text of each, in order."""
+        """Check the pairs to play; return the number and the text of each, in order.
+
+        Raises:
+            AdjacencyError: If one of them is no pair of neighbours, or there are none.
+        """
         return [
             self._held(pair)
             for pair in checked_pairs(self.built.adjacency, self.built.play)
@@ -220,7 +224,7 @@ class Served:
         return None if every is None else min(len(every), MOST_COUNTED), ()
 
     def can_search(self) -> Answered:
-        """Return True if the adjacency generates pairs."""
+        """Return True if the adjacency generates pairs that it does not list."""
         return can_search(self.built.adjacency), ()
 
     def python(self, pair: int) -> Answered:
@@ -322,8 +326,8 @@ class Served:
     ) -> Answered:
         """Return the rows of outputs of several calls, each with a seed of its own.
 
-        ``wanted`` has (place of the input, number of outputs, seed) for each call. See
-        ``rows`` for the other arguments.
+        ``wanted`` has (place of the input, number of outputs, seed) for each call. With
+        ``singly``, each output is made by a call of its own.
         """
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
@@ -349,7 +353,8 @@ class Served:
             number: Number of the mechanism.
             calls: Number of the ``Calls``, which decides how outputs are represented.
             raising: Whether exceptions count as outputs (``Calls.raising``).
-            parts: For each process its runs, as ``wanted`` of ``runs``.
+            parts: For each process its calls, each as (place of the input, number of
+                outputs, seed).
             seconds: Time after which a process is given up.
             afresh: Whether all generators of a process get new random states.
 
@@ -369,8 +374,8 @@ class Served:
 
         Returns:
             The number of the bound law, and the largest log probability of an output
-            that it does not list. If the law is finite, two arrays: its log-odds and
-            their weights.
+            that a finite law does not list, or −∞. If the laws of both inputs are
+            finite, two arrays: the log-odds of the outputs and their weights.
         """
         bound = LikelihoodRatio().bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
@@ -395,7 +400,7 @@ class Served:
         ]
 
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
-        """Return the mechanism's own scores of outputs for a pair."""
+        """Return the mechanism's own scores for a pair, one per output."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
         # The judging process requests it only if it exists.
         assert able.score is not None
@@ -416,7 +421,7 @@ class Served:
     def trace(
         self, number: int, played: Sequence[int], most: int, seed: int, search: bool
     ) -> Answered:
-        """Trace the code, and return the pairs that the trace proposes to play.
+        """Trace the code; return the pairs that it proposes, with their promises.
 
         Args:
             number: Number of the mechanism.

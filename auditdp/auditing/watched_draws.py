@@ -139,7 +139,7 @@ for _method in METHODS:
 
 
 def _enter(run: Callable[..., Any], *arguments: Any, rng: np.random.Generator) -> Any:
-    """Call a mechanism; the frames above this one are its own."""
+    """Call a mechanism; the frames between this one and a draw are the mechanism's."""
     return run(*arguments, rng=rng)
 
 
