@@ -431,7 +431,10 @@ class UpToOrder(Protocol):
     """An adjacency of graphs that can enumerate pairs up to the order of the nodes."""
 
     unlabelled: bool
-    """Whether ``exhaustive`` returns one of all pairs that differ only in the order."""
+    """Whether ``exhaustive`` returns the pairs up to the order of the nodes.
+
+    It then returns one of all pairs that differ only in this order.
+    """
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair with its nodes in another random order.

@@ -235,7 +235,7 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return elements without repetition, also of the results of each key function."""
+    """Return elements that all differ, also in the results of each key function."""
     chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:
@@ -391,8 +391,8 @@ class Domain:
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the domain of a strategy of numbers, or None for another strategy.
 
-        The ends of an interval are the first two ``numbers``, which replace missing
-        ends.
+        The ends of an interval are the first two results of ``numbers``, which replaces
+        missing ends.
         """
         match _part_of(strategy):
             case Integers() | Floats() as part:

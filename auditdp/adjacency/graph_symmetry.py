@@ -294,7 +294,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _max_degrees(self) -> Counter[str]:
-        """The largest degree of each kind of any node of the given graphs."""
+        """The largest degree of any node of the given graphs, by the kind of degree."""
         largest: Counter[str] = Counter()
         for edges in self._edges:
             for (kind, _), degree in self._degrees(edges).items():
@@ -430,7 +430,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Triples of records: of the node, of its neighbours, and of the other nodes."""
+        """Triples of records: of the node, of its neighbours, and of other nodes."""
         long, quiet = self._nodes.candidates[0], self._nodes.quiet
         against = self._nodes.opposite(long)
         return [

@@ -38,7 +38,7 @@ PromisedHeld = Annotated[
     list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
     Field(max_length=64),
 ]
-"""Pairs with their promises."""
+"""At most 64 pairs, each with its promise (``MOST_PROMISED`` defines it)."""
 
 
 @record(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class PairElsewhere(Pair):
 
     @property
     def python(self) -> str:
-        """Python source of both inputs, or '' if the received text is other code."""
+        """Python source of both inputs; '' if there is none, or if it is other code."""
         # A user may paste the text, so it must not run code that the other process
         # chose.
         text = shaped(_TEXT, self.data.ask("python"))
@@ -202,7 +202,7 @@ class AdjacencyElsewhere:
 
         Returns:
             At most four pairs, each with its promise, and the number of tried pairs. If
-            no outputs are farther apart, it is the best pair that is not listed.
+            no outputs are farther apart, the best pair that is not listed is returned.
         """
         reply = self._ask("propose", calls, calls.number, played, first, most)
         held_pairs, tried = shaped(_PROPOSED, reply)

@@ -31,8 +31,8 @@ from auditdp.record.budget import LONGEST
 class Declared:
     """An audit factory with the options of its decorator; ``build`` makes the audit.
 
-    The options are those of ``audit``. ``collect`` sets ``id`` and ``path``, the path
-    of the audit's file.
+    The docstring of ``audit`` describes the options. ``collect`` sets ``id`` and
+    ``path``, the path of the audit's file.
     """
 
     factory: Callable[..., Audit]
@@ -101,7 +101,9 @@ class Declared:
         return [dict(overrides) | size for size in tried] or [dict(overrides)]
 
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
-        """Return the audit and its parameters; see ``read`` for the overrides.
+        """Return the audit and the values of its parameters, by their names.
+
+        ``overrides`` are texts that replace defaults, as in ``read``.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -303,7 +305,7 @@ def _read(name: str, text: str, default: Any) -> Any:
 
 
 def data_file(name: str) -> Path:
-    """Return a file of the data folder that ``--data`` or ``AUDITDP_DATA`` names.
+    """Return the path of a file in the folder of ``--data`` or ``AUDITDP_DATA``.
 
     Raises:
         Skip: If there is no folder or no such file; the audit is then SKIPPED.
@@ -322,7 +324,8 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
 
     The id of an audit is the path relative to ``root`` (by default the current folder)
     and the name of the factory, as in ``audits/audit_edges.py::dprr``. The path of a
-    file outside ``root`` is absolute.
+    file outside ``root`` is absolute. The folders of the file and of ``root`` are
+    appended to ``sys.path``.
 
     Raises:
         CollectionError: If the file cannot be imported; the message has the reason and,

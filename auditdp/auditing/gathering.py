@@ -58,8 +58,8 @@ class Settings:
         budget: The number of runs.
         root_seed: Root of all random streams.
         key: Name that keys the random streams of the audit.
-        recorded: Log wealth of the recorded game that is continued, if any (see
-            ``GameOptions``).
+        recorded: The recorded log wealth with which a continued game must begin; None
+            unless a recorded audit is continued.
         trace: Whether the code is traced before its game.
 
     Raises:
@@ -128,9 +128,14 @@ def gather(
 def request_for(
     built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool
 ) -> EvidenceRequest:
-    """Return the request for evidence about one mechanism.
+    """Return the request for evidence about one mechanism of an audit.
 
-    The arguments are those of ``gather``.
+    Args:
+        built: The audit.
+        mechanism: Its mechanism, or one of its controls.
+        settings: The settings of the run.
+        purpose: Name that keys the random streams.
+        control: Whether the mechanism is a broken twin.
     """
     claim = built.claim
     # The audit has computed its claim when it was made.

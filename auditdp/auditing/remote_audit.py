@@ -255,7 +255,7 @@ class AuditElsewhere(Audit):
         return self.held.is_sensitivity
 
     def mutation(self, settings: Any, exact: Evidence | None) -> Mutation:
-        """Return the mutation score, computed in the process of the mechanism."""
+        """Return the fates of the mutants, computed in the process of the mechanism."""
         return shaped(MUTATION, self.channel.ask("mutants", settings, exact)[0])
 
     def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:

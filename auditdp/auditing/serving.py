@@ -73,9 +73,12 @@ class Served:
     place: Callable[[Any], Place | None]
     """Returns the place of an object in the code, or None."""
     mutation: Callable[..., Any]
-    """Audits the mutants of the mechanism; see ``mutant_score.mutation``."""
+    """Audits the mutants of the mechanism, as ``mutant_score.mutation`` does."""
     compared: Callable[[Audit, Settings], Any] | None
-    """Compares the audit with another version of its code; None without another one."""
+    """Compares the audit with another version of its code.
+
+    None if no other version is given.
+    """
     plain: Callable[[Any], Any]
     """Converts the value of a parameter to plain data."""
     declared: Declared = field(init=False)
@@ -281,7 +284,7 @@ class Served:
         Args:
             calls: The calls.
             rng: Their generator.
-            places: The inputs of the calls.
+            places: The places of the inputs of the calls.
 
         Returns:
             The representation, with an array of its rows as an example.
@@ -521,8 +524,8 @@ class Served:
             most: Limit of the calls of the search.
 
         Returns:
-            Each found pair with its promise (``PairTable.promise``), and the number of
-            compared pairs.
+            The number and the text of each found pair, with its promise
+            (``PairTable.promise``); and the number of compared pairs.
         """
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
@@ -538,7 +541,7 @@ class Served:
     def smaller(
         self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
     ) -> Answered:
-        """Return the smallest pair found that refutes the claim; None without one.
+        """Search for a smaller pair that refutes the claim.
 
         Args:
             number: Number of the mechanism.
@@ -546,6 +549,9 @@ class Served:
             pair: Number of the pair with the finding.
             refuted_at: Number of calls that refuted the claim.
             alpha: Level at which the smaller pair has to refute the claim.
+
+        Returns:
+            The number and the text of the smallest pair that was found, or None.
         """
         game = self._game(
             number,

@@ -47,7 +47,7 @@ class Draw:
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """Return the argument at a position or with a name, or else ``default``."""
+        """Return the argument at ``position`` or with ``name``, or else ``default``."""
         return (
             self.arguments[position]
             if position < len(self.arguments)

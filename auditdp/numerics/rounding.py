@@ -148,6 +148,8 @@ def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
 def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
     """Return a lower bound and a smaller upper bound as texts that differ.
 
+    Each has ``digits`` significant digits, or more if the texts would be equal.
+
     >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
     (('2.5', '1'), ('1.00049', '1.00041'))
     """
