@@ -90,7 +90,7 @@ def check(
         check was ended early.
 
     Raises:
-        AuditError: If the inputs or the mechanism cannot be used.
+        AuditError: If the mechanism, the inputs or another argument cannot be used.
 
     >>> from auditdp import PureDP, check
     >>> noisy = lambda x, rng: x + rng.laplace(scale=0.5)
@@ -223,7 +223,7 @@ def assert_private(
         NotConfirmed: If the claim is refuted without a confirmation; it has a
             ``result`` as well.
         ControlSurvived: If a control is not refuted; it has a ``result`` as well.
-        AuditError: If the inputs or the mechanism cannot be used.
+        AuditError: If the mechanism, the inputs or another argument cannot be used.
 
     Warns:
         MiscalibrationWarning: If the noise is calibrated to less than two neighbours

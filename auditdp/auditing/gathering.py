@@ -209,11 +209,11 @@ def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | N
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
     """Return evidence of all requested kinds, in the order of ``KINDS``.
 
-    Kinds whose outputs decide whether they apply have ``UNCERTAIN_SHARE`` of alpha. If
-    one of them applies, the other kinds that may err share the rest equally, and
-    otherwise all of alpha. The game is gathered last, because it takes all runs that
-    are left. If several kinds raise, the first of them in the order of ``KINDS``
-    counts.
+    If the drawn outputs decide whether a kind applies, it has ``UNCERTAIN_SHARE`` of
+    alpha, or all of alpha if no other kind may err. If such a kind applies, the other
+    kinds that may err share the rest equally, and otherwise all of alpha. The game is
+    gathered last, because it takes all runs that are left. If several kinds raise, the
+    first of them in the order of ``KINDS`` counts.
     """
     kinds = [kind for kind in KINDS if kind in request.kinds]
     sampled = [kind for kind in kinds if KINDS[kind].sampled]

@@ -580,7 +580,7 @@ class Served:
     def _game(
         self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio
     ) -> Game:
-        """Return a game with the audit's forecasters and an empty memory."""
+        """Return a new game with the audit's forecasters, which has made no calls."""
         request = self.requests[number]
         given = request.game.forecasters
         forecasters = (
