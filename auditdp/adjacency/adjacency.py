@@ -431,7 +431,7 @@ class UpToOrder(Protocol):
     """An adjacency of graphs that can enumerate pairs up to the order of the nodes."""
 
     unlabelled: bool
-    """Whether ``exhaustive`` returns the pairs up to the order of the nodes.
+    """True if ``exhaustive`` returns the pairs up to the order of the nodes.
 
     It then returns one of all pairs that differ only in this order.
     """
