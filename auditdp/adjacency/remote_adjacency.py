@@ -38,7 +38,7 @@ PromisedHeld = Annotated[
     list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
     Field(max_length=64),
 ]
-"""At most 64 pairs, each with its promise (``MOST_PROMISED`` defines it)."""
+"""Pairs, at most 64, each with its promise (``MOST_PROMISED`` defines the word)."""
 
 
 @record(frozen=True, eq=False)
