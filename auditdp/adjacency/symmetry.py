@@ -221,7 +221,7 @@ class Alike(GivenPairs):
 
     @cached_property
     def _length_limits(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest allowed length of each part of a record."""
+        """The smallest and the largest allowed lengths, one per part of a record."""
         lengths = self._lengths(self._rows)
         shortest = lengths.min(axis=0) / self.wider * (1 - LENGTH_RTOL)
         return shortest, lengths.max(axis=0) * self.wider * (1 + LENGTH_RTOL)
