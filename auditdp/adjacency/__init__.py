@@ -56,8 +56,9 @@ def as_adjacency(pairs: Any) -> Adjacency:
     pairs themselves.
 
     Raises:
-        AdjacencyError: If the argument is none of these, lacks a method that every
-            adjacency has, or can be read as one pair and as two pairs.
+        AdjacencyError: If the argument is none of these, is empty, is an adjacency
+            without a method that every adjacency has, or can be read as one pair and as
+            two pairs.
 
     >>> as_adjacency(((0, 0), (0, 1))).pairs()  # (0, 0) is no pair, as nothing changes
     [Pair(data=(0, 0), neighbour=(0, 1), name='')]

@@ -56,54 +56,61 @@ class AdjacencyLimits:
     Six ids have over 100,000 pairs.
     """
     changed_places: int = 24
-    """Number of entries, or of rows, that each change in their own corner case."""
+    """Largest number of entries or rows that are changed one by one in corner cases."""
     listed_values: int = 8
-    """Number of values, from the start of a list of values, that are corner cases.
+    """Number of the first values of a ``sampled_from`` list that are corner cases.
 
     The first and the last value, and values at limits of integers, are corner cases in
     any case.
     """
     crossed_parts: int = 8
-    """Number of parts of a value, each of which is tried as the only low or high one.
+    """Largest number of parts of a value that are tried as its only low or high part.
 
-    A list of fixed length is treated as a value with parts up to this length.
+    A list of a fixed length up to this number counts as a value with parts.
     """
     long_sequence: int = 16
     """Length of a long list or text among the corner cases, if it is allowed."""
     distinct_rows: int = 6
     """Largest number of rows in a listed collection of different rows."""
     drawn_rows: int = 12
-    """Largest number of drawn rows of a collection; a longer one repeats them."""
+    """Largest number of drawn rows of an input; a longer input repeats them."""
     row_values: int = 24
-    """Number of corner cases of a row that ``Rows`` uses."""
+    """Largest number of corner cases of a row that ``Rows`` uses."""
     copied_rows: int = 4
-    """Number of corner cases of a row, with both ends, that are tried among copies."""
+    """Largest number of special rows that are tried among copies of another row.
+
+    The two ends are the first of them.
+    """
     named_values: int = 12
-    """Number of values that a name lists, and that a row of ``Records`` changes to."""
+    """Largest number of values that the name of ``Records`` lists completely.
+
+    It is also the largest number of values to which the corner cases change the first
+    and the middle row.
+    """
     listed_fields: int = 6
     """Largest number of fields for which ``Fields`` lists a pair.
 
-    It is also the number of corner cases of a field that are combined with a change of
-    another field.
+    It is also the largest number of corner cases of a field that are combined with a
+    change of another field.
     """
     field_values: int = 16
-    """Number of corner cases to which a field changes while no other one changes."""
+    """Largest number of corner cases to which a field alone changes."""
     crossed_fields: int = 100
-    """Number of corner cases in which one field changes and another one is special."""
+    """Largest number of pairs in which one field changes beside another special one."""
     searched_corners: int = 40
-    """Number of corner cases that are taken from a user's strategy of pairs."""
+    """Largest number of corner cases that are taken from a user's strategy of pairs."""
     listed_pairs: int = 16
-    """Number of pairs that ``AnyValues`` lists."""
+    """Largest number of pairs that ``AnyValues`` lists."""
     enumerated_values: int = 200
     """Largest number of values of which ``AnyValues`` enumerates all pairs."""
     long_records: int = 3
-    """Number of longest records of given data that are tried, beside made ones."""
+    """Number of the longest given records that are tried, beside new records."""
     known_records: int = 64
-    """Number of longest records that are tried, if no other records can be made."""
+    """Number of the longest given records that are tried, if no others can be made."""
     range_corners: int = 8
     """Largest number of corners of the ranges of given data that are tried."""
     regression_columns: int = 64
-    """Largest number of columns for which the last one is fitted by the others."""
+    """Largest number of columns with which the last one is regressed on the others."""
     random_bytes: int = 1 << 16
     """Number of random bytes for a draw, if Hypothesis' choices cannot be given."""
     nested_strategies: int = 100
@@ -113,7 +120,7 @@ class AdjacencyLimits:
     source: int = 4_000
     """Largest length of the source of a pair, in characters; a longer pair has none."""
     full_text: int = 1 << 20
-    """Length of a text that holds any input completely, in characters."""
+    """Length above which even the complete text of an input is cut, in characters."""
     changed_part: int = 30
     """Largest length of the text of a part in which inputs differ, in characters."""
 
@@ -138,8 +145,8 @@ def as_python(data: Any, neighbour: Any) -> str:
     """Return assignments to ``data`` and ``neighbour``, with a comment on the change.
 
     Returns:
-        The source. It is '' if the short texts show both inputs completely, if the
-        source is too long, or if an input is of a type that cannot be written.
+        The source. It is '' if the short texts (``brief``) show both inputs completely,
+        if the source is too long, or if an input is of a type that cannot be written.
 
     >>> people = [{"age": 40, "city": "Ulm"}] * 2
     >>> print(as_python([*people, {"age": 7, "city": "Bonn"}], people))
@@ -297,7 +304,10 @@ def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring inputs: ``data`` is run on coin 1, ``neighbour`` on coin 0."""
+    """Two neighbouring inputs: ``data`` is run on coin 1, ``neighbour`` on coin 0.
+
+    ``name`` is a text for reports, or ''.
+    """
 
     data: Any
     neighbour: Any
@@ -316,7 +326,11 @@ class Pair:
 
     @property
     def python(self) -> str:
-        """Python source of both inputs, or '' if ``as_python`` writes none."""
+        """Python source that assigns both inputs to ``data`` and ``neighbour``, or ''.
+
+        It is '' if the text of the pair shows both inputs completely, if the source is
+        too long, or if an input is of a type that cannot be written.
+        """
         return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
@@ -403,10 +417,10 @@ class Adjacency(Protocol):
         """Raise ``AdjacencyError`` unless the pair is in the set."""
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs that the game plays, smallest first."""
+        """Return the pairs that the game plays, at least one."""
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of the set, or None if there are too many."""
+        """Return every unordered pair, or None if the set cannot be enumerated."""
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a Hypothesis strategy that generates pairs of the set."""
@@ -414,21 +428,21 @@ class Adjacency(Protocol):
 
 @runtime_checkable
 class UpToOrder(Protocol):
-    """An adjacency of graphs that can enumerate pairs up to the order of the nodes.
-
-    It then enumerates one of all pairs that differ only in the order of the nodes.
-    """
+    """An adjacency of graphs that can enumerate pairs up to the order of the nodes."""
 
     unlabelled: bool
-    """True if ``exhaustive`` enumerates the pairs up to the order of the nodes."""
+    """True if ``exhaustive`` returns the pairs up to the order of the nodes.
+
+    It then returns one of all pairs that differ only in this order.
+    """
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair with its nodes in another random order.
 
         Args:
             pair: The pair.
-            number: Choice of the edge in which the returned pair differs. It is an
-                index of the edges that may change, modulo their number.
+            number: Index of the edge in which the graphs of the returned pair differ.
+                It counts the edges that may change, modulo their number.
             rng: The randomness of the order.
         """
 
@@ -462,7 +476,7 @@ class GivenPairs:
 
     @property
     def readings(self) -> Mapping[str, Any]:
-        """The details of every reading of the first pair, the narrowest one first."""
+        """The details of each reading of the first pair, the narrowest first."""
         raise NotImplementedError
 
     @property
@@ -551,8 +565,9 @@ def require_change(adjacency: Any, *allowed: str) -> None:
 class Offers:
     """The results of the optional methods of an adjacency.
 
-    The properties raise ``AdjacencyError`` for a wrong type. Each method is called when
-    its result is first read, and its result is stored here.
+    Each method is called when its result is first read, and its result is stored here.
+    ``AdjacencyError`` is raised if a result has a wrong type, or if an attribute with
+    the name of a method is no method.
     """
 
     adjacency: Adjacency
@@ -625,7 +640,7 @@ def offers(adjacency: Adjacency) -> Offers:
 
 
 def is_adjacency(given: Any) -> bool:
-    """Return True if an object has the attributes that every adjacency has.
+    """Return True if an object has ``name``, ``check``, ``pairs`` and ``exhaustive``.
 
     Raises:
         AdjacencyError: If the object has ``check()`` and ``pairs()``, but no ``name``

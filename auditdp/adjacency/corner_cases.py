@@ -1,9 +1,9 @@
 """Corner cases of strategies: values at which code breaks.
 
-Such numbers are the ends of a domain, powers of two and their roots, zeros, and numbers
-with a sum just below a power of two. ``numbers`` lists them for an interval, ``values``
-lists the corner cases of any Hypothesis strategy by the strategy's structure, and
-``with_extremes`` generates them more often. ``Domain`` has the sums.
+Among numbers these are the ends of a domain, powers of two and their roots, zeros, and
+numbers with a sum just below a power of two. ``numbers`` lists them for an interval,
+``values`` lists the corner cases of any Hypothesis strategy by the strategy's
+structure, and ``with_extremes`` generates them more often. ``Domain`` has the sums.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     """Return numbers of an interval at which code breaks, the two ends first.
 
     A missing or infinite upper end is replaced by ``OPEN_END``, and such a lower end by
-    0, or by −``OPEN_END`` if 0 is not in the interval.
+    0, or by −``OPEN_END`` if 0 is not in the interval. A replacement outside the
+    interval is left out.
 
     Args:
         low: The lower end, or None if there is none.
@@ -234,7 +235,7 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
 
 
 def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
-    """Return elements without repetition, also of the results of each key function."""
+    """Return elements that all differ, also in the results of each key function."""
     chosen: list[Any] = []
     used: set[Any] = set()
     for element in elements:
@@ -253,7 +254,7 @@ def leaf_values(part: StrategyPart) -> list[Any]:
     """Return values at which code breaks, for a strategy that has no parts.
 
     Returns:
-        The values, for numbers the two ends first; [] if none is known for the strategy.
+        The values, for numbers the two ends first. [] if none is known.
     """
     match part:
         case Integers(low=low, high=high):
@@ -290,7 +291,10 @@ def _part_of(strategy: st.SearchStrategy[Any]) -> StrategyPart:
 
 
 def at_limits(values: Sequence[Any]) -> list[Any]:
-    """Return those of the values that are numbers at which code breaks."""
+    """Return the numbers among some values at which code breaks, in their order.
+
+    Bools do not count as numbers.
+    """
     listed = [
         x
         for x in values
@@ -352,6 +356,8 @@ def _all_with_extremes(fields: Any) -> dict[Any, st.SearchStrategy[Any]]:
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
     """Return the two ends of a strategy, two of its values that are far apart.
 
+    If the strategy has only one value, both ends are this value.
+
     Raises:
         AdjacencyError: If the strategy generates nothing.
     """
@@ -385,7 +391,8 @@ class Domain:
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the domain of a strategy of numbers, or None for another strategy.
 
-        Missing ends of an interval are replaced as in ``numbers``.
+        The ends of an interval are the first two results of ``numbers``, which replaces
+        missing ends.
         """
         match _part_of(strategy):
             case Integers() | Floats() as part:
@@ -398,7 +405,11 @@ class Domain:
 
     @classmethod
     def listing(cls, values: Iterable[Any]) -> Domain | None:
-        """Return the domain of a list, or None if an item is no finite number."""
+        """Return the domain of a list that is not empty.
+
+        Returns:
+            The domain, or None if an item is a bool or no finite number.
+        """
         listed = tuple(values)
         for value in listed:
             if not isinstance(value, int | float) or isinstance(value, bool):
@@ -418,7 +429,7 @@ class Domain:
     def limits(self, count: int) -> list[int]:
         """Return the limits of integers that a sum of ``count`` numbers can reach.
 
-        The limits are powers of two, positive and negative, at which integers overflow.
+        The limits are ``POWERS_OF_TWO`` and their negatives.
         """
         both = [*POWERS_OF_TWO, *(-limit for limit in POWERS_OF_TWO)]
         return [x for x in both if count * self.low < x <= count * self.high]

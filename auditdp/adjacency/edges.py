@@ -63,7 +63,7 @@ class Flips:
         return matrix
 
     def pair(self, rest: Sequence[Place], place: Place, name: str = "") -> Pair:
-        """Return the pair of a matrix with a one at ``place``, and the same without it.
+        """Return a pair of matrices: with a one at ``place``, and with a zero there.
 
         Both matrices have ones at ``rest``.
         """
@@ -93,10 +93,6 @@ class Flips:
         nodes turns one into the other; the nodes of changing edges stay among
         themselves. One pair of every orbit is returned.
 
-        A set of edges is a number with one bit per edge. The smallest number in the
-        orbit of a graph represents the orbit. Up to the order, every graph is a
-        representative with an added edge, so only representatives are extended.
-
         Args:
             ones: A plural noun for the ones, for the names of pairs.
 
@@ -105,6 +101,9 @@ class Flips:
         """
         if self.nodes > LIMITS.unlabelled_nodes:
             return None
+        # A set of edges is a number with one bit per edge. The smallest number in the
+        # orbit of a graph represents the orbit. Up to the order, every graph is a
+        # representative with an added edge, so only representatives are extended.
         count = len(self.places)
         number = {edge: k for k, edge in enumerate(self.places)}
         number |= {(j, i): k for (i, j), k in number.items()}
@@ -191,6 +190,9 @@ class NeighbourList:
 
     Args:
         nodes: Number of users, >= 2.
+
+    Raises:
+        AdjacencyError: If ``nodes`` is out of range.
     """
 
     nodes: int
@@ -285,6 +287,9 @@ class NeighbourLists:
     Args:
         nodes: Number of users, >= 2.
         protected: Users whose lists are protected; by default, all users.
+
+    Raises:
+        AdjacencyError: If an argument is out of range.
     """
 
     nodes: int
@@ -373,12 +378,15 @@ class Edges:
     Args:
         nodes: Number of nodes, >= 2.
         label: The name in reports.
-        among: If given, only edges between these nodes change.
+        among: Two or more nodes; if given, only edges between these nodes change.
         unlabelled: Whether ``exhaustive`` returns only one of all pairs that differ
             only in the order of the nodes. This is for mechanisms that treat all nodes
             of ``among`` alike, and all other nodes alike. Then all these pairs have the
             same privacy loss. Exact evidence checks this in other orders, and names it
             as an assumption.
+
+    Raises:
+        AdjacencyError: If an argument is out of range.
     """
 
     nodes: int
@@ -437,7 +445,10 @@ class Edges:
             )
 
     def pairs(self) -> list[Pair]:
-        """Return an empty graph, a star and a clique, each with and without an edge."""
+        """Return an empty graph, a star and a clique, each with and without an edge.
+
+        The star needs four nodes, and the clique three.
+        """
         flips = self._flips
         first, last = flips.changing[0], flips.changing[-1]
         centre, leaf = first[0], last[1]
@@ -468,8 +479,8 @@ class Edges:
 
         Args:
             pair: The pair.
-            number: Choice of the edge in which the returned pair differs. It is an
-                index of the edges that may change, modulo their number.
+            number: Index of the edge in which the graphs of the returned pair differ.
+                It counts the edges that may change, modulo their number.
             rng: The randomness of the order.
         """
         changing = self._flips.changing

@@ -166,7 +166,10 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _is_undirected(self) -> bool:
-        """True if each edge comes in both directions, or with the smaller end first."""
+        """True if every edge comes in both directions, or no edge has a larger source.
+
+        A source is the first end of an edge.
+        """
         are_sorted = (graph.arcs[0] <= graph.arcs[1] for graph in self._sides)
         return self._comes_both_ways or all(map(np.all, are_sorted))
 
@@ -278,8 +281,8 @@ class AlikeGraph(GivenPairs):
         """Return the degrees that are limited, by their kind and node.
 
         The kinds are "from" and "to" the node, for a directed graph, and "at" the node
-        for all its edges. If two nodes have edges in both directions, "at" has no limit
-        of its own, so it is left out.
+        for all its edges. If any two nodes of the given graphs have edges in both
+        directions, "at" has no limit of its own, so it is left out.
         """
         degrees: Counter[tuple[str, int]] = Counter()
         for source, target in edges:
@@ -291,7 +294,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _max_degrees(self) -> Counter[str]:
-        """The largest degree of each kind of any node of the given graphs."""
+        """The largest degree of any node of the given graphs, by the kind of degree."""
         largest: Counter[str] = Counter()
         for edges in self._edges:
             for (kind, _), degree in self._degrees(edges).items():
@@ -427,7 +430,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Choices of the records of the node, of its neighbours, and of all others."""
+        """Triples of records: of the node, of its neighbours, and of other nodes."""
         long, quiet = self._nodes.candidates[0], self._nodes.quiet
         against = self._nodes.opposite(long)
         return [

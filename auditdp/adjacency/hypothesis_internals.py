@@ -139,7 +139,7 @@ def changed_by(
 
     Returns:
         The value and its choices. None if the strategy refuses them, or if choices are
-        bytes and the value does not use the one at ``place``.
+        bytes (``knows_choices``) and the value does not use the one at ``place``.
     """
     if knows_choices():
         return _drawn_by_choices(strategy, random, choices, place)
@@ -170,7 +170,10 @@ def drawn_by(
 
 @cache
 def knows_choices() -> bool:
-    """Return True if ``_drawn_by_choices`` works with this version of Hypothesis."""
+    """Return True if choices can be given to this version of Hypothesis.
+
+    If not, the choices of a value are bytes.
+    """
     strategy = st.integers(0, 999)
     with suppress(Exception):
         replayed = _drawn_by_choices(strategy, Random(0), (7,))
@@ -189,7 +192,10 @@ class _ChoicesAlone(_Data):  # type: ignore[misc]
     """
 
     anew: tuple[int, Callable[[], None]] | None = None
-    """Index of the choice that is drawn anew, and a function to call after it."""
+    """Index of the choice that is drawn anew, and a function to call after it.
+
+    None if no given choice is drawn anew.
+    """
 
     def draw(
         self, strategy: Strategy, label: Any = None, observe_as: Any = None

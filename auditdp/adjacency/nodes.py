@@ -190,7 +190,11 @@ class Nodes:
         return listed
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair, or None if there are too many."""
+        """Return every unordered pair, fewest edges first.
+
+        Returns:
+            The pairs, or None if there are too many.
+        """
         most = LIMITS.removed_ids if self._is_removed else LIMITS.replaced_ids
         if self.nodes > most:
             return None
@@ -338,7 +342,7 @@ class Canaries:
     def pairs(self) -> list[Pair]:
         """Return pairs of the last, the first and the middle canary.
 
-        The data have no other canaries first, and then all other canaries.
+        In the first pairs the data have no other canaries, and then all other canaries.
         """
         rests = (False, True) if self.count > 1 else (False,)
         return [

@@ -1,9 +1,9 @@
 """Searches for a value with a large score, and for the simplest value with a property.
 
-``maximise`` and ``smallest`` are the two searches; ``draws`` and ``changed`` draw single
-values. All run on Hypothesis and are deterministic: the same strategy, functions,
-numbers and seed give the same result in any process. Hypothesis runs without its
-database, deadlines and health checks, and without the constants that it otherwise
+``maximise`` and ``smallest`` are the two searches. ``draws`` and ``changed`` draw
+single values. All run on Hypothesis and are deterministic: the same strategy,
+functions, numbers and seed give the same result in any process. Hypothesis runs without
+its database, deadlines and health checks, and without the constants that it otherwise
 collects from the loaded modules of the project. Nothing is printed. Nothing is written
 either, except that a strategy of text writes a table of characters to the folder of
 Hypothesis. Each function imports Hypothesis when it is called.
@@ -53,14 +53,12 @@ class Drawn(Generic[Value]):
 
 
 def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
-    """Yield independently drawn values, until 100 draws in a row are refused.
-
-    Hypothesis' ``find`` is not used here, because its values are mostly simple, and
-    many repeat parts of earlier values: in a third of them, an index of a list is the
-    first index.
-    """
+    """Yield independently drawn values, until 100 draws in a row are refused."""
     from auditdp.adjacency.hypothesis_internals import drawn_by
 
+    # Hypothesis' ``find`` is not used here, because its values are mostly simple, and
+    # many repeat parts of earlier values: in a third of them, an index of a list is the
+    # first index.
     random = Random(seed)
     refused = 0
     while refused < DRAWS_PER_VALUE**2:
@@ -215,7 +213,8 @@ def maximise(
         ``score`` raises an ``AuditError``.
 
     Raises:
-        AuditError: The first error that ``score`` raised, if no value has a score.
+        AuditError: The first error that ``score`` raised, if no value has a score; or
+            if ``examples`` is not positive.
     """
     scores: dict[Any, tuple[float, Value]] = {}
     refused: list[AuditError] = []
@@ -265,6 +264,10 @@ def smallest(
     Returns:
         The value, or ``start`` if no value has the property. ``start`` itself is not
         shrunk: Hypothesis shrinks the choices that made a value, and not the value.
+
+    Raises:
+        AuditError: If ``examples`` is not positive.
+        Exception: The first exception that ``holds`` or ``score`` raises.
     """
     best = start
 

@@ -38,7 +38,7 @@ PromisedHeld = Annotated[
     list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
     Field(max_length=64),
 ]
-"""Pairs with their promises."""
+"""Pairs, at most 64, each with its promise (``MOST_PROMISED`` defines the word)."""
 
 
 @record(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class PairElsewhere(Pair):
 
     @property
     def python(self) -> str:
-        """Python source of both inputs, or '' if the received text is other code."""
+        """Python source of both inputs; '' if there is none, or if it is other code."""
         # A user may paste the text, so it must not run code that the other process
         # chose.
         text = shaped(_TEXT, self.data.ask("python"))
@@ -65,8 +65,8 @@ class PairElsewhere(Pair):
 class TraceHeld:
     """Reply with the pairs that a trace of the mechanism proposes.
 
-    ``reads`` is True if laws of the outputs were fitted to the trace, and False in the
-    first reply, before they are requested.
+    ``reads`` is True if laws of the outputs were fitted to the trace. It is False if no
+    law fits, and in the first reply, before laws are requested.
     """
 
     pairs: PromisedHeld
@@ -90,16 +90,19 @@ class TraceElsewhere:
         """Fit laws of the outputs to the trace, and return True if that succeeds.
 
         It replaces ``proposed``, because the laws may propose other pairs. ``calls``
-        must have decided the form of rows before.
+        must have called the mechanism before: the first call fixes the shape and the
+        type of an output, which the laws need.
         """
         trace = shaped(_TRACE, self._ask("reads", self.calls.number))
         self.proposed = promised(self.calls.mechanism.channel, trace.pairs)
         return trace.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
-        """Return the record of the trace, as plain data.
+        """Return the record of the trace as plain data, or None if nothing was traced.
 
-        ``evidence.trace_records.game_trace`` explains the arguments.
+        Args:
+            played: Whether a law of the trace was a forecaster of the game.
+            abstained: Number of outputs for which this forecaster gave no odds.
         """
         return self._ask("traced", played, abstained)
 
@@ -198,8 +201,8 @@ class AdjacencyElsewhere:
             first: The number of listed pairs, with which ``played`` begins.
 
         Returns:
-            The found pairs with their promises, and the number of pairs that were
-            tried.
+            At most four pairs, each with its promise, and the number of tried pairs. If
+            no outputs are farther apart, the best pair that is not listed is returned.
         """
         reply = self._ask("propose", calls, calls.number, played, first, most)
         held_pairs, tried = shaped(_PROPOSED, reply)

@@ -262,9 +262,10 @@ class Rows:
         return [distinct[k % len(distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return changes in the smallest input, of a duplicate, and of an outlier.
+        """Return pairs that change the smallest input, a duplicate, and an outlier.
 
-        Then the last, the first or the middle of several different rows changes.
+        In the other pairs, the last, the first or the middle of several different rows
+        changes.
         """
         low, high = self._ends
         last = min(max(self._fewest, 3), self.most) - 1

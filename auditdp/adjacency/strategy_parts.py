@@ -63,7 +63,7 @@ class Characters(StrategyPart):
 
 @dataclass(frozen=True)
 class Texts(StrategyPart):
-    """Text of ``least`` to ``most`` characters."""
+    """Text of ``least`` to ``most`` characters; ``most`` may be infinite."""
 
     characters: Strategy
     least: int
@@ -72,9 +72,9 @@ class Texts(StrategyPart):
 
 @dataclass(frozen=True)
 class Lists(StrategyPart):
-    """A list of ``least`` to ``most`` elements.
+    """A list of ``least`` to ``most`` elements; ``most`` may be infinite.
 
-    Two elements differ in the result of every function in ``keys``.
+    For every function in ``keys``, any two elements have different results.
     """
 
     element: Strategy
@@ -115,7 +115,10 @@ class Built(StrategyPart):
 
 @dataclass(frozen=True)
 class DrawnBy(StrategyPart):
-    """A value that a function draws: ``composite`` and ``flatmap``."""
+    """A value that a function draws: ``composite`` and ``flatmap``.
+
+    ``arguments`` are the arguments of the function, or the base of ``flatmap``.
+    """
 
     function: Callable[..., Any]
     arguments: Any

@@ -12,7 +12,8 @@ these limits:
 - The number of records is the given one, since an accountant's sampling rate may rest
   on it.
 - Every number is within the range of its column in the data. Every record is no longer
-  than the longest in the data; if a record has features and labels, this holds for each.
+  than the longest in the data. If a record has features and labels, this holds for
+  each of them.
 - The record that changes is no shorter than the shortest in the data, since code may
   divide by its length.
 - Whole numbers, such as labels, are values that occur in the data.
@@ -52,7 +53,7 @@ RECORD_REPLACED = "one record replaced"
 OTHERS_UNCHANGED = "{} of {} parts of {}, the others unchanged"
 
 FREE = np.zeros(1, bool)
-"""Bools of ``_Change`` for a record without parts that are fixed."""
+"""Bools of ``_Change`` if no part of the record is fixed; they are broadcast."""
 
 
 class _Change(NamedTuple):
@@ -220,7 +221,7 @@ class Alike(GivenPairs):
 
     @cached_property
     def _length_limits(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest allowed length of each part of a record."""
+        """The smallest and the largest allowed lengths, one per part of a record."""
         lengths = self._lengths(self._rows)
         shortest = lengths.min(axis=0) / self.wider * (1 - LENGTH_RTOL)
         return shortest, lengths.max(axis=0) * self.wider * (1 + LENGTH_RTOL)
@@ -261,7 +262,7 @@ class Alike(GivenPairs):
 
     @cached_property
     def candidates(self) -> list[Floats]:
-        """Records to change: long and short ones, corners of the ranges, and others."""
+        """Rows of the records to change, such as long and short ones."""
         rows = self._rows
         columns = rows.shape[1]
         low, high = self._ranges
@@ -437,9 +438,12 @@ class Alike(GivenPairs):
     def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
         """Return a record, and the record that replaces it.
 
-        With an odd ``turn``, the replacement is ``_against`` the record, and with an
-        even one it is ``opposite``. If the change is to an absent record, the
-        replacement is always the absent record.
+        With an even ``turn`` the replacement is ``opposite``: the negated record, if
+        the limits allow it. With an odd one it is ``_against``: the record with its
+        last number negated, if the limits allow it. If the change is to an absent
+        record, ``turn`` has no effect: the replacement is the absent record, but keeps
+        the labels that the given inputs share. Then the first record equals the absent
+        one where both given inputs do.
         """
         _, unchanged, absent, zeros = self._change
         if absent is not None:
@@ -450,7 +454,7 @@ class Alike(GivenPairs):
         return row, self.opposite(row, unchanged)
 
     def corner_cases(self) -> list[Pair]:
-        """Return changes of the candidates, beside the given and other data."""
+        """Return pairs in which a candidate changes, beside the given or other data."""
         cases = []
         for k, row in enumerate(self.candidates):
             for turn, rest in enumerate(self._rests(row)):
@@ -465,7 +469,10 @@ class Alike(GivenPairs):
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return changes of any record in the ranges, beside given or other data."""
+        """Return pairs in which any record in the ranges changes.
+
+        The other data are the given data, or copies of one record or of two.
+        """
         low, high = self._ranges
         columns: list[st.SearchStrategy[float]] = []
         for k, is_label in enumerate(self._labels):
@@ -492,10 +499,12 @@ class Alike(GivenPairs):
 
 
 def changed_record(pair: Pair) -> tuple[int, tuple[int, int]] | None:
-    """Return the index of the changed record, and the number of records of each input.
+    """Return the index of the record that differs, and the sizes of both inputs.
 
     Returns:
-        The numbers, or None if the inputs do not differ in one record.
+        The index of the record, in the longer input if the sizes differ; and the
+        numbers of records of data and neighbour. None if the inputs do not differ in
+        one record, or are not in a form that ``Alike`` reads.
     """
     try:
         alike = Alike([pair])

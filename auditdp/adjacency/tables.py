@@ -147,8 +147,8 @@ class Records:
     def corner_cases(self) -> list[Pair]:
         """Return changes of rows at different places to values at which code breaks.
 
-        The other rows have the lowest or the highest value, or a sum just below a limit
-        of integers.
+        The other rows have the lowest or the highest value, or values whose sum is just
+        below a limit of integers.
         """
         size = self.users
         low, high = self.values[0], self.values[-1]

@@ -41,15 +41,15 @@ class Tabular:
     build: Callable[[Floats], Any]
     """Function that returns data of the original type for such rows."""
     unchanged: Callable[[Floats, Floats], Any] = same_entries
-    """Function of two rows that returns which parts of their records are equal.
+    """Function of two rows that returns bools: where their records are equal.
 
-    The result has one bool per part. The parts are the columns, but if a row is the
-    index of a record, they are parts of the record itself (``by_number``).
+    There is one bool per column. In the tables of ``by_number`` a row is the index of a
+    record, and there is one bool per part of this record, such as a field or a word.
     """
 
     @property
     def is_in_columns(self) -> bool:
-        """True if the columns are the parts of a record, False for ``by_number``."""
+        """True if ``unchanged`` compares columns; False for tables of ``by_number``."""
         return self.unchanged is same_entries
 
 
@@ -90,7 +90,13 @@ def _parts(data: Any) -> list[Any] | None:
 
 
 def number_of_records(data: Any) -> int | None:
-    """Return the number of records of data, or None if it is not defined."""
+    """Return the number of records of data.
+
+    Returns:
+        The length of the data, or None if they have none. For a dict, a
+        ``TensorDataset`` or a tuple of arrays, it is the length of every part, or None
+        if the parts have different lengths or one has none.
+    """
     parts = _parts(data)
     try:
         sizes = {len(part) for part in ([data] if parts is None else parts)}
@@ -103,7 +109,7 @@ def number_of_records(data: Any) -> int | None:
 
 
 def by_number(*inputs: Any) -> list[Tabular]:
-    """Return inputs with records of any kind as rows of one number.
+    """Return one table per input, with records of any kind as rows of one number.
 
     The number is an index of the record. The different records of all inputs, such as
     documents or users with examples, are sorted by their length (``_length``), so a

@@ -37,6 +37,9 @@ class AnyValues:
             numbers, which are points of a continuum. It is True for other values, such
             as labels and bits.
         label: The name in reports, such as 'label LDP'.
+
+    Raises:
+        AdjacencyError: If there are fewer than two different values.
     """
 
     values: Sequence[Any]

@@ -513,7 +513,10 @@ class Box(_VectorsOfLengths):
         return pairs()
 
     def wide(self) -> st.SearchStrategy[Pair]:
-        """Return pairs with any coordinates, of which one differs or all do."""
+        """Return pairs of any vector and another one.
+
+        The other one is constant, or differs in one coordinate.
+        """
         number = st.floats(self.low, self.high)
 
         @st.composite

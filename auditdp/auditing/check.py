@@ -1,4 +1,4 @@
-"""Audit one mechanism from Python: ``check`` in a notebook, ``assert_private`` in a test."""
+"""Audit one mechanism: ``check`` in a notebook, ``assert_private`` in a test."""
 
 from __future__ import annotations
 
@@ -65,15 +65,18 @@ def check(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 50,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
-            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
-            number of calls that this takes, and at least ``calls``.
-        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
-            the true privacy loss.
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst pair of
+            laws at 1.5 times the claimed level), 'tail:0.005' (outputs of this
+            probability that lose twice the claim) or 'output:0.001' (an output of this
+            probability that only one input gives). The game then has the number of
+            calls that this takes, and at least ``calls`` if that is given.
+        alpha: Largest probability that a true claim is refuted, or that the lower bound
+            exceeds the true privacy loss.
         seed: Root seed. Equal seeds give equal results, if the mechanism draws only
             from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
-        evidence: Kinds of evidence; by default all that apply.
+        evidence: Names of kinds of evidence (``auditdp.record.details.KINDS``); by
+            default all that apply except 'support' and 'one_run' (see ``Audit``).
         forecasters: Forecasters for the game; chosen automatically by default.
         trace: Whether to trace the code first. A trace proposes pairs and fits laws to
             the noise.
@@ -87,7 +90,7 @@ def check(
         check was ended early.
 
     Raises:
-        AuditError: If the inputs or the mechanism cannot be used.
+        AuditError: If the mechanism, the inputs or another argument cannot be used.
 
     >>> from auditdp import PureDP, check
     >>> noisy = lambda x, rng: x + rng.laplace(scale=0.5)
@@ -172,7 +175,7 @@ def assert_private(
     trace: bool = True,
     observe: Sequence[str] = (),
 ) -> AuditResult:
-    """Raise if the claim is refuted or a control is not; for a test suite.
+    """Audit a claim in a test suite; raise if it is refuted, or if a control is not.
 
     A passed test means that this budget found no violation, never that the mechanism is
     private. The result states how large a violation the test would have found.
@@ -192,15 +195,18 @@ def assert_private(
             the name of their class.
         calls: Limit of the runs of the mechanism, including those of the trace and of
             the confirmation; 20,000 by default.
-        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
-            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
-            number of calls that this takes, and at least ``calls``.
-        alpha: Probability that the test refutes a true claim, with or without a
+        find: A fault to find nine times in ten, such as 'level:1.5' (the worst pair of
+            laws at 1.5 times the claimed level), 'tail:0.005' (outputs of this
+            probability that lose twice the claim) or 'output:0.001' (an output of this
+            probability that only one input gives). The game then has the number of
+            calls that this takes, and at least ``calls`` if that is given.
+        alpha: Largest probability that the test refutes a true claim, with or without a
             confirmation: its flake rate.
         seed: Root seed. With a fixed seed the test is deterministic, if the mechanism
             draws only from the given ``rng``.
         controls: Broken twins; the audit has to refute each of them.
-        evidence: Kinds of evidence; by default all that apply.
+        evidence: Names of kinds of evidence (``auditdp.record.details.KINDS``); by
+            default all that apply except 'support' and 'one_run' (see ``Audit``).
         forecasters: Forecasters for the game; chosen automatically by default.
         trace: Whether to trace the code first. A trace proposes pairs and fits laws to
             the noise.
@@ -217,7 +223,7 @@ def assert_private(
         NotConfirmed: If the claim is refuted without a confirmation; it has a
             ``result`` as well.
         ControlSurvived: If a control is not refuted; it has a ``result`` as well.
-        AuditError: If the inputs or the mechanism cannot be used.
+        AuditError: If the mechanism, the inputs or another argument cannot be used.
 
     Warns:
         MiscalibrationWarning: If the noise is calibrated to less than two neighbours

@@ -33,7 +33,7 @@ class Audit:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see
             ``auditdp.mechanism.protocol``. None for the audit of a formula, whose only
             evidence are accountants; it needs no ``pairs``.
-        claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise
+        claim: A privacy claim, such as ``PureDP`` or ``GaussianDP``, or a promise
             about an estimate (``Unbiased``, ``VarianceAtMost``). A claim that depends
             on the number n of records is a function of n, such as ``lambda n:
             ApproxDP(1.0, 1 / n**2)``. Then n is len(data) of the smaller input of a
@@ -46,12 +46,12 @@ class Audit:
         accountants: Accountants of the mechanism's parameters, such as
             ``poisson_accountants(1.0, 0.01, 1000)``. They judge the claim about the
             model. They judge no control, since a control has other parameters.
-        about: Description of the model, by an accountant or its ``describes``. A
-            formula is by default about the narrowest class that its accountants
-            describe. A mechanism is one member of a class and may be better than the
-            worst member. So accountants refute a claim about a mechanism only if
-            ``about`` is given: it states that the worst pair of the class is a pair of
-            the mechanism.
+        about: The class of mechanisms that the claim is about: an accountant of this
+            class, or its ``describes``. A formula is by default about the narrowest
+            class that its accountants describe. A mechanism is one member of a class
+            and may be better than the worst member. So accountants refute a claim about
+            a mechanism only if ``about`` is given: it states that the worst pair of the
+            class is a pair of the mechanism.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must
             refute each control, with the same budget as the mechanism has. A control
             that survives makes the audit INCONCLUSIVE. Evidence of sensitivity and
@@ -72,17 +72,21 @@ class Audit:
             'logging' is log messages and warnings; 'files' are files written to the
             working folder, which is empty before each call.
         calls: Limit of the runs of the mechanism, including those before and after the
-            game, instead of the budget's number. The quick budget is a limit that no
-            audit exceeds. If an audit does not end as declared because of that limit,
+            game, instead of the budget's number. For a promise, the number of calls,
+            shared by all classes. The quick budget is a limit that no audit of privacy
+            exceeds. If an audit does not end as declared because of that limit,
             reports call it undecided, which is not a finding.
-        find: A fault that the game is to find nine times in ten, such as 'level:1.5',
-            'tail:0.005' or 'output:0.001' (see ``auditdp.record.budget.Fault``). The
-            game then has the number of calls that this takes, and at least ``calls``. A
-            fault that the run names (``auditdp run --find``) replaces it.
+        find: A fault that the game is to find nine times in ten, such as 'level:1.5'
+            (the worst pair of laws at 1.5 times the claimed level), 'tail:0.005'
+            (outputs of this probability that lose twice the claim) or 'output:0.001'
+            (an output of this probability that only one input gives). The game then has
+            the number of calls that this takes, and at least ``calls`` if that is
+            given. A fault that the run names (``auditdp run --find``) replaces it.
         exhaustive: Whether exact evidence enumerates all pairs if possible, and
             evidence of sensitivity enumerates or searches pairs. If False, both use the
             played pairs only.
-        figure: ``figure(rng) -> dict`` with a scatter plot for the report.
+        figure: ``figure(rng) -> dict`` for the report, with a scatter plot at the key
+            'scatter' (``auditdp.record.details.Scatter``) and numbers at other keys.
         equivalent_mutants: Reasons why mutants of the mechanism satisfy the claim, by
             name or shell pattern, for ``auditdp mutate``.
         cost: For the ledger of claims: the cost of a repair in variance or accuracy,
@@ -184,7 +188,7 @@ class Audit:
         """The pairs as an adjacency.
 
         Raises:
-            AdjacencyError: If the pairs cannot be read.
+            AdjacencyError: If there are no pairs, or they cannot be read.
         """
         return as_adjacency(self.pairs)
 

@@ -1,4 +1,4 @@
-"""The ``@audit`` decorator, the checks of a declaration, and the import of audit files."""
+"""The ``@audit`` decorator, the check of its options, and the import of audit files."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from auditdp.record.budget import LONGEST
 class Declared:
     """An audit factory with the options of its decorator; ``build`` makes the audit.
 
-    The options are those of ``audit``. ``collect`` sets ``id`` and ``path``, the path
-    of the audit's file.
+    The docstring of ``audit`` describes the options. ``collect`` sets ``id`` and
+    ``path``, the path of the audit's file.
     """
 
     factory: Callable[..., Audit]
@@ -44,9 +44,11 @@ class Declared:
     repairs: str = ""
     smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
     wrong: str = ""
-    """The fault of the declaration, with its line; empty if there is none. An audit with a
-    faulty declaration is collected, and ``build`` raises, so that the other audits of
-    its file run."""
+    """The fault of the declaration, with its line; empty if there is none.
+
+    An audit with a faulty declaration is collected, and ``build`` raises, so that the
+    other audits of its file run.
+    """
     id: str = ""
     path: str = ""
 
@@ -64,11 +66,11 @@ class Declared:
         return inspect.getdoc(self.factory) or ""
 
     def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Return the parameters of the factory, with their overrides.
+        """Return the value of each parameter of the factory, by its name.
 
-        The text of an override is converted to the type of the parameter's default. An
-        override without such a parameter is ignored. If the declaration is faulty, the
-        result is empty.
+        The value is the override of the parameter, or else its default. The text of an
+        override is converted to the type of the default. An override without such a
+        parameter is ignored. If the declaration is faulty, the result is empty.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -99,7 +101,9 @@ class Declared:
         return [dict(overrides) | size for size in tried] or [dict(overrides)]
 
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
-        """Return the audit and its parameters; see ``read`` for the overrides.
+        """Return the audit and the values of its parameters, by their names.
+
+        ``overrides`` are texts that replace defaults, as in ``read``.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -107,6 +111,7 @@ class Declared:
                 return an Audit or raises an error of the harness; the message has the
                 line.
             Skip: If the factory cannot run here.
+            Exception: Any other exception of the factory, unchanged.
         """
         if self.wrong:
             raise CollectionError(self.wrong)
@@ -147,8 +152,8 @@ def audit(*factory: Any, **options: Any) -> Any:
 
     All parameters of the factory need defaults. ``@audit`` is short for ``@audit()``. A
     fault of the declaration affects this audit alone: it is collected, and its verdict
-    is ERROR with the line. Such faults are unknown options, parameters without a
-    default, and sizes that do not ascend.
+    is ERROR with the line. Such faults are for example unknown options, parameters
+    without a default, and sizes that do not ascend.
 
     Args:
         factory: The factory, if the decorator is written without parentheses.
@@ -170,6 +175,9 @@ def audit(*factory: Any, **options: Any) -> Any:
                 in ascending order. The audit ends with the first size that refutes the
                 claim, or that refutes the calibration unless a violation is declared.
                 Each size has an equal share of α.
+
+    Returns:
+        The declaration, a ``Declared``; with options, a decorator that returns it.
 
     Raises:
         CollectionError: If the decorated object is not callable.
@@ -261,7 +269,10 @@ def _place(factory: Any) -> str:
 
 
 def line_in(error: BaseException, filename: str) -> int | None:
-    """Return the innermost line of a file in an error's traceback, or None."""
+    """Return the innermost line of a file in an error's traceback, or None.
+
+    For a syntax error in the file, it is the line of the error.
+    """
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -294,7 +305,7 @@ def _read(name: str, text: str, default: Any) -> Any:
 
 
 def data_file(name: str) -> Path:
-    """Return a file of the data folder that ``--data`` or ``AUDITDP_DATA`` names.
+    """Return the path of a file in the folder of ``--data`` or ``AUDITDP_DATA``.
 
     Raises:
         Skip: If there is no folder or no such file; the audit is then SKIPPED.
@@ -312,7 +323,9 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     """Import an audit file and return its declarations, in the order of the file.
 
     The id of an audit is the path relative to ``root`` (by default the current folder)
-    and the name of the factory, as in ``audits/audit_edges.py::dprr``.
+    and the name of the factory, as in ``audits/audit_edges.py::dprr``. The path of a
+    file outside ``root`` is absolute. The folders of the file and of ``root`` are
+    appended to ``sys.path``.
 
     Raises:
         CollectionError: If the file cannot be imported; the message has the reason and,

@@ -53,13 +53,13 @@ class Settings:
     """Settings of a run for one audit.
 
     Attributes:
-        alpha: Largest probability that a true claim is refuted, or that a lower bound exceeds the
-            true privacy loss.
+        alpha: Largest probability that a true claim is refuted, or that a lower bound
+            exceeds the true privacy loss.
         budget: The number of runs.
         root_seed: Root of all random streams.
         key: Name that keys the random streams of the audit.
-        recorded: Log wealth of the recorded game that is continued, if any (see
-            ``GameOptions``).
+        recorded: The recorded log wealth with which a continued game must begin; None
+            unless a recorded audit is continued.
         trace: Whether the code is traced before its game.
 
     Raises:
@@ -104,6 +104,8 @@ def gather(
 
     Raises:
         CollectionError: If no kind of evidence applies.
+        Exception: The exception of a kind of evidence, unless evidence of an earlier
+            kind refutes the claim.
     """
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control)
@@ -126,7 +128,15 @@ def gather(
 def request_for(
     built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool
 ) -> EvidenceRequest:
-    """Return the request for evidence about one mechanism; see ``gather``."""
+    """Return the request for evidence about one mechanism of an audit.
+
+    Args:
+        built: The audit.
+        mechanism: Its mechanism, or one of its controls.
+        settings: The settings of the run.
+        purpose: Name that keys the random streams.
+        control: Whether the mechanism is a broken twin.
+    """
     claim = built.claim
     # The audit has computed its claim when it was made.
     assert isinstance(claim, Claim | Promise)
@@ -173,6 +183,8 @@ def kinds_of(built: Audit) -> Sequence[str]:
 def gathered_here(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Return evidence of one kind, gathered in this process.
 
+    It errs with a probability of at most ``alpha``.
+
     Returns:
         The evidence, or None if that kind does not apply.
     """
@@ -197,11 +209,11 @@ def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | N
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
     """Return evidence of all requested kinds, in the order of ``KINDS``.
 
-    Kinds whose outputs decide whether they apply have ``UNCERTAIN_SHARE`` of alpha. If
-    one of them applies, the other kinds that may err share the rest equally, and
-    otherwise all of alpha. The game is gathered last, because it takes all runs that
-    are left. If several kinds raise, the first of them in the order of ``KINDS``
-    counts.
+    If the drawn outputs decide whether a kind applies, it has ``UNCERTAIN_SHARE`` of
+    alpha, or all of alpha if no other kind may err. If such a kind applies, the other
+    kinds that may err share the rest equally, and otherwise all of alpha. The game is
+    gathered last, because it takes all runs that are left. If several kinds raise, the
+    first of them in the order of ``KINDS`` counts.
     """
     kinds = [kind for kind in KINDS if kind in request.kinds]
     sampled = [kind for kind in kinds if KINDS[kind].sampled]

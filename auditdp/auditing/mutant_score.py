@@ -246,7 +246,10 @@ class _Trial:
         return Fate.SURVIVED, "; ".join(reasons), calls
 
     def _evidence(self, mutant: Mutant) -> list[Evidence]:
-        """Gather evidence that runs the mutant, cheapest first, until a kind refutes it."""
+        """Gather evidence that runs the mutant, until one kind refutes the claim.
+
+        The cheapest kind comes first.
+        """
         audits = [self.built]
         if not self.built.is_promise:
             audits = [

@@ -1,4 +1,4 @@
-"""Mutants of a mechanism: copies with a fault in one of the draws, or with a fixed seed."""
+"""Mutants of a mechanism: copies with a fault in one draw, or with a fixed seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Mutant:
         """Return an attribute of the original, such as its law.
 
         Raises:
-            AttributeError: If the attribute is in ``BEFORE_NOISE``, or is special.
+            AttributeError: If the attribute is in ``BEFORE_NOISE``, begins with two
+                underscores, or is missing in the original.
         """
         # While a copy is being made, a mutant has no fields yet.
         if attribute.startswith("__") or attribute in (
@@ -57,6 +58,7 @@ def mutants(mechanism: Any, inputs: Sequence[Any]) -> list[Mutant]:
 
     The mechanism runs on the inputs, which shows the sites where it draws. There is one
     mutant for each site and each fault that applies there, and one with a fixed seed.
+    There are none if the mechanism does not draw.
 
     Raises:
         MechanismError: If the mechanism cannot run on an input.

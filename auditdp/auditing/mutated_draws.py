@@ -77,7 +77,7 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Name of the site for reports: its number, the draw, and the place in the code."""
+        """Name of the site for reports: its number, its method, and its place."""
         return f"draw {self.number}, {self.method} in {self.place}"
 
 
@@ -293,7 +293,7 @@ def without_noise(mechanism: Any) -> WithoutNoise:
     same outputs without noise, or the audit has too few calls.
 
     Raises:
-        MechanismError: If the mechanism draws from another source.
+        MechanismError: If the mechanism draws its own randomness, and not from ``rng``.
 
     >>> twin = without_noise(lambda x, rng: x + rng.laplace(scale=5))
     >>> [float(x) for x in twin(3.0, 2, rng=np.random.default_rng(0))]

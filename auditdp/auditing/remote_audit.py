@@ -50,7 +50,7 @@ MUTATION: TypeAdapter[Mutation] = TypeAdapter(Mutation)
 
 
 class ClaimElsewhere(Claim):
-    """Placeholder for a claim that cannot be sent as data, such as an accountant's curve.
+    """Placeholder for a claim that cannot be sent as data, such as a curve.
 
     Evidence about it is gathered in the process of the mechanism.
     """
@@ -112,10 +112,10 @@ class AuditHeld:
     forecasters: list[str] | None
     """Names of the audit's forecasters (``FORECASTERS``).
 
-    None if the audit names no forecasters, or some need its own code.
+    None if the audit names no forecasters, or if names do not suffice (``names_of``).
     """
     own_forecasters: bool
-    """True if the audit has forecasters that need its own code."""
+    """True if the audit names forecasters whose names do not suffice (``names_of``)."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str
@@ -158,7 +158,10 @@ def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
 
 
 def names_of(forecasters: Any) -> list[str] | None:
-    """Return the names of forecasters, or None if one of them needs code of the audit."""
+    """Return the class names of forecasters, or None if names do not suffice.
+
+    They suffice if every class is in ``FORECASTERS`` and has its default settings.
+    """
     names = [type(each).__name__ for each in forecasters]
     known = (FORECASTERS.get(name) for name in names)
     alike = all(
@@ -181,6 +184,7 @@ class AuditElsewhere(Audit):
 
         Raises:
             LostError: If the data describe no audit.
+            ClaimError: If the parameters of the claim are invalid.
         """
         adjacency = (
             None
@@ -251,7 +255,7 @@ class AuditElsewhere(Audit):
         return self.held.is_sensitivity
 
     def mutation(self, settings: Any, exact: Evidence | None) -> Mutation:
-        """Return the mutation score, computed in the process of the mechanism."""
+        """Return the fates of the mutants, computed in the process of the mechanism."""
         return shaped(MUTATION, self.channel.ask("mutants", settings, exact)[0])
 
     def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:
@@ -341,7 +345,9 @@ class DeclaredElsewhere(Declared):
             The audit and its parameters.
 
         Raises:
-            Skip: If the factory cannot run here.
+            Skip: If the factory cannot run on this machine.
+            AuditError: If the declaration or an override is faulty.
+            ForeignError: Any other exception of the factory.
         """
         try:
             value, _ = self.channel.ask("build", dict(overrides))

@@ -56,6 +56,7 @@ from auditdp.mechanism.protocol import Array, is_seeded, is_vectorised, name_of
 from auditdp.record.results import Evidence, Place
 
 Answered = tuple[Any, Sequence[Array]]
+"""Reply to a request: plain data, and arrays that are sent beside them."""
 MOST_NUMBERS = 1 << 20
 """Largest number of entries of an input that is sent for a comparison with outputs."""
 
@@ -72,9 +73,12 @@ class Served:
     place: Callable[[Any], Place | None]
     """Returns the place of an object in the code, or None."""
     mutation: Callable[..., Any]
-    """Audits the mutants of the mechanism; see ``mutant_score.mutation``."""
+    """Audits the mutants of the mechanism, as ``mutant_score.mutation`` does."""
     compared: Callable[[Audit, Settings], Any] | None
-    """Compares the audit with another version of its code; None if there is none."""
+    """Compares the audit with another version of its code.
+
+    None if no other version is given.
+    """
     plain: Callable[[Any], Any]
     """Converts the value of a parameter to plain data."""
     declared: Declared = field(init=False)
@@ -160,13 +164,16 @@ class Served:
         purpose: str,
         control: bool,
     ) -> Answered:
-        """Prepare evidence about a mechanism; return flags on its optional methods.
+        """Prepare evidence about a mechanism; return its properties.
 
         Args:
             number: 0 for the audit's mechanism, k for its k-th control.
             settings: The settings of the run.
             purpose: Name that keys the random streams.
             control: Whether the mechanism is a control.
+
+        Returns:
+            The fields of ``MechanismHeld``, which are bools.
         """
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(self.built, mechanism, settings, purpose, control=control)
@@ -201,7 +208,11 @@ class Served:
         return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
 
     def pairs(self) -> Answered:
-        """Check the pairs to play; return the number and the text of each, in order."""
+        """Check the pairs to play; return the number and the text of each, in order.
+
+        Raises:
+            AdjacencyError: If one of them is no pair of neighbours, or there are none.
+        """
         return [
             self._held(pair)
             for pair in checked_pairs(self.built.adjacency, self.built.play)
@@ -216,19 +227,19 @@ class Served:
         return None if every is None else min(len(every), MOST_COUNTED), ()
 
     def can_search(self) -> Answered:
-        """Return True if the adjacency generates pairs."""
+        """Return True if the adjacency generates pairs that it does not list."""
         return can_search(self.built.adjacency), ()
 
     def python(self, pair: int) -> Answered:
-        """Return a pair as Python source text."""
+        """Return a pair as Python source text, or '' (``Pair.python``)."""
         return self._pairs[pair].python, ()
 
     def numbers(self, place: tuple[int, int]) -> Answered:
         """Return the entries of an input if they are at most ``MOST_NUMBERS`` numbers.
 
         Returns:
-            The entries as an array; no array if there are too many, or if they are not
-            numbers.
+            The entries as one array of doubles, shape (entries,); no array if there are
+            too many, or if they are not numbers.
         """
         try:
             found = np.asarray(self._input(place), dtype=np.float64).ravel()
@@ -273,7 +284,7 @@ class Served:
         Args:
             calls: The calls.
             rng: Their generator.
-            places: The inputs of the calls.
+            places: The places of the inputs of the calls.
 
         Returns:
             The representation, with an array of its rows as an example.
@@ -287,7 +298,12 @@ class Served:
     def repeated(
         self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int
     ) -> Answered:
-        """Call twice with one seed; return (equal outputs, equal numbers of draws)."""
+        """Call twice with one seed, and compare both calls.
+
+        Returns:
+            Two bools: whether the outputs are equal, and whether the generators end in
+            the same state.
+        """
         return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
@@ -313,8 +329,8 @@ class Served:
     ) -> Answered:
         """Return the rows of outputs of several calls, each with a seed of its own.
 
-        ``wanted`` has (place of the input, number of outputs, seed) for each call. See
-        ``rows`` for the other arguments.
+        ``wanted`` has (place of the input, number of outputs, seed) for each call. With
+        ``singly``, each output is made by a call of its own.
         """
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
@@ -340,7 +356,8 @@ class Served:
             number: Number of the mechanism.
             calls: Number of the ``Calls``, which decides how outputs are represented.
             raising: Whether exceptions count as outputs (``Calls.raising``).
-            parts: For each process its runs, as ``wanted`` of ``runs``.
+            parts: For each process its calls, each as (place of the input, number of
+                outputs, seed).
             seconds: Time after which a process is given up.
             afresh: Whether all generators of a process get new random states.
 
@@ -360,8 +377,8 @@ class Served:
 
         Returns:
             The number of the bound law, and the largest log probability of an output
-            that it does not list. If the law is finite, two arrays: its log-odds and
-            their weights.
+            that a finite law does not list, or −∞. If the laws of both inputs are
+            finite, two arrays: the log-odds of the outputs and their weights.
         """
         bound = LikelihoodRatio().bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
@@ -377,7 +394,8 @@ class Served:
     def log_probs(self, number: int, outputs: Array) -> Answered:
         """Return the stated log probabilities of outputs on both inputs of a pair.
 
-        ``number`` is that of the law (``law``).
+        ``number`` is the number of the law, as ``law`` returned it. There are two
+        arrays, for data and neighbour.
         """
         return None, [
             np.asarray(side, dtype=float)
@@ -385,7 +403,7 @@ class Served:
         ]
 
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
-        """Return the mechanism's own scores of outputs for a pair."""
+        """Return the mechanism's own scores for a pair, one per output."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
         # The judging process requests it only if it exists.
         assert able.score is not None
@@ -396,7 +414,7 @@ class Served:
             return None, [able.score(outputs, Pair(data, neighbour, given.name))]
 
     def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
-        """Return True for each output that an input can give."""
+        """Return one bool per output: whether the input at ``place`` can give it."""
         able = capabilities(self.requests[number].adapted)
         # The judging process requests it only if it exists.
         assert able.possible is not None
@@ -406,7 +424,7 @@ class Served:
     def trace(
         self, number: int, played: Sequence[int], most: int, seed: int, search: bool
     ) -> Answered:
-        """Trace the code, and return the pairs that the trace proposes to play.
+        """Trace the code; return the pairs that it proposes, with their promises.
 
         Args:
             number: Number of the mechanism.
@@ -440,7 +458,13 @@ class Served:
         return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
-        """Return the record of the trace; see ``game_trace`` for the arguments."""
+        """Return the record of the trace, or None if nothing was traced.
+
+        Args:
+            number: Number of the mechanism.
+            played: Whether a law of the trace was a forecaster of the game.
+            abstained: Number of outputs for which this forecaster gave no odds.
+        """
         found = game_trace(
             self._look,
             self.requests[number].privacy,
@@ -470,7 +494,10 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """Return the log-odds of outputs by a fitted law; ``read`` gives its number."""
+        """Return the log-odds of outputs by a fitted law.
+
+        ``number`` is the number of the law, as ``read`` returned it.
+        """
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:
@@ -497,8 +524,8 @@ class Served:
             most: Limit of the calls of the search.
 
         Returns:
-            Each found pair with its promise (``PairTable.promise``), and the number of
-            compared pairs.
+            The number and the text of each found pair, with its promise
+            (``PairTable.promise``); and the number of compared pairs.
         """
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
@@ -514,7 +541,7 @@ class Served:
     def smaller(
         self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
     ) -> Answered:
-        """Return the smallest pair found that refutes the claim; None without one.
+        """Search for a smaller pair that refutes the claim.
 
         Args:
             number: Number of the mechanism.
@@ -522,6 +549,9 @@ class Served:
             pair: Number of the pair with the finding.
             refuted_at: Number of calls that refuted the claim.
             alpha: Level at which the smaller pair has to refute the claim.
+
+        Returns:
+            The number and the text of the smallest pair that was found, or None.
         """
         game = self._game(
             number,
@@ -550,7 +580,7 @@ class Served:
     def _game(
         self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio
     ) -> Game:
-        """Return a game with the audit's forecasters and an empty memory."""
+        """Return a new game with the audit's forecasters, which has made no calls."""
         request = self.requests[number]
         given = request.game.forecasters
         forecasters = (

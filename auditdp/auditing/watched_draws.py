@@ -18,6 +18,7 @@ import numpy as np
 from auditdp.mechanism.protocol import PerCall, as_mechanism
 
 Position = tuple[int | None, int | None, int | None, int | None]
+"""First and last line, first and last column; each is None if it is unknown."""
 Key = tuple[tuple[CodeType, Position], ...]
 """A place in the code: the chain of calls, from the drawing function outwards."""
 BYTES = 2
@@ -46,7 +47,7 @@ class Draw:
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """Return an argument that the mechanism gave by position or by name."""
+        """Return the argument at ``position`` or with ``name``, or else ``default``."""
         return (
             self.arguments[position]
             if position < len(self.arguments)
@@ -138,7 +139,7 @@ for _method in METHODS:
 
 
 def _enter(run: Callable[..., Any], *arguments: Any, rng: np.random.Generator) -> Any:
-    """Call a mechanism; the frames above this one are its own."""
+    """Call a mechanism; the frames between this one and a draw are the mechanism's."""
     return run(*arguments, rng=rng)
 
 

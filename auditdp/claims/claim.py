@@ -10,8 +10,8 @@ A claim has:
 - ``tangents()``, at most six statements, for evidence that tests one at a time;
 - ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at
   that epsilon;
-- ``posterior_cap()``: a fair coin chooses one of two neighbours, and this bounds the
-  posterior probability that an output can give to either side of the coin.
+- ``posterior_cap()``, if a fair coin chooses one of two neighbours: an upper bound of
+  the posterior probability that an output can give to either of them.
 
 A new claim is a subclass, in a file of its own, and an entry in ``KINDS`` of
 ``statements.py``.
@@ -39,7 +39,7 @@ class Claim:
     """
 
     parameter: ClassVar[str] = "epsilon"
-    """Name of the field that holds the level, in this class and in records."""
+    """Name of the level in records, and of the field that holds it in most classes."""
     alternative: ClassVar[str]
     """Text for reports: the mechanism that makes a false claim easiest to refute."""
     bounds: ClassVar[str] = "loss"

@@ -58,7 +58,8 @@ class AccountedDP(Claim):
     Raises:
         ClaimError: If ``quoted`` is not between 0 and 1, if ``curve`` is of another
             type, or if the curve never falls to the quoted delta, is 1 everywhere, or
-            has a delta that is negative or not finite.
+            has a delta that is negative or not finite. Of a sequence of points, also if
+            it is empty or has an epsilon < 0 or a delta > 1.
 
     >>> claim = AccountedDP([(0.0, 0.4), (1.0, 0.1), (2.0, 1e-3)], quoted=0.1)
     >>> round(claim.level, 6)
@@ -195,7 +196,10 @@ class ZeroConcentratedDP(Claim):
         check_positive("ZeroConcentratedDP", "rho", self.rho)
 
     def statements(self) -> Floats:
-        """Return points of the implied curve from epsilon = 0 on, shape (points, 2)."""
+        """Return points of the implied curve, by increasing epsilon, shape (points, 2).
+
+        Points with a delta of 1 are left out.
+        """
         # Gaussian noise of this ρ has losses with this standard deviation around ρ.
         spread = math.sqrt(2 * self.rho)
         epsilons = self.rho + np.linspace(-self.rho, 6.5 * spread, POINTS)
@@ -240,7 +244,10 @@ class RenyiDP(Claim):
             )
 
     def statements(self) -> Floats:
-        """Return points of the implied curve from epsilon = 0 on, shape (points, 2)."""
+        """Return points of the implied curve, by increasing epsilon, shape (points, 2).
+
+        Points with a delta of 1 are left out.
+        """
         end = self.epsilon + math.log(1 / FLOOR) / (self.order - 1)
         epsilons = np.linspace(0.0, end, POINTS)
         return _implied(epsilons, np.array([self.epsilon]), np.array([self.order]))

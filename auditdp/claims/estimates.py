@@ -60,7 +60,7 @@ class VarianceAtMost:
         kurtosis: The largest E[(X − μ)⁴]/σ⁴ of the estimate on any input (3 for normal
             noise, 6 for Laplace noise). The proof that the bound holds uses it instead
             of the range, and is sharper if the range is many standard deviations wide.
-            With neither a range nor a kurtosis, that test is asymptotic.
+            With neither a range nor a kurtosis, the proof is an asymptotic test.
         source: The paper, theorem and version that states the claim.
 
     Raises:

@@ -55,7 +55,7 @@ class PureDP(PointClaim):
         return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
 
     def posterior_cap(self) -> float:
-        """Return e^epsilon/(1 + e^epsilon), the largest posterior of a fair coin."""
+        """Return e^epsilon/(1 + e^epsilon), the largest posterior for the prior 1/2."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class ApproxDP(PointClaim):
         return float(self.delta + (1 - self.delta) * pure)
 
     def posterior_cap(self) -> float:
-        """Return the largest posterior of a fair coin.
+        """Return the largest posterior of one input, for the prior 1/2.
 
         It is 1 if delta > 0, because an output may then reveal the input.
         """
@@ -157,7 +157,7 @@ class GaussianDP(Claim):
         return float(self._delta(np.array(epsilon)))
 
     def statements(self) -> Floats:
-        """Return statements (epsilon, delta) at many points of the curve.
+        """Return the (epsilon, delta) of many points of the curve, shape (points, 2).
 
         Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The epsilons begin at 0, with
         steps of 0.05 standard deviations of the loss. From three standard deviations

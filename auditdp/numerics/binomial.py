@@ -23,7 +23,8 @@ NOT_ZERO = 1e-300
 def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
     """Return the lower limits of binomial probabilities; 0 without a success.
 
-    ``error`` is the probability that a limit is wrong; the arguments are broadcast.
+    ``error`` is the largest probability that a limit is wrong. The arguments are
+    broadcast.
 
     >>> round(float(lower_limit(5, 5, 0.05)), 6)  # p⁵ = .05
     0.54928
@@ -38,7 +39,8 @@ def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Fl
 def upper_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
     """Return the upper limits of binomial probabilities; 1 without a failure.
 
-    ``error`` is the probability that a limit is wrong; the arguments are broadcast.
+    ``error`` is the largest probability that a limit is wrong. The arguments are
+    broadcast.
 
     >>> round(float(upper_limit(0, 5, 0.05)), 6)  # (1-p)⁵ = .05
     0.45072

@@ -34,7 +34,7 @@ SAME = 1e-6
 
 
 def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
-    """Return True if two numbers differ by a relative 1e-6 at most, or by ``near``.
+    """Return True if two numbers differ by at most a relative 1e-6, or ``near``.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(1.0, 1.00001)
     (True, False)
@@ -121,7 +121,7 @@ def outwards(
 ) -> str:
     """Return a bound as text for a sentence, rounded outwards.
 
-    See ``outward``. An infinite bound is "∞" or "−∞".
+    The arguments are those of ``outward``. An infinite bound is "∞" or "−∞".
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(1.0, up=True)
     ('1.034', '1.035', '1')
@@ -147,6 +147,8 @@ def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
 
 def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
     """Return a lower bound and a smaller upper bound as texts that differ.
+
+    Each has ``digits`` significant digits, or more if the texts would be equal.
 
     >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
     (('2.5', '1'), ('1.00049', '1.00041'))
