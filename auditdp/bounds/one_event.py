@@ -128,9 +128,9 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
 
 
 def _closed_form(observed: float) -> float:
-    """Return the closed-form bound on the p-value.
+    """Return the closed-form bound on the p-value if T is ``observed``.
 
-    ``observed`` is first lowered by the error of its search.
+    T is first lowered by the error of its search.
     """
     lowest = observed * (1 - SEARCH_RTOL)
     return GAMMA + ROUNDING + (1 + lowest) * math.exp(-lowest)
@@ -306,9 +306,9 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
 
 
 def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
-    """Return a mask of the random rows on which the event is chosen.
+    """Return a mask of random rows, on which the event is chosen.
 
-    It has the given share of the rows of each label, and at least one row of each.
+    It has the fraction ``share`` of the rows of each label, and at least one of each.
     """
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):

@@ -182,9 +182,9 @@ def one_run(
 def _highest_epsilon(
     p_value: Callable[[float], float], alpha: float, parts: int = 32
 ) -> float:
-    """Return the largest epsilon with a p-value of at most alpha.
+    """Return the largest epsilon with a p-value of at most alpha, or 0 if none has one.
 
-    ``parts`` is explained by ``highest_rejected``.
+    The search divides an interval of levels into ``parts`` parts at a time.
     """
     return highest_rejected(
         lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]),
@@ -257,8 +257,8 @@ def one_run_curve(
 ) -> float:
     """Return the largest level that ``curve_refuted`` refutes at alpha.
 
-    If the claim's family has finitely many levels, the result is one of them, unless it
-    is above all of them.
+    It is 0 if none is refuted. If the claim's family has finitely many levels, the
+    result is 0, one of them, or a number above all of them.
     """
     level = highest_rejected(
         lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha)
@@ -294,7 +294,7 @@ def from_given_propensities(
         claim: The claimed epsilon, or None.
 
     Returns:
-        The largest epsilon that is refuted, and the p-value of the claim.
+        The largest epsilon that is refuted, or 0, and the p-value of the claim.
     """
     towards = np.where(guessed_in, 1, -1) * logit(propensities)
 

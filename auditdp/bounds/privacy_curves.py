@@ -180,7 +180,8 @@ class OfClaim:
 
         Returns:
             The smallest level of the family that is not below ``level``, or None if all
-            are below it.
+            are below it. If the family has all levels, it is ``level``, but at least
+            1e-6.
         """
         if self.claim.levels is not None:
             return next((known for known in self.claim.levels if known >= level), None)

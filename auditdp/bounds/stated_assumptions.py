@@ -273,7 +273,11 @@ def played(
 
 
 def _claim(question: Question) -> Claim:
-    """Return the claim against which the game bets, at level 1 if none is claimed."""
+    """Return the claim against which the game bets.
+
+    It is the claim of the family at the claimed level, or at level 1 without one. For
+    ``OfClaim`` it is the claim that defines the family.
+    """
     curve = question.curve
     level = 1.0 if question.claim is None else question.claim
     if isinstance(curve, OfClaim):

@@ -98,7 +98,7 @@ def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
 
 
 def descending(scores: Floats, rng: np.random.Generator) -> Integers:
-    """Return the rows by falling score, equal scores in random order.
+    """Return the indices of the rows by falling score, equal scores in random order.
 
     The order in which rows were given may depend on the labels, so it is not used.
     """
