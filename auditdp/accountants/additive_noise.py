@@ -142,7 +142,10 @@ class GaussianCurve(GaussianNoise, Analysis):
     def sigma_for(
         cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1
     ) -> float:
-        """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases."""
+        """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases.
+
+        ``delta`` has to be in (0, 1).
+        """
         check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
         check_epsilon("sigma_for", epsilon)
         # δ rises with 1/σ, so that the largest 1/σ is the smallest σ.
@@ -204,7 +207,8 @@ class ClassicGaussian(GaussianNoise, Analysis):
         """Return the formula's σ for one release, Δ√(2 ln(1.25/δ))/ε, rounded up.
 
         Raises:
-            AccountantError: If ``epsilon`` > 1 and not ``everywhere``.
+            AccountantError: If a number is not finite and > 0, or ``epsilon`` > 1 and
+                not ``everywhere``.
         """
         check_positive(
             "sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity
@@ -262,9 +266,10 @@ class LaplaceNoise(Description):
         )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return the largest D_α/α twice, as the lower and the upper bound.
+        """Return the largest D_α/α of all releases, as the lower and the upper bound.
 
-        It is the value for numbers that are Δ apart. The supremum over α is D_1.
+        It is the value for numbers that are Δ apart. For ``order`` = None it is D_1,
+        the supremum over α.
         """
 
         def of_one_release() -> arb:
@@ -294,7 +299,7 @@ class LaplaceNoise(Description):
         return CompositionPart(self.count, LaplaceUpper(self.scale, self.sensitivity))
 
     def wider(self) -> tuple[Composition]:
-        """Return the class of all compositions of k mechanisms that are ε₀-DP."""
+        """Return a tuple of one class: all compositions of k ε₀-DP mechanisms."""
         return (Composition(self.epsilon, 0.0, self.count),)
 
     def loss_quantile(self, negligible: float) -> float:
@@ -353,7 +358,10 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     soundness = Soundness.UPPER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss: that of a release, on a grid that bounds it from above."""
+        """Return a list of one loss: a release's, on a grid that bounds it from above.
+
+        ``negligible`` has no effect.
+        """
         del negligible
         steps, interval = self._steps(interval, 1)
         low, high = self._cells(np.arange(-steps, steps + 1.0), interval, steps)
@@ -394,7 +402,10 @@ class LaplaceLower(LaplaceNoise, GridCurve):
     soundness = Soundness.LOWER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss: that of a release, on a grid that bounds it from below."""
+        """Return a list of one loss: a release's, on a grid that bounds it from below.
+
+        ``negligible`` has no effect.
+        """
         del negligible
         steps, interval = self._steps(interval, -1)
         ends = np.concatenate([[-steps], np.arange(-steps, steps) + 0.5, [steps]])

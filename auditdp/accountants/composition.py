@@ -165,14 +165,14 @@ class OptimalComposition(Composition, Analysis):
     def largest_epsilon(
         cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0
     ) -> float:
-        """Return the largest ε of each mechanism that meets a target.
+        """Return the largest ε of each of ``count`` mechanisms that meets a target.
 
-        With this ε, the composition of ``count`` mechanisms with δ = ``delta_each``
-        each is (epsilon, delta)-DP.
+        With this ε and δ = ``delta_each`` of each mechanism, their composition is
+        (epsilon, delta)-DP.
 
         Raises:
-            AccountantError: If the composition of the mechanisms' own δ exceeds
-                ``delta``.
+            AccountantError: If a number is outside its range, or the composition of the
+                mechanisms' own δ exceeds ``delta``.
         """
         check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
         largest = greatest(

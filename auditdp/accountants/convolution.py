@@ -108,7 +108,10 @@ class Tilt(NamedTuple):
     slope: float = 0.0
     """a of the module's formulas, >= 0, for one step of the index."""
     log_outside: float = -42.0
-    """Logarithm of the tilted mass that may lie on each side of the window: 6e-19."""
+    """Natural logarithm of the largest tilted mass on each side of the window.
+
+    The default stands for 6e-19.
+    """
     orders: tuple[float, float] | None = None
     """Orders λ of Chernoff's bound below and above the window; None for the best."""
     length: int = 0
@@ -142,10 +145,12 @@ class Tilt(NamedTuple):
     def of(cls, masses: Floats, times: int, log_tail: float) -> Tilt:
         """Return the tilt for sums whose tail has probability e^``log_tail``.
 
-        Its slope is the best order λ of Chernoff's bound on this tail. It is limited to
-        1.5 times the order of a Gaussian law whose tail begins at the same distance. If
-        a few losses have all of the mass, Chernoff's bound has no best order, and
-        without the limit the smaller sums would be lost.
+        ``masses`` is the law of one use, and ``times`` the number of uses. There is no
+        tilt for ``log_tail`` > −5. Otherwise its slope is the best order λ of
+        Chernoff's bound on this tail. It is limited to 1.5 times the order of a
+        Gaussian law whose tail begins at the same distance. If a few losses have all of
+        the mass, Chernoff's bound has no best order, and without the limit the smaller
+        sums would be lost.
         """
         # A transform without a tilt keeps enough digits of such a probability.
         if log_tail > -5:
@@ -194,7 +199,10 @@ class Tilt(NamedTuple):
         threshold: float,
         slope: float,
     ) -> tuple[float, Tilt]:
-        """Return the cost and the tilt for a slope, in the cheaper precision."""
+        """Return the relative cost and the tilt for a slope, in the cheaper precision.
+
+        The other arguments are those of ``towards``.
+        """
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
@@ -221,6 +229,8 @@ class Tilt(NamedTuple):
 
 def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
     """Return the tilted masses of the sum of ``times`` independent indices.
+
+    One index is returned without a tilt.
 
     Args:
         masses: Masses >= 0 of the indices 0, 1, ...; they need not add up to 1.
@@ -268,7 +278,10 @@ def _centre(masses: Floats) -> int:
 
 
 def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, float]:
-    """Return the tilted masses, L, and a bound on the masses' relative error."""
+    """Return the tilted masses, L, and a bound on the masses' relative error.
+
+    ``tilt`` is a, and ``centre`` is c of the module's formulas.
+    """
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     # The largest exponent is factored out, so that no term overflows.
     largest = float(exponents[np.flatnonzero(masses)].max())
@@ -296,7 +309,7 @@ def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
 
 
 def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
-    """Return the masses of sums modulo a power of two, and a bound on each error."""
+    """Return the masses of sums modulo a power of two, and a bound on their errors."""
     transform, n, folds = _transform(masses, tilt)
     off = math.expm1(24.2 * tilt.unit * (math.log2(n) + folds))
     total = sum_above(masses)
@@ -329,7 +342,7 @@ def _power(values: Any, times: int) -> Any:
 class Window(NamedTuple):
     """The range of sums that has nearly all of the tilted mass.
 
-    ``first`` and ``end`` are the smallest and the largest sum of the range.
+    ``first`` and ``end`` are the smallest and the largest sum in the range.
     """
 
     first: int
@@ -349,7 +362,8 @@ def _window(
 ) -> Window:
     """Return the window by Chernoff's bound, with the given or the best orders.
 
-    It never extends beyond the smallest and the largest possible sum.
+    It never extends beyond the smallest and the largest possible sum. ``log_outside``
+    and ``orders`` are explained by ``Tilt``.
     """
     law = Moments(tilted, times)
     order_below, order_above = orders or (None, None)

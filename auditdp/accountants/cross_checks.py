@@ -94,7 +94,7 @@ class AccountantReply:
 
     @property
     def epsilon(self) -> float:
-        """``value``, which is not None if the answer counts."""
+        """``value`` as a number; an AssertionError if it is None."""
         # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
@@ -117,6 +117,7 @@ class CrossCheck:
     """
     delta: float
     answers: tuple[AccountantReply, ...]
+    """The answers of the accountants, in their given order."""
     lower: AccountantReply | None
     """The answer with the largest lower bound that counts, or None."""
     upper: AccountantReply | None
@@ -129,12 +130,12 @@ class CrossCheck:
 
     @property
     def findings(self) -> list[str]:
-        """The findings about accountants."""
+        """The findings about accountants, each as "name: finding"."""
         return [f"{each.name}: {each.finding}" for each in self.answers if each.finding]
 
     @property
     def failures(self) -> list[str]:
-        """The accountants that failed, with the reasons."""
+        """The accountants that failed, each as "name: reason"."""
         return [f"{each.name}: {each.failed}" for each in self.answers if each.failed]
 
 
@@ -199,7 +200,7 @@ class _Judge:
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of many (ε, δ): by its parameter, else at each of its points."""
+        """Judge a claim of many (ε, δ): by its parameter, or else at all its points."""
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
@@ -434,7 +435,10 @@ def _undecided(
 def reply(
     accountant: Accountant, value: float | None, failed: str = ""
 ) -> AccountantReply:
-    """Return an answer that has a value or a reason of failure, and no judgement yet."""
+    """Return the answer of an accountant before it is compared with a claim.
+
+    It has a value, or else a reason of failure.
+    """
     return AccountantReply(
         accountant.name,
         accountant.soundness,

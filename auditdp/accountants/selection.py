@@ -81,7 +81,7 @@ class TopK(Description):
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
-        """Return the class of all compositions of k mechanisms that are η-DP."""
+        """Return a tuple of one class: all compositions of k η-DP mechanisms."""
         return (Composition(self.eta, 0.0, self.count),)
 
     @property
