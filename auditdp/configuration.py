@@ -323,6 +323,10 @@ def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
     """Return the settings of every profile by its name, after checking them.
 
     Profiles that are not chosen are checked as well.
+
+    Raises:
+        ConfigurationError: If a profile is no table, or has an unknown key or an
+            invalid value.
     """
     if not isinstance(profiles, dict) or not all(
         isinstance(layer, dict) for layer in profiles.values()

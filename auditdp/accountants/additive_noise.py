@@ -260,7 +260,7 @@ class LaplaceNoise(Description):
 
     @property
     def epsilon(self) -> float:
-        """ε₀ of one release, rounded up."""
+        """ε₀ = Δ/b of one release, rounded up."""
         return double_above(
             lambda rational: rational(self.sensitivity) / rational(self.scale)
         )
@@ -349,8 +349,9 @@ class LaplaceNoise(Description):
 
 
 class LaplaceUpper(LaplaceNoise, GridCurve):
-    """An upper bound on the curve of the attained pair; its ε never exceeds kε₀.
+    """An upper bound on the curve of k releases with Laplace noise.
 
+    Its ε never exceeds kε₀.
     >>> round(LaplaceUpper(1.0, count=10).epsilon_at(1e-5), 2)
     9.99
     """
@@ -376,7 +377,7 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
 
     @property
     def largest_loss(self) -> float:
-        """kε₀, rounded up."""
+        """The largest loss in nats, kε₀, rounded up."""
         return double_above(
             lambda rational: (
                 self.count * rational(self.sensitivity) / rational(self.scale)
@@ -394,7 +395,7 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
 
 
 class LaplaceLower(LaplaceNoise, GridCurve):
-    """A lower bound on the curve of the attained pair.
+    """A lower bound on the curve of k releases with Laplace noise.
 
     A cell whose middle is a point of the grid has exactly the loss of this point.
     """

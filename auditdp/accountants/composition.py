@@ -68,7 +68,8 @@ class Composition(Description):
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return (d, d) with d = D_α/α of k randomised responses; (∞, ∞) if δ > 0.
 
-        With δ > 0 a part may reveal its input.
+        For ``order`` = None, d is the supremum over α. With δ > 0 a part may reveal its
+        input.
         """
         if self.delta:
             return arb.pos_inf(), arb.pos_inf()
@@ -138,7 +139,7 @@ class OptimalComposition(Composition, Analysis):
     source = f"{KAIROUZ}, Theorem 3.3"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return 1 − (1−δ)^k (1 − D), computed as a sum of terms >= 0."""
+        """Return a ball that contains δ(ε_g) = 1 − (1−δ)^k (1 − D)."""
         # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
         max_against = math.ceil((self.count - ratio) / 2) - 1
@@ -152,7 +153,7 @@ class OptimalComposition(Composition, Analysis):
         return settle(curve)
 
     def _excess(self, epsilon: arb, max_against: int) -> arb:
-        """Return D at ε_g = ``epsilon``, given L = ``max_against``."""
+        """Return the D of the curve at ε_g = ``epsilon``, with L = ``max_against``."""
         # No loss is above ε_g.
         if max_against < 0:
             return arb(0)

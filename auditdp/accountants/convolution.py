@@ -84,19 +84,20 @@ class Sum(NamedTuple):
     around").
     """
     tilt: float = 0.0
-    """a of the module's formulas, >= 0, for one step of the index."""
+    """Rate a >= 0 of the tilt: each step of the index multiplies masses by e^a."""
     origin: int = 0
-    """Tc, the index to which E(s) is relative."""
+    """Tc, the sum s at which the exponent E(s) is ``log_total``."""
     log_total: float = 0.0
-    """TL, the value of E at ``origin``."""
+    """TL, the exponent E(s) at ``origin``."""
     relative: float = 0.0
     """Bound on the relative error that the tilt adds to each mass."""
 
     def exponent(self, sums: Floats) -> Floats:
-        """Return E(s), or 700 if it is larger, so that e^E(s) does not overflow.
+        """Return E(s) for each sum s: the logarithm of its mass over its tilted mass.
 
-        At 700 a mass is taken to be smaller than it is. The error of a mass is then
-        larger than 1, so that a bound from it stays valid.
+        It is at most 700, so that e^E(s) does not overflow. At 700 a mass is taken to
+        be smaller than it is. The error of a mass is then larger than 1, so that a
+        bound from it stays valid.
         """
         exponents = self.log_total - self.tilt * (sums - self.origin)
         return np.minimum(exponents, 700.0)
@@ -106,7 +107,7 @@ class Tilt(NamedTuple):
     """Options of the tilt and of the transform; they affect only the tightness."""
 
     slope: float = 0.0
-    """a of the module's formulas, >= 0, for one step of the index."""
+    """Rate a >= 0 of the tilt: each step of the index multiplies masses by e^a."""
     log_outside: float = -42.0
     """Natural logarithm of the largest tilted mass on each side of the window.
 

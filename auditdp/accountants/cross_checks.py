@@ -289,7 +289,7 @@ class _Judge:
         return Verdict.CERTIFIED if holds else Verdict.VIOLATED
 
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
-        """Return bounds on the smallest parameter with which the claim holds.
+        """Return a lower and an upper bound on the smallest parameter that is true.
 
         Each class within ``about`` gives a lower bound, and the largest one is
         returned. Each class that contains ``about`` gives an upper bound, and the

@@ -250,7 +250,11 @@ class ShuffledLower(Shuffled, AttainedPair):
         return 0.5 / sigma**2 + deviations(negligible) / sigma
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the masses of cells of the maximum, on either input."""
+        """Return bounds on the masses of cells of an epoch's largest output.
+
+        The first bounds are for the input with gradient C of the record, the second for
+        gradient 0.
+        """
         reach = deviations(negligible) * self.noise_multiplier
         edges = np.linspace(-reach, 2 + reach, 50_001)
         return self.cells_between(edges, 2.0), self.cells_between(edges, 1.0)

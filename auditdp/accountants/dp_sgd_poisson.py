@@ -209,10 +209,10 @@ class SampledPair(NamedTuple):
     def half_way(self, negligible: float, interval: float) -> Array:
         """Return losses at which cells end, half-way between the points of a grid.
 
-        The losses ascend by ``interval``. The lowest point is the loss of the first cell as a whole, which has all losses
-        below the first end. Losses are above ln(1−q), and many lie just above it. So
-        there is no cell below the first one from which it could take a share
-        (``centred``).
+        The losses ascend by ``interval``. The lowest point is the loss of the first
+        cell as a whole, which has all losses below the first end. Losses are above
+        ln(1−q), and many lie just above it. So there is no cell below the first one
+        from which it could take a share (``centred``).
         """
         reach = deviations(negligible) * self.sigma
 
@@ -319,7 +319,7 @@ class Opacus(Poisson):
         return math.exp(min(root + 5e-10, 0.0))
 
     def _excess(self, log_delta: float, epsilon: float) -> float:
-        """Return Opacus' ε minus ``epsilon``.
+        """Return Opacus' ε at δ = e^``log_delta``, minus ``epsilon``.
 
         Returns:
             The difference; −1 at δ = 1, which every mechanism meets; 1 if Opacus

@@ -42,7 +42,7 @@ from auditdp.numerics.balls import above, below, double_above
 def bounded_range(
     scale: float, *, sensitivity: float = 1.0, monotone: bool = False
 ) -> float:
-    """Return η of one selection with Gumbel(scale) noise, rounded up.
+    """Return the bounded range η of one selection by Gumbel noise, rounded up.
 
     It is 2Δ/scale, or Δ/scale if scores are monotone.
 
@@ -86,7 +86,7 @@ class TopK(Description):
 
     @property
     def largest_loss(self) -> float:
-        """kη, rounded up."""
+        """The largest loss in nats, kη, rounded up."""
         return double_above(lambda rational: self.count * rational(self.eta))
 
 

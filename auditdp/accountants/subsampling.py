@@ -161,7 +161,7 @@ class WithReplacementSubsampled(Analysis):
         return self._rounded_up(math.inf) if self.delta else 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
+        """Return the bound on δ(ε): the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
         each = 1 / arb(self.records)
         drawn = 1 - (1 - each) ** self.batch
 

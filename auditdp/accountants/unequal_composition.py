@@ -149,7 +149,7 @@ class HeterogeneousComposition(Analysis):
 
     @property
     def soundness(self) -> Soundness:
-        """Exact if all ε_i are equal or their losses can be listed, else UPPER."""
+        """EXACT if all ε_i are equal or their losses can be listed, else UPPER."""
         listed = len(self._groups) == 1 or self._halves
         return Soundness.EXACT if listed else Soundness.UPPER
 
@@ -169,7 +169,7 @@ class HeterogeneousComposition(Analysis):
         return self._rounded_up(self.largest_loss)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε), computed as a sum of terms >= 0."""
+        """Return a ball that contains δ(ε), or on the grid an upper bound on δ(ε)."""
         # The precision is so high that even the smallest mass, e^−Σε_i, has more
         # correct bits than a double.
         with precision(self._bits):

@@ -74,7 +74,7 @@ def question_of(
 
 
 def increasing(**counts: Any) -> tuple[int, ...]:
-    """Return whole numbers, after the check that they never decrease.
+    """Return the given whole numbers, after the check that they never decrease.
 
     The first must be at least 0 and the last at least 1.
 
@@ -82,7 +82,8 @@ def increasing(**counts: Any) -> tuple[int, ...]:
         **counts: The numbers by their names, in order.
 
     Raises:
-        ConfigurationError: If a number is not whole, or they are not in this order.
+        ConfigurationError: If a number is not whole, or a number is smaller than the
+            one before or than these limits.
     """
     values = list(counts.values())
     whole = all(

@@ -141,7 +141,7 @@ def _kl(a: Floats, p: Floats) -> Floats:
 
 
 def statistic(counts: Counts, curve: Curve, level: float) -> float:
-    """Return T of the counts; it is 0 if the claim allows the observed rates."""
+    """Return the statistic T; it is 0 if the claim allows the observed rates."""
     first, second = np.array([counts.first]), np.array([counts.second])
     return float(_divergence(counts, curve, level, first, second)[0])
 
@@ -153,9 +153,10 @@ def _divergence(
     first: NDArray[Any],
     second: NDArray[Any],
 ) -> Floats:
-    """Return T for each pair of ``first`` (x) and ``second`` (y).
+    """Return the statistic T for ``first`` (x) and ``second`` (y), elementwise.
 
-    Golden-section search minimises over q, because both terms are convex in q.
+    They replace the numbers in the event in ``counts``. Golden-section search minimises
+    over q, because both terms are convex in q.
     """
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.

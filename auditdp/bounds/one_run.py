@@ -200,7 +200,7 @@ def curve_refuted(
     level: float | Floats,
     alpha: float | Floats,
 ) -> Booleans:
-    """Test if v or more right guesses have probability below alpha at a level.
+    """Return whether v or more right guesses have probability below alpha at a level.
 
     Null: flipping any one of the m coins changes the law of the output as the curve at
     this level allows. The number of guesses r must not depend on the output.
@@ -326,7 +326,10 @@ def check_fit(labels: Labels, propensities: Floats) -> None:
 
 
 def _at_least(right: int, probabilities: Floats) -> float:
-    """Return P(sum of independent Bernoulli variables >= right)."""
+    """Return P(sum >= right) for the sum of Bernoulli variables.
+
+    The variables are independent, with these probabilities of 1.
+    """
     # After each variable, law[k] is the probability of k successes so far.
     law = np.zeros(len(probabilities) + 1)
     law[0] = 1.0

@@ -34,7 +34,7 @@ OPTIONS = ("budget", "seed", "alpha", "profile", "report")
 RESULTS = "auditdp_results"
 """Attribute of a test's report that has the results of its audits as JSON."""
 SOURCES = "auditdp_sources"
-"""Key under which a worker of pytest-xdist sends the source files of its audits."""
+"""Key of ``config.workeroutput`` with the source files of a worker's audits."""
 _session = pytest.StashKey["AuditSession"]()
 _results = pytest.StashKey[list[str]]()
 
