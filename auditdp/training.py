@@ -380,7 +380,12 @@ def _flat(releases: Floats) -> Floats:
 
 
 def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Floats:
-    """Return the releases of all steps and trainings, shape (size, steps, entries)."""
+    """Return the releases of all steps and trainings, shape (size, steps, entries).
+
+    Raises:
+        MechanismError: If a training does not release several steps, or the number of
+            entries differs between steps or trainings.
+    """
     mechanism: Any = as_training(train)
     try:
         if mechanism is train:
@@ -399,9 +404,9 @@ def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Flo
 
 
 TRAININGS = 1_000
-"""Default number of trainings of an audit with ``pairs``."""
+"""Default limit of the trainings of an audit with ``pairs``."""
 SUSPECT_TRAININGS = 20_000
-"""Default number of trainings if traces or bets suggest that the claim is false."""
+"""This limit if traces or bets suggest that the claim is false."""
 
 
 def audit_training(

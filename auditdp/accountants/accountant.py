@@ -255,7 +255,7 @@ class Analysis(Description):
         return 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return a ball, that is an interval, with δ at an ε below ``largest_loss``."""
+        """Return a ball (an interval) that contains δ(ε), for ε < ``largest_loss``."""
         raise NotImplementedError
 
     def delta_at(self, epsilon: float) -> float:

@@ -144,7 +144,7 @@ class Tilt(NamedTuple):
 
     @classmethod
     def of(cls, masses: Floats, times: int, log_tail: float) -> Tilt:
-        """Return the tilt for sums whose tail has probability e^``log_tail``.
+        """Return the tilt for sums whose upper tail has probability e^``log_tail``.
 
         ``masses`` is the law of one use, and ``times`` the number of uses. There is no
         tilt for ``log_tail`` > −5. Otherwise its slope is the best order λ of
@@ -166,7 +166,7 @@ class Tilt(NamedTuple):
     def towards(
         self, masses: Floats, times: int, log_tail: float, threshold: float
     ) -> Tilt:
-        """Return a cheap tilt that is precise for the sums beyond a threshold.
+        """Return a cheap tilt that is precise for the sums above a threshold.
 
         Its slope is this slope or a fraction of it. If one use may be as large as the
         sum, then a rare and large index has most of the tilted mass, and the window
@@ -176,9 +176,9 @@ class Tilt(NamedTuple):
         Args:
             masses: The law of one use.
             times: The number of uses.
-            log_tail: Approximate logarithm of the probability of the sums beyond the
+            log_tail: Approximate logarithm of the probability of the sums above the
                 threshold.
-            threshold: The index beyond which sums should be precise.
+            threshold: The index above which sums should be precise.
         """
         # The window of a Gaussian law has 20 to 30 standard deviations, so a window of
         # 40 is short enough to stop the search.
@@ -300,7 +300,8 @@ def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, fl
 def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
     """Return the transform of folded masses, its length and the number of folds.
 
-    The length is a power of two.
+    The length is a power of two. Folded masses are summed over equal indices modulo
+    this length.
     """
     n = 2 ** math.ceil(math.log2(max(tilt.length, 2)))
     folds = -(-len(masses) // n)

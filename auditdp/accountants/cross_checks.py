@@ -48,7 +48,7 @@ TIE = 1 + 4 * ROUNDED_UP
 
 @dataclass(frozen=True)
 class AccountantReply:
-    """The answer of one accountant."""
+    """The answer of one accountant about a claim, and its comparison with the claim."""
 
     name: str
     soundness: Soundness

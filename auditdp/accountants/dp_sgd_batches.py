@@ -260,10 +260,11 @@ class ShuffledLower(Shuffled, AttainedPair):
         return self.cells_between(edges, 2.0), self.cells_between(edges, 1.0)
 
     def cells_between(self, edges: Array, mean: float) -> Enclosed:
-        """Return bounds on the masses of the maximum between edges and above the last.
+        """Return bounds on the masses of an epoch's largest output, in units of C.
 
-        The mass below the first edge is left out, as a lower bound may do. ``mean`` is
-        the mean of the record's batch, in units of C.
+        The cells lie between the edges and above the last edge. The mass below the
+        first edge is left out, as a lower bound may do. ``mean`` is the mean of the
+        record's batch.
         """
         sigma, other_batches = self.noise_multiplier, self.batches - 1
         with_record_cdf, each = log_cdf((edges - mean) / sigma), log_cdf(edges / sigma)
@@ -300,7 +301,7 @@ class ShuffledUpper(Shuffled, Analysis):
     source = "each record is in one batch of each epoch (Dong, Roth & Su 2022, arXiv:1905.02383v3)"
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε) of the Gaussian curve."""
+        """Return δ(ε) of √epochs/σ-Gaussian DP, rounded up."""
         return GaussianCurve(self.noise_multiplier, count=self.epochs).delta_at(epsilon)
 
 

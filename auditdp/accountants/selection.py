@@ -145,7 +145,7 @@ class TopKZCDP(TopK, Analysis):
 
     @property
     def rho(self) -> float:
-        """kη²/8, rounded up."""
+        """ρ = kη²/8 of all selections, rounded up."""
         with precision():
             return above(self.count * arb(self.eta) ** 2 / 8)
 
@@ -263,7 +263,10 @@ class TopKNonAdaptive(TopK, Analysis):
     source = "Dong, Durfee & Rogers (2020), ICML, Theorem 3"
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the largest δ at ε over the tried t, rounded down."""
+        """Return a lower bound on δ(ε), rounded down.
+
+        It is the largest value of the class's formula over the tried t.
+        """
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
@@ -291,7 +294,7 @@ class TopKNonAdaptive(TopK, Analysis):
         return epsilon_below(self.delta_at, delta, pure=self.largest_loss)
 
     def _delta(self, t: float, epsilon: float) -> float:
-        """Return the δ at ε for one t, rounded down."""
+        """Return the lower bound on δ(ε) for one t, rounded down."""
         # I is computed in fractions, since rounding must not change it.
         ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
         max_lowered = math.ceil(ratio) - 1

@@ -127,7 +127,10 @@ class HeterogeneousComposition(Analysis):
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return (d, d), d being the largest D_α/α; (∞, ∞) if any δ_i > 0."""
+        """Return (d, d), d being the largest D_α/α; (∞, ∞) if any δ_i > 0.
+
+        For ``order`` = None, d is the supremum over α.
+        """
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)

@@ -319,7 +319,10 @@ def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Boo
 
 
 def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
-    """Return the counts of the event that the score is at least the threshold."""
+    """Return the counts of the event that the score is at least the threshold.
+
+    Rows with label 1 are outputs of the first input, those with 0 of the second.
+    """
     above = scores >= threshold
     first, second = above[labels == 1], above[labels == 0]
     return Counts(int(np.sum(first)), len(first), int(np.sum(second)), len(second))

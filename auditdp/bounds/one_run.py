@@ -171,7 +171,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
 def one_run(
     correct: int, guesses: int, canaries: int, delta: float, alpha: float
 ) -> float:
-    """Return the largest epsilon that ``one_run_p_value`` refutes at alpha."""
+    """Return the largest epsilon that ``one_run_p_value`` refutes at alpha, or 0."""
 
     def p_value(epsilon: float) -> float:
         return one_run_p_value(correct, guesses, canaries, epsilon, delta)
@@ -271,7 +271,7 @@ def one_run_curve(
 def one_run_curve_p_value(
     correct: int, guesses: int, canaries: int, curve: Curve, level: float
 ) -> float:
-    """Return the smallest alpha at which ``curve_refuted`` refutes the level."""
+    """Return the smallest alpha at which ``curve_refuted`` refutes the level, or 1."""
     return smallest_alpha(
         lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas)
     )

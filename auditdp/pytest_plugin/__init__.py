@@ -248,7 +248,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def auditor(request: pytest.FixtureRequest) -> Auditor:
     """Audit mechanisms in a test, by ``auditor.assert_private(…)``.
 
-    The id of the test keys the randomness.
+    The root seed and the id of the test key the randomness.
     """
     from auditdp.pytest_plugin.items import Auditor
 

@@ -86,7 +86,7 @@ class AuditSession:
     def collect(self, path: Path) -> Collected:
         """Import an audit file in another process, and return its audits.
 
-        If the import fails, the returned value has no audits but the reason.
+        If the import fails, there are no audits, and ``failure`` has the reason.
         """
         (collected,) = self._processes().collect([path])
         self.sources |= set(collected.sources)
