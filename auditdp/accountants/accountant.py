@@ -231,7 +231,7 @@ class Description:
         return False
 
     def wider(self) -> Sequence[Description]:
-        """Return classes of mechanisms that contain this one; empty if none is known.
+        """Return classes of mechanisms that contain this one, possibly none.
 
         They are of other Python types than this description.
         """

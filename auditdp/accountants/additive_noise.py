@@ -177,7 +177,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
 
     @property
     def soundness(self) -> Soundness:
-        """An upper bound in the range of the theorem, otherwise an approximation."""
+        """UPPER, or APPROXIMATION with ``everywhere``."""
         return Soundness.APPROXIMATION if self.everywhere else Soundness.UPPER
 
     @property

@@ -231,7 +231,7 @@ class Tilt(NamedTuple):
 def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
     """Return the tilted masses of the sum of ``times`` independent indices.
 
-    One index is returned without a tilt.
+    For ``times`` = 1 the masses are returned without a tilt.
 
     Args:
         masses: Masses >= 0 of the indices 0, 1, ...; they need not add up to 1.

@@ -289,7 +289,7 @@ class _Judge:
         return Verdict.CERTIFIED if holds else Verdict.VIOLATED
 
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
-        """Return a lower and an upper bound on the smallest parameter that is true.
+        """Return a lower and an upper bound on the least parameter of a true claim.
 
         Each class within ``about`` gives a lower bound, and the largest one is
         returned. Each class that contains ``about`` gives an upper bound, and the

@@ -200,7 +200,9 @@ def curve_refuted(
     level: float | Floats,
     alpha: float | Floats,
 ) -> Booleans:
-    """Return whether v or more right guesses have probability below alpha at a level.
+    """Return True where v or more right guesses have probability below alpha.
+
+    The law is that of the worst mechanism that meets the claim at ``level``.
 
     Null: flipping any one of the m coins changes the law of the output as the curve at
     this level allows. The number of guesses r must not depend on the output.
