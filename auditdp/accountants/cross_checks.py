@@ -200,7 +200,10 @@ class _Judge:
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of many (ε, δ): by its parameter, or else at all its points."""
+        """Return the result for a claim that consists of many (ε, δ).
+
+        Bounds on its parameter decide first, and all its points if these do not.
+        """
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
@@ -231,7 +234,7 @@ class _Judge:
         check: CrossCheck,
         which: str,
     ) -> CrossCheck:
-        """Judge a claim at all points of its curve.
+        """Return the result for a claim, by all points of its curve.
 
         Args:
             claim: The claim.
@@ -305,7 +308,7 @@ class _Judge:
         return max(lows, key=below), min(highs, key=above)
 
     def judge_point(self, epsilon: float, delta: float, which: str = "") -> CrossCheck:
-        """Judge one (ε, δ) statement.
+        """Return the result for one (ε, δ) statement.
 
         ``which`` is a clause for the result's text that relates it to the claim; it is
         empty if the statement is the claim.

@@ -217,7 +217,9 @@ class Composed:
 def from_above(
     first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0
 ) -> OnGrid:
-    """Return a loss on a grid. Its curve, once shifted, lies above that of P against Q.
+    """Return a loss on a grid. Minus its ``shift``, it has a curve above the true one.
+
+    The true curve is that of P against Q.
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
@@ -247,7 +249,9 @@ def from_above(
 def from_below(
     first: Array, second: Array, interval: float, offset: float = 0.0
 ) -> OnGrid:
-    """Return a loss on a grid. Its curve, once shifted, lies below that of P against Q.
+    """Return a loss on a grid. Minus its ``shift``, it has a curve below the true one.
+
+    The true curve is that of P against Q.
 
     Args:
         first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
