@@ -126,7 +126,7 @@ _NAMES = {
     "auditdp.record.results": "AuditResult Verdict",
     "auditdp.training": "audit_training",
 }
-"""The names of this module by the module that defines them, separated by spaces."""
+"""The public names, separated by spaces, by the module that defines them."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

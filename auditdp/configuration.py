@@ -147,12 +147,12 @@ class Configuration:
     data: str = ""
     """Folder of data files; empty for none."""
     workers: str = "1"
-    """Number of audits that run at the same time, or 'auto'."""
+    """Number of audits that run at the same time; 'auto' is the number of CPUs."""
     max_memory: str = ""
     """Memory that an audit may use, such as '2G'; empty for no limit."""
     fail_on: tuple[str, ...] = ()
-    """Outcomes that make a run fail in addition to findings, such as 'error'; see
-    ``FAILURES``."""
+    """Outcomes that make a run fail in addition to findings and errors: 'inconclusive',
+    'skipped' or 'changed'. 'none' and 'error' are valid and add nothing."""
     sandbox: str = "auto"
     """Isolation of audits from other files and processes: 'auto' (as far as the kernel
     allows), 'required' or 'off'."""
@@ -171,7 +171,8 @@ class Configuration:
     sources: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(KINDS, DEFAULT)
     )
-    """Phrase for the place that states each setting, by the setting's name."""
+    """Phrase for the place that states each setting, by the setting's name; 'default'
+    if no place does."""
 
 
 def project_folder(folder: Path) -> Path:
@@ -205,15 +206,16 @@ def load(
 
     Args:
         folder: A folder in the project.
-        profile: Name of the profile; by default the one that ``AUDITDP_PROFILE`` names.
+        profile: Name of the profile. If it is empty, ``AUDITDP_PROFILE`` names the
+            profile; without this variable there is none.
         environment: Environment variables; by default those of this process.
 
     Returns:
         The configuration; without a file, that of the environment and the defaults.
 
     Raises:
-        ConfigurationError: If the file is not TOML, or a key, a value, a profile or a
-            variable is invalid.
+        ConfigurationError: If the file cannot be read or is not TOML, or a key, a
+            value, a profile or a variable is invalid.
     """
     environment = os.environ if environment is None else environment
     found = project_folder(folder)
@@ -321,6 +323,10 @@ def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
     """Return the settings of every profile by its name, after checking them.
 
     Profiles that are not chosen are checked as well.
+
+    Raises:
+        ConfigurationError: If a profile is no table, or has an unknown key or an
+            invalid value.
     """
     if not isinstance(profiles, dict) or not all(
         isinstance(layer, dict) for layer in profiles.values()
@@ -335,7 +341,9 @@ def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings in environment variables; empty variables are ignored.
+    """Return the settings in environment variables, each value by the setting's name.
+
+    Empty variables are ignored.
 
     Raises:
         ConfigurationError: If a value is invalid, or the name of an unknown variable is
@@ -371,7 +379,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def given_imports() -> list[str]:
-    """Return the additional folders from which processes of audits import."""
+    """Return the folders in the variable ``AUDITDP_IMPORTS``, [] if it is not set."""
     return [
         folder
         for folder in os.environ.get(IMPORTS_VARIABLE, "").split(os.pathsep)

@@ -42,7 +42,10 @@ class AdjacencyError(AuditError, ValueError):
 
 
 class MechanismError(AuditError):
-    """A mechanism that raised, or whose result is not ``size`` independent outputs."""
+    """A mechanism, trainer or stated law that cannot be used.
+
+    For example, a mechanism raised, or did not return ``size`` independent outputs.
+    """
 
 
 class RaisedError(MechanismError):
@@ -122,7 +125,7 @@ class PrivacyViolation(_AssertedError):  # noqa: N818 - reads as the sentence th
     The message has the counterexample.
 
     Attributes:
-        result: The ``AuditResult``; None without one.
+        result: The ``AuditResult``.
     """
 
 
@@ -155,9 +158,9 @@ class MiscalibrationWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a phrase with the most similar known name.
+    """Return a phrase such as ``did you mean 'seed'?``, with the most similar name.
 
-    If no name is similar, the phrase has all known names.
+    If no name in ``known`` is similar, the phrase lists all of them, sorted.
     """
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)

@@ -83,12 +83,13 @@ def open_file(
     Args:
         path: The file.
         most: Largest size of the file, in bytes.
-        below: A folder that must contain the file, also after links are resolved; None
-            for any place.
+        below: A folder, given without links, that must contain the file after the links
+            in its path are resolved. The file itself must not be a link then. None for
+            any place, with links.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        OSError: If the file cannot be read.
+        OSError: If the file cannot be read, or is a link although ``below`` is given.
         ConfigurationError: If it is not a regular file, has more than ``most`` bytes,
             or lies outside ``below``.
     """
@@ -113,7 +114,10 @@ def open_file(
 
 
 def content_of(path: Path, most: int = FileLimits.file_bytes) -> bytes:
-    """Return the content of a file; see ``open_file`` for errors."""
+    """Return the content of a file of at most ``most`` bytes.
+
+    The errors are those of ``open_file``.
+    """
     with open_file(path, most) as file:
         return file.read()
 
@@ -182,7 +186,7 @@ def place_to_write(path: Path, *, below: Path | None = None) -> Path:
 
     Raises:
         ConfigurationError: If a link leads out of one of these folders.
-        OSError: If links form a circle.
+        OSError: If links form a circle, before Python 3.13.
     """
     asked, here = Path(os.path.abspath(path)), Path.cwd()
     try:
@@ -256,8 +260,8 @@ def write_together(files: Mapping[Path, str], *, below: Path) -> None:
 def _alone_in(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder during the block.
 
-    The block runs without the lock if there is none, or if another process holds it for
-    ``FileLimits.lock_seconds``.
+    The block runs without the lock if the folder does not exist or its file system has
+    no locks, or if another process holds the lock for ``FileLimits.lock_seconds``.
     """
     # Some systems lack this module, and the rest of this file works there.
     import fcntl
@@ -287,16 +291,17 @@ def _alone_in(folder: Path) -> Iterator[None]:
 def write(path: Path, text: str, *, below: Path | None = None) -> None:
     """Write a file completely or not at all.
 
-    If ``path`` is a link, its target is replaced.
+    If ``path`` is a link, its target is replaced. Missing folders are made.
 
     Args:
         path: The file.
         text: Its content.
-        below: See ``place_to_write``.
+        below: A folder that links must not leave, if it contains ``path``; by default
+            the folder of ``path``. The same holds for the working folder.
 
     Raises:
-        ConfigurationError: If the file cannot be written, or a link leads out of its
-            folder.
+        ConfigurationError: If the file cannot be written, or a link leads out of one of
+            these folders.
     """
     temporary = None
     try:

@@ -42,7 +42,7 @@ class Response:
 
     @property
     def name(self) -> str:
-        """The mechanism and its epsilon."""
+        """Name for reports, such as ``Response(1.2)``."""
         return f"Response({self.epsilon:g})"
 
     @property
@@ -75,7 +75,7 @@ class LeakyResponse:
 
     @property
     def name(self) -> str:
-        """The mechanism and its parameters."""
+        """Name for reports, such as ``LeakyResponse(1, 0.01)``."""
         return f"LeakyResponse({self.epsilon:g}, {self.delta:g})"
 
     def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
@@ -105,7 +105,7 @@ class LaplaceMechanism:
 
     @property
     def name(self) -> str:
-        """The mechanism and its scale."""
+        """Name for reports, such as ``LaplaceMechanism(scale=1)``."""
         return f"LaplaceMechanism(scale={self.scale:g})"
 
     def __call__(self, data: float, size: int, *, rng: np.random.Generator) -> Array:
@@ -134,7 +134,7 @@ class GaussianMechanism:
 
     @property
     def name(self) -> str:
-        """The mechanism and its standard deviation."""
+        """Name for reports, such as ``GaussianMechanism(sigma=1)``."""
         return f"GaussianMechanism(sigma={self.sigma:g})"
 
     def __call__(self, data: float, size: int, *, rng: np.random.Generator) -> Array:
@@ -175,8 +175,8 @@ class _BlackBox:
 def cases() -> list[tuple[Any, Claim, str]]:
     """Return the cases of the self-test: (mechanism, claim, expected verdict).
 
-    Some claims are true and tight, others are false by various margins. Each mechanism
-    also occurs as a black box.
+    Some claims are true and tight, others are false by various margins. Each case
+    occurs twice: first with the mechanism's stated law, then as a black box.
     """
     true: list[tuple[Any, Claim, str]] = [
         (Response(1.0 - 1e-12), PureDP(1.0), "CERTIFIED"),
@@ -204,6 +204,11 @@ def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
     """Audit every case, and yield (description, expected verdict, verdict, calls).
 
     The last case is a mechanism that shares its noise between the outputs of a call.
+    'ERROR' is expected for it; the verdict is 'NOT NOTICED' if the audit accepts it.
+    The calls of this case are not counted: 0.
+
+    Args:
+        seed: Root seed; equal seeds give equal results.
     """
     for mechanism, claim, expected in cases():
         audit = Audit(mechanism, claim, AnyValues((0, 1)))

@@ -263,11 +263,12 @@ class LevelByStep:
     All bounds hold together with confidence 1 - alpha.
 
     Attributes:
-        steps: Numbers of released steps, increasing. ``bounds`` has a bound for each.
-        bounds: Lower bounds on the claim's parameter, such as ε. For an accountant's
-            curve (``AccountedDP``) they are on ε at the δ that the claim quotes.
+        steps: Numbers of released steps, increasing.
+        bounds: A lower bound for each of ``steps``, in their order, on the claim's
+            parameter, such as ε. For an accountant's curve (``AccountedDP``) it is on ε
+            at the δ that the claim quotes.
         claim: The claim about all steps.
-        alpha: Probability that any of the bounds exceeds the true privacy loss.
+        alpha: Largest probability that any of the bounds exceeds the true privacy loss.
         trainings: Number of trainings on each of the two inputs.
     """
 
@@ -319,14 +320,15 @@ def level_by_step(
         trainings: Number of trainings on each input, at least 20.
         steps: Numbers of steps; by default at most six, in a geometric sequence up to
             all steps.
-        alpha: Probability that any of the bounds exceeds the true privacy loss.
+        alpha: Largest probability that any of the bounds exceeds the true privacy loss.
         seed: Root seed.
 
     Raises:
         ConfigurationError: If a number is out of range.
         AdjacencyError: If the inputs are not neighbours.
-        MechanismError: If the number of released entries differs between steps,
-            trainings or inputs.
+        MechanismError: If the trainer takes other arguments or releases one number
+            instead of steps, or if the number of released entries differs between
+            steps, trainings or inputs.
     """
     if not 0 < alpha < 1 or trainings < FEWEST_OUTPUTS:
         raise ConfigurationError(
@@ -378,7 +380,12 @@ def _flat(releases: Floats) -> Floats:
 
 
 def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Floats:
-    """Return the releases of all steps and trainings, shape (size, steps, entries)."""
+    """Return the releases of all steps and trainings, shape (size, steps, entries).
+
+    Raises:
+        MechanismError: If a training does not release several steps, or the number of
+            entries differs between steps or trainings.
+    """
     mechanism: Any = as_training(train)
     try:
         if mechanism is train:
@@ -397,9 +404,9 @@ def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Flo
 
 
 TRAININGS = 1_000
-"""Default number of trainings of an audit with ``pairs``."""
+"""Default limit of the trainings of an audit with ``pairs``."""
 SUSPECT_TRAININGS = 20_000
-"""Default number of trainings if traces or bets suggest that the claim is false."""
+"""This limit if traces or bets suggest that the claim is false."""
 
 
 def audit_training(
@@ -424,7 +431,7 @@ def audit_training(
 ) -> AuditResult:
     """Audit the claim of a trainer.
 
-    Give either ``pairs`` or ``canaries``.
+    Exactly one of ``pairs`` and ``canaries`` is required.
 
     With ``pairs``, such as two neighbouring data sets, a coin chooses one of them for
     each training, and forecasters bet on the coin. This gives the larger lower bounds,
@@ -450,15 +457,15 @@ def audit_training(
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as
             features and labels; a list of pairs; or an adjacency. They have to differ
             by the change that the claim is about: a record added or replaced.
-        search: Whether to search for other neighbours. For given pairs, the search is
-            among pairs that differ like the first one and stay within the range of its
-            data (``auditdp.adjacency.Alike``). One pair may fit several changes, such
-            as one edge or one node. Then the narrowest is searched; the result lists
-            the others, and ``search`` may name one of them.
-        canaries: Number of canaries.
-        attack: ``attack(released)``. With ``canaries`` it is required, and returns a
-            score for each, larger for those that seem to be in the data. With ``pairs``
-            it is optional: its value replaces the output, such as the score of a membership inference.
+        search: Whether to search for other neighbours; ignored with ``canaries``. For
+            given pairs, the search is among pairs that differ like the first one and
+            stay within the range of its data (``auditdp.adjacency.Alike``). One pair
+            may fit several changes, such as one edge or one node. Then the narrowest is
+            searched; the result lists the others, and ``search`` may name one of them.
+        canaries: Number of canaries. ``attack`` is required then.
+        attack: ``attack(released)``. With ``canaries`` it returns a score for each,
+            larger for those that seem to be in the data. With ``pairs`` it is optional:
+            its value replaces the output, such as the score of a membership inference.
         calls: Limit of the number of trainings, including those of the trace, the
             search and the confirmation. The default is 1,000, or up to 20,000 if traces
             or bets suggest that the claim is false. With ``canaries`` the default is 1;
@@ -466,11 +473,11 @@ def audit_training(
         find: A fault that the game has to find nine times in ten, such as 'level:1.5'
             (see ``auditdp.record.budget.Fault``). The game then gets the number of
             trainings that this needs, and at least ``calls``. Those of the confirmation
-            and of other checks are additional.
+            and of other checks are additional. Not allowed with ``canaries``.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
-        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
-            the true privacy loss.
+        alpha: Largest probability that a true claim is refuted, or that the lower bound
+            exceeds the true privacy loss.
         seed: Root seed; equal seeds give equal results.
         controls: Trainers that break the claim on purpose. The result is INCONCLUSIVE
             unless the audit refutes each of them.

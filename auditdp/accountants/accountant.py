@@ -6,12 +6,12 @@ above rounds δ up, and its ``epsilon_at`` returns an ε at which ``delta_at`` w
 evaluated and is at most δ. A proof from below rounds δ down, and returns an ε at which
 ``delta_at`` exceeds δ. So the inverse of a proof is a proof as well.
 
-The parameters describe a *class* of mechanisms: all k-fold compositions of (ε, δ)-DP
-mechanisms, for example, or all queries with a sensitivity and Gaussian noise. The true
-curve of a class is that of its worst mechanism, data and neighbours. So a bound from
-above for a class bounds every class within it, and a bound from below bounds every
-class around it. Nothing else follows: the worst composition of (ε, δ)-DP parts is no
-Gaussian noise, and its loss refutes no claim about Gaussian noise.
+The parameters describe a *class*, that is a set, of mechanisms: all k-fold compositions
+of (ε, δ)-DP mechanisms, for example, or all queries with a sensitivity and Gaussian
+noise. The true curve of a class is that of its worst mechanism, data and neighbours. So
+a bound from above for a class bounds every class within it, and a bound from below
+bounds every class around it. Nothing else follows: the worst composition of (ε, δ)-DP
+parts is no Gaussian noise, and its loss refutes no claim about Gaussian noise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Soundness(StrEnum):
 
     @property
     def is_attained(self) -> bool:
-        """True if the curve is a proof that the class has at least this δ at every ε."""
+        """True if the curve proves that the class has at least this δ at every ε."""
         return self in (Soundness.EXACT, Soundness.LOWER)
 
 
@@ -119,15 +119,15 @@ class CompositionPart:
 
 
 class Description:
-    """A class of mechanisms that have the same parameters.
+    """A class, that is a set, of mechanisms: all mechanisms with the same parameters.
 
-    Every subclass is a frozen dataclass of the parameters.
+    Every Python subclass is a frozen dataclass of the parameters.
 
     Raises:
         AccountantError: If a parameter is outside its range. An ``int`` is a count and
             >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and every other
-            ``float`` is finite and > 0. A subclass with other parameters checks them in
-            its own ``__post_init__``.
+            ``float`` is finite and > 0. A Python subclass with other parameters checks
+            them in its own ``__post_init__``.
     """
 
     adjacency: ClassVar[str]
@@ -152,7 +152,7 @@ class Description:
 
     @property
     def _types(self) -> dict[str, Any]:
-        """The name of each parameter, and the name of its type."""
+        """The name of the type of each parameter, by the parameter's name."""
         parameters = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
         return {
             each.name: getattr(each.type, "__name__", each.type) for each in parameters
@@ -169,9 +169,10 @@ class Description:
 
     @property
     def describes(self) -> Description:
-        """This class of mechanisms as a plain description, without a curve.
+        """This class of mechanisms without a curve, if such a description exists.
 
-        It is the object itself if it has no curve.
+        Otherwise it is the object itself: if it has no curve, or if the parameters are
+        declared with the curve, as for ``ZCDP``.
         """
         # The last dataclass among the bases declares the parameters of the family.
         kinds = type(self).__mro__
@@ -195,7 +196,10 @@ class Description:
 
     @property
     def gaussian(self) -> Fraction | None:
-        """The square of a μ for which the class is μ-Gaussian DP, or None."""
+        """The square of the least μ for which the class is μ-Gaussian DP.
+
+        It is None if the parameters give no such μ.
+        """
         return None
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
@@ -227,7 +231,10 @@ class Description:
         return False
 
     def wider(self) -> Sequence[Description]:
-        """Return classes, of other types than this one, that contain it."""
+        """Return classes of mechanisms that contain this one, possibly none.
+
+        They are of other Python types than this description.
+        """
         return ()
 
 
@@ -248,11 +255,15 @@ class Analysis(Description):
         return 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return a ball that contains δ at an ε below ``largest_loss``."""
+        """Return a ball (an interval) that contains δ(ε), for ε < ``largest_loss``."""
         raise NotImplementedError
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up, at most 1."""
+        """Return δ(ε), rounded up, at most 1.
+
+        Raises:
+            AccountantError: If ``epsilon`` is negative or NaN.
+        """
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return self.own_delta
@@ -263,7 +274,11 @@ class Analysis(Description):
             return min(1.0, above(self.enclosed_delta(epsilon)))
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up, or ``inf`` if no ε suffices."""
+        """Return the smallest ε for δ, rounded up, or ``inf`` if no ε suffices.
+
+        Raises:
+            AccountantError: If ``delta`` is not in [0, 1].
+        """
         return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
@@ -287,10 +302,7 @@ def around(description: Description) -> Iterator[Description]:
 
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:
-    """Return the class that lies within all given ones, or None if no class does.
-
-    The returned class is one of the given ones.
-    """
+    """Return the given class that lies within all given ones, or None if none does."""
     for narrow in descriptions:
         if all(within(narrow, wide) for wide in descriptions):
             return narrow

@@ -142,7 +142,10 @@ class GaussianCurve(GaussianNoise, Analysis):
     def sigma_for(
         cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1
     ) -> float:
-        """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases."""
+        """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases.
+
+        ``delta`` has to be in (0, 1).
+        """
         check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
         check_epsilon("sigma_for", epsilon)
         # δ rises with 1/σ, so that the largest 1/σ is the smallest σ.
@@ -174,7 +177,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
 
     @property
     def soundness(self) -> Soundness:
-        """An upper bound in the range of the theorem, otherwise an approximation."""
+        """UPPER, or APPROXIMATION with ``everywhere``."""
         return Soundness.APPROXIMATION if self.everywhere else Soundness.UPPER
 
     @property
@@ -204,7 +207,8 @@ class ClassicGaussian(GaussianNoise, Analysis):
         """Return the formula's σ for one release, Δ√(2 ln(1.25/δ))/ε, rounded up.
 
         Raises:
-            AccountantError: If ``epsilon`` > 1 and not ``everywhere``.
+            AccountantError: If a number is not finite and > 0, or ``epsilon`` > 1 and
+                not ``everywhere``.
         """
         check_positive(
             "sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity
@@ -256,15 +260,16 @@ class LaplaceNoise(Description):
 
     @property
     def epsilon(self) -> float:
-        """ε₀ of one release, rounded up."""
+        """ε₀ = Δ/b of one release, rounded up."""
         return double_above(
             lambda rational: rational(self.sensitivity) / rational(self.scale)
         )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return the largest D_α/α twice, as the lower and the upper bound.
+        """Return the largest D_α/α of all releases, as the lower and the upper bound.
 
-        It is the value for numbers that are Δ apart. The supremum over α is D_1.
+        It is the value for numbers that are Δ apart. For ``order`` = None it is D_1,
+        the supremum over α.
         """
 
         def of_one_release() -> arb:
@@ -294,7 +299,7 @@ class LaplaceNoise(Description):
         return CompositionPart(self.count, LaplaceUpper(self.scale, self.sensitivity))
 
     def wider(self) -> tuple[Composition]:
-        """Return the class of all compositions of k mechanisms that are ε₀-DP."""
+        """Return a tuple of one class: all compositions of k ε₀-DP mechanisms."""
         return (Composition(self.epsilon, 0.0, self.count),)
 
     def loss_quantile(self, negligible: float) -> float:
@@ -344,8 +349,9 @@ class LaplaceNoise(Description):
 
 
 class LaplaceUpper(LaplaceNoise, GridCurve):
-    """An upper bound on the curve of the attained pair; its ε never exceeds kε₀.
+    """An upper bound on the curve of k releases with Laplace noise.
 
+    Its ε never exceeds kε₀.
     >>> round(LaplaceUpper(1.0, count=10).epsilon_at(1e-5), 2)
     9.99
     """
@@ -353,7 +359,10 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     soundness = Soundness.UPPER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss: that of a release, on a grid that bounds it from above."""
+        """Return a list of one loss: a release's, on a grid that bounds it from above.
+
+        ``negligible`` has no effect.
+        """
         del negligible
         steps, interval = self._steps(interval, 1)
         low, high = self._cells(np.arange(-steps, steps + 1.0), interval, steps)
@@ -368,7 +377,7 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
 
     @property
     def largest_loss(self) -> float:
-        """kε₀, rounded up."""
+        """The largest loss in nats, kε₀, rounded up."""
         return double_above(
             lambda rational: (
                 self.count * rational(self.sensitivity) / rational(self.scale)
@@ -386,7 +395,7 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
 
 
 class LaplaceLower(LaplaceNoise, GridCurve):
-    """A lower bound on the curve of the attained pair.
+    """A lower bound on the curve of k releases with Laplace noise.
 
     A cell whose middle is a point of the grid has exactly the loss of this point.
     """
@@ -394,7 +403,10 @@ class LaplaceLower(LaplaceNoise, GridCurve):
     soundness = Soundness.LOWER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss: that of a release, on a grid that bounds it from below."""
+        """Return a list of one loss: a release's, on a grid that bounds it from below.
+
+        ``negligible`` has no effect.
+        """
         del negligible
         steps, interval = self._steps(interval, -1)
         ends = np.concatenate([[-steps], np.arange(-steps, steps) + 0.5, [steps]])

@@ -48,9 +48,9 @@ def solve(
             rises with it, as for the ε of a part.
 
     Raises:
-        AccountantError: If ``epsilon`` or ``delta`` is outside its range. If the search
-            finds no value in the range of the parameter that meets the target, or none
-            that misses it.
+        AccountantError: If ``epsilon`` or ``delta`` is outside its range, if ``model``
+            refuses a value, or if the search finds no value that meets the target, or
+            none that misses it.
         StoppedError: If an accountant fails at a value, and no other one proves the
             target there.
     """
@@ -107,7 +107,11 @@ def _bracket(
     """Return two places: at the first the target is missed, at the second it is met.
 
     They are a third of a decade apart. The search begins at the decimal 1, since
-    accountants of extreme parameters may be slow.
+    accountants of extreme parameters may be slow. ``epsilon``, ``delta`` and ``sign``
+    are for messages.
+
+    Raises:
+        AccountantError: If the target is met, or missed, at all searched places.
     """
     end, stride, place = 6 * _DECADE, _DECADE // 3, 0
     step = -stride if meets(place) else stride

@@ -68,7 +68,8 @@ class Composition(Description):
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return (d, d) with d = D_α/α of k randomised responses; (∞, ∞) if δ > 0.
 
-        With δ > 0 a part may reveal its input.
+        For ``order`` = None, d is the supremum over α. With δ > 0 a part may reveal its
+        input.
         """
         if self.delta:
             return arb.pos_inf(), arb.pos_inf()
@@ -138,7 +139,7 @@ class OptimalComposition(Composition, Analysis):
     source = f"{KAIROUZ}, Theorem 3.3"
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return 1 − (1−δ)^k (1 − D), computed as a sum of terms >= 0."""
+        """Return a ball that contains δ(ε_g) = 1 − (1−δ)^k (1 − D)."""
         # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
         max_against = math.ceil((self.count - ratio) / 2) - 1
@@ -152,7 +153,7 @@ class OptimalComposition(Composition, Analysis):
         return settle(curve)
 
     def _excess(self, epsilon: arb, max_against: int) -> arb:
-        """Return D at ε_g = ``epsilon``, given L = ``max_against``."""
+        """Return the D of the curve at ε_g = ``epsilon``, with L = ``max_against``."""
         # No loss is above ε_g.
         if max_against < 0:
             return arb(0)
@@ -165,14 +166,14 @@ class OptimalComposition(Composition, Analysis):
     def largest_epsilon(
         cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0
     ) -> float:
-        """Return the largest ε of each mechanism that meets a target.
+        """Return the largest ε of each of ``count`` mechanisms that meets a target.
 
-        With this ε, the composition of ``count`` mechanisms with δ = ``delta_each``
-        each is (epsilon, delta)-DP.
+        With this ε and δ = ``delta_each`` of each mechanism, their composition is
+        (epsilon, delta)-DP.
 
         Raises:
-            AccountantError: If the composition of the mechanisms' own δ exceeds
-                ``delta``.
+            AccountantError: If a number is outside its range, or the composition of the
+                mechanisms' own δ exceeds ``delta``.
         """
         check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
         largest = greatest(

@@ -59,7 +59,7 @@ class RenyiCurve(Analysis):
     """T, the number of uses."""
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return orders α > 1, and an upper bound on D_α of one use for each of them."""
+        """Return orders α > 1, and for each an upper bound on D_α of one use."""
         raise NotImplementedError
 
     @cached_property
@@ -119,7 +119,7 @@ class ZCDP(Analysis):
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ."""
+        """The parameter ρ."""
         return Fraction(self.rho)
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:

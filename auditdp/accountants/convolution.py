@@ -84,19 +84,20 @@ class Sum(NamedTuple):
     around").
     """
     tilt: float = 0.0
-    """a of the module's formulas, >= 0, for one step of the index."""
+    """Rate a >= 0 of the tilt: each step of the index multiplies masses by e^a."""
     origin: int = 0
-    """Tc, the index to which E(s) is relative."""
+    """Tc, the sum s at which the exponent E(s) is ``log_total``."""
     log_total: float = 0.0
-    """TL, the value of E at ``origin``."""
+    """TL, the exponent E(s) at ``origin``."""
     relative: float = 0.0
     """Bound on the relative error that the tilt adds to each mass."""
 
     def exponent(self, sums: Floats) -> Floats:
-        """Return E(s), or 700 if it is larger, so that e^E(s) does not overflow.
+        """Return E(s) for each sum s: the logarithm of its mass over its tilted mass.
 
-        At 700 a mass is taken to be smaller than it is. The error of a mass is then
-        larger than 1, so that a bound from it stays valid.
+        It is at most 700, so that e^E(s) does not overflow. At 700 a mass is taken to
+        be smaller than it is. The error of a mass is then larger than 1, so that a
+        bound from it stays valid.
         """
         exponents = self.log_total - self.tilt * (sums - self.origin)
         return np.minimum(exponents, 700.0)
@@ -106,9 +107,12 @@ class Tilt(NamedTuple):
     """Options of the tilt and of the transform; they affect only the tightness."""
 
     slope: float = 0.0
-    """a of the module's formulas, >= 0, for one step of the index."""
+    """Rate a >= 0 of the tilt: each step of the index multiplies masses by e^a."""
     log_outside: float = -42.0
-    """Logarithm of the tilted mass that may lie on each side of the window: 6e-19."""
+    """Natural logarithm of the largest tilted mass on each side of the window.
+
+    The default stands for 6e-19.
+    """
     orders: tuple[float, float] | None = None
     """Orders λ of Chernoff's bound below and above the window; None for the best."""
     length: int = 0
@@ -140,12 +144,14 @@ class Tilt(NamedTuple):
 
     @classmethod
     def of(cls, masses: Floats, times: int, log_tail: float) -> Tilt:
-        """Return the tilt for sums whose tail has probability e^``log_tail``.
+        """Return the tilt for sums whose upper tail has probability e^``log_tail``.
 
-        Its slope is the best order λ of Chernoff's bound on this tail. It is limited to
-        1.5 times the order of a Gaussian law whose tail begins at the same distance. If
-        a few losses have all of the mass, Chernoff's bound has no best order, and
-        without the limit the smaller sums would be lost.
+        ``masses`` is the law of one use, and ``times`` the number of uses. There is no
+        tilt for ``log_tail`` > −5. Otherwise its slope is the best order λ of
+        Chernoff's bound on this tail. It is limited to 1.5 times the order of a
+        Gaussian law whose tail begins at the same distance. If a few losses have all of
+        the mass, Chernoff's bound has no best order, and without the limit the smaller
+        sums would be lost.
         """
         # A transform without a tilt keeps enough digits of such a probability.
         if log_tail > -5:
@@ -160,7 +166,7 @@ class Tilt(NamedTuple):
     def towards(
         self, masses: Floats, times: int, log_tail: float, threshold: float
     ) -> Tilt:
-        """Return a cheap tilt that is precise for the sums beyond a threshold.
+        """Return a cheap tilt that is precise for the sums above a threshold.
 
         Its slope is this slope or a fraction of it. If one use may be as large as the
         sum, then a rare and large index has most of the tilted mass, and the window
@@ -170,9 +176,9 @@ class Tilt(NamedTuple):
         Args:
             masses: The law of one use.
             times: The number of uses.
-            log_tail: Approximate logarithm of the probability of the sums beyond the
+            log_tail: Approximate logarithm of the probability of the sums above the
                 threshold.
-            threshold: The index beyond which sums should be precise.
+            threshold: The index above which sums should be precise.
         """
         # The window of a Gaussian law has 20 to 30 standard deviations, so a window of
         # 40 is short enough to stop the search.
@@ -194,7 +200,10 @@ class Tilt(NamedTuple):
         threshold: float,
         slope: float,
     ) -> tuple[float, Tilt]:
-        """Return the cost and the tilt for a slope, in the cheaper precision."""
+        """Return the relative cost and the tilt for a slope, in the cheaper precision.
+
+        The other arguments are those of ``towards``.
+        """
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
@@ -221,6 +230,8 @@ class Tilt(NamedTuple):
 
 def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
     """Return the tilted masses of the sum of ``times`` independent indices.
+
+    For ``times`` = 1 the masses are returned without a tilt.
 
     Args:
         masses: Masses >= 0 of the indices 0, 1, ...; they need not add up to 1.
@@ -268,7 +279,10 @@ def _centre(masses: Floats) -> int:
 
 
 def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, float]:
-    """Return the tilted masses, L, and a bound on the masses' relative error."""
+    """Return the tilted masses, L, and a bound on the masses' relative error.
+
+    ``tilt`` is a, and ``centre`` is c of the module's formulas.
+    """
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     # The largest exponent is factored out, so that no term overflows.
     largest = float(exponents[np.flatnonzero(masses)].max())
@@ -286,7 +300,8 @@ def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, fl
 def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
     """Return the transform of folded masses, its length and the number of folds.
 
-    The length is a power of two.
+    The length is a power of two. Folded masses are summed over equal indices modulo
+    this length.
     """
     n = 2 ** math.ceil(math.log2(max(tilt.length, 2)))
     folds = -(-len(masses) // n)
@@ -296,7 +311,7 @@ def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
 
 
 def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
-    """Return the masses of sums modulo a power of two, and a bound on each error."""
+    """Return the masses of sums modulo a power of two, and a bound on their errors."""
     transform, n, folds = _transform(masses, tilt)
     off = math.expm1(24.2 * tilt.unit * (math.log2(n) + folds))
     total = sum_above(masses)
@@ -329,7 +344,7 @@ def _power(values: Any, times: int) -> Any:
 class Window(NamedTuple):
     """The range of sums that has nearly all of the tilted mass.
 
-    ``first`` and ``end`` are the smallest and the largest sum of the range.
+    ``first`` and ``end`` are the smallest and the largest sum in the range.
     """
 
     first: int
@@ -349,7 +364,8 @@ def _window(
 ) -> Window:
     """Return the window by Chernoff's bound, with the given or the best orders.
 
-    It never extends beyond the smallest and the largest possible sum.
+    It never extends beyond the smallest and the largest possible sum. ``log_outside``
+    and ``orders`` are explained by ``Tilt``.
     """
     law = Moments(tilted, times)
     order_below, order_above = orders or (None, None)

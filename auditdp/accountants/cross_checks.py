@@ -48,7 +48,7 @@ TIE = 1 + 4 * ROUNDED_UP
 
 @dataclass(frozen=True)
 class AccountantReply:
-    """The answer of one accountant."""
+    """The answer of one accountant about a claim, and its comparison with the claim."""
 
     name: str
     soundness: Soundness
@@ -94,7 +94,7 @@ class AccountantReply:
 
     @property
     def epsilon(self) -> float:
-        """``value``, which is not None if the answer counts."""
+        """``value`` as a number; an AssertionError if it is None."""
         # An answer without a value has failed, and does not count.
         assert self.value is not None
         return self.value
@@ -117,6 +117,7 @@ class CrossCheck:
     """
     delta: float
     answers: tuple[AccountantReply, ...]
+    """The answers of the accountants, in their given order."""
     lower: AccountantReply | None
     """The answer with the largest lower bound that counts, or None."""
     upper: AccountantReply | None
@@ -129,12 +130,12 @@ class CrossCheck:
 
     @property
     def findings(self) -> list[str]:
-        """The findings about accountants."""
+        """The findings about accountants, each as "name: finding"."""
         return [f"{each.name}: {each.finding}" for each in self.answers if each.finding]
 
     @property
     def failures(self) -> list[str]:
-        """The accountants that failed, with the reasons."""
+        """The accountants that failed, each as "name: reason"."""
         return [f"{each.name}: {each.failed}" for each in self.answers if each.failed]
 
 
@@ -199,7 +200,10 @@ class _Judge:
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of many (ε, δ): by its parameter, else at each of its points."""
+        """Return the result for a claim that consists of many (ε, δ).
+
+        Bounds on its parameter decide first, and all its points if these do not.
+        """
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
@@ -230,7 +234,7 @@ class _Judge:
         check: CrossCheck,
         which: str,
     ) -> CrossCheck:
-        """Judge a claim at all points of its curve.
+        """Return the result for a claim, by all points of its curve.
 
         Args:
             claim: The claim.
@@ -288,7 +292,7 @@ class _Judge:
         return Verdict.CERTIFIED if holds else Verdict.VIOLATED
 
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
-        """Return bounds on the smallest parameter with which the claim holds.
+        """Return a lower and an upper bound on the least parameter of a true claim.
 
         Each class within ``about`` gives a lower bound, and the largest one is
         returned. Each class that contains ``about`` gives an upper bound, and the
@@ -304,7 +308,7 @@ class _Judge:
         return max(lows, key=below), min(highs, key=above)
 
     def judge_point(self, epsilon: float, delta: float, which: str = "") -> CrossCheck:
-        """Judge one (ε, δ) statement.
+        """Return the result for one (ε, δ) statement.
 
         ``which`` is a clause for the result's text that relates it to the claim; it is
         empty if the statement is the claim.
@@ -434,7 +438,10 @@ def _undecided(
 def reply(
     accountant: Accountant, value: float | None, failed: str = ""
 ) -> AccountantReply:
-    """Return an answer that has a value or a reason of failure, and no judgement yet."""
+    """Return the answer of an accountant before it is compared with a claim.
+
+    It has a value, or else a reason of failure.
+    """
     return AccountantReply(
         accountant.name,
         accountant.soundness,

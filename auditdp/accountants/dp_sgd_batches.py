@@ -73,7 +73,7 @@ class FixedSize(Description):
             )
 
     def wider(self) -> tuple[Description, ...]:
-        """Return the class of the same steps without sampling.
+        """Return a tuple of one class: Gaussian noise for the same steps, no sampling.
 
         A record moves each sum by at most 2C.
         """
@@ -107,7 +107,7 @@ class FixedSizeUpper(FixedSize, SampledCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss, whose curve is the amplified curve of a step.
+        """Return a list of one loss, whose curve is the amplified curve of a step.
 
         Its positive part is that of Poisson's pair when the record is removed, its
         negative part that of the pair when the record is added. The remaining mass is
@@ -177,7 +177,10 @@ class FixedSizeRDP(FixedSize, RenyiCurve):
 def fixed_size_accountants(
     noise_multiplier: float, records: int, batch: int, steps: int
 ) -> list[Accountant]:
-    """Return every accountant of DP-SGD with batches of a fixed size."""
+    """Return the accountants of ``FixedSize`` with these parameters.
+
+    They are an upper bound, a lower bound and dp-accounting's Rényi bound.
+    """
     kinds = (FixedSizeUpper, FixedSizeLower, FixedSizeRDP)
     return [kind(noise_multiplier, records, batch, steps) for kind in kinds]
 
@@ -206,7 +209,7 @@ class Shuffled(Description):
     )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return Gaussian noise with one release an epoch.
+        """Return a tuple of one class: Gaussian noise with one release for each epoch.
 
         A record is in one batch of each epoch.
         """
@@ -238,24 +241,30 @@ class ShuffledLower(Shuffled, AttainedPair):
         return self.epochs
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss quantile of a Gaussian release of sensitivity C.
+        """Return a loss in nats that an epoch exceeds with a small probability.
 
-        An epoch is no worse.
+        The probability is about ``negligible`` for a Gaussian release of sensitivity C,
+        and an epoch is no worse.
         """
         sigma = self.noise_multiplier
         return 0.5 / sigma**2 + deviations(negligible) / sigma
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the masses of cells of the maximum, on either input."""
+        """Return bounds on the masses of cells of an epoch's largest output.
+
+        The first bounds are for the input with gradient C of the record, the second for
+        gradient 0.
+        """
         reach = deviations(negligible) * self.noise_multiplier
         edges = np.linspace(-reach, 2 + reach, 50_001)
         return self.cells_between(edges, 2.0), self.cells_between(edges, 1.0)
 
     def cells_between(self, edges: Array, mean: float) -> Enclosed:
-        """Return bounds on the masses of the maximum between edges and above the last.
+        """Return bounds on the masses of an epoch's largest output, in units of C.
 
-        The mass below the first edge is left out, as a lower bound may do. ``mean`` is
-        the mean of the record's batch, in units of C.
+        The cells lie between the edges and above the last edge. The mass below the
+        first edge is left out, as a lower bound may do. ``mean`` is the mean of the
+        record's batch.
         """
         sigma, other_batches = self.noise_multiplier, self.batches - 1
         with_record_cdf, each = log_cdf((edges - mean) / sigma), log_cdf(edges / sigma)
@@ -292,13 +301,13 @@ class ShuffledUpper(Shuffled, Analysis):
     source = "each record is in one batch of each epoch (Dong, Roth & Su 2022, arXiv:1905.02383v3)"
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε) of the Gaussian curve."""
+        """Return δ(ε) of √epochs/σ-Gaussian DP, rounded up."""
         return GaussianCurve(self.noise_multiplier, count=self.epochs).delta_at(epsilon)
 
 
 def shuffled_accountants(
     noise_multiplier: float, batches: int, epochs: int = 1
 ) -> list[Accountant]:
-    """Return every accountant of DP-SGD with batches shuffled for each epoch."""
+    """Return the accountants of ``Shuffled``: an upper bound and a lower bound."""
     kinds = (ShuffledUpper, ShuffledLower)
     return [kind(noise_multiplier, batches, epochs) for kind in kinds]

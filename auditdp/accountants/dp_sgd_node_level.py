@@ -46,7 +46,8 @@ ORDERS = np.concatenate(
 def reached_nodes(out_degree: int, layers: int) -> int:
     """Return N_T, the largest number of nodes that one node reaches in r layers.
 
-    It is 1 + K + … + K^r, with the node itself.
+    It is 1 + K + … + K^r for K = ``out_degree`` and r = ``layers``, both >= 1. The node
+    itself is counted.
 
     Source: Daigavane, Madan, Sinha, Thakurta, Aggarwal & Jain (2021), "Node-Level
     Differentially Private Graph Neural Networks", arXiv:2111.15521.
@@ -101,17 +102,21 @@ class NodeLevel(Description):
                 )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return Gaussian noise with the same steps without sampling, in units of C.
+        """Return a tuple of one class: Gaussian noise for the same steps, no sampling.
 
-        Its δ bounds this one: a mixture over batches loses no more than its worst
-        batch, in which a node moves the sum by at most 2 min(N_T, m).
+        Its noise and sensitivity are in units of C. Its δ bounds this one: a mixture
+        over batches loses no more than its worst batch, in which a node moves the sum
+        by at most 2 min(N_T, m).
         """
         sensitivity = 2.0 * min(self.reached, self.batch)
         return (GaussianNoise(self.noise, sensitivity, self.steps),)
 
     @cached_property
     def affected(self) -> tuple[Array, Floats]:
-        """The possible ρ of a batch, and their probabilities, rounded to doubles."""
+        """The possible numbers ρ of reached nodes in a batch, and their probabilities.
+
+        ρ ascends, and the probabilities are rounded to doubles.
+        """
         unreached = self.nodes - self.reached
         fewest = max(0, self.batch - unreached)
         counts = np.arange(fewest, min(self.reached, self.batch) + 1)
@@ -172,7 +177,7 @@ class NodeLevelUpper(NodeLevel, GridCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return one loss, that of the pair, which is the same in both orders."""
+        """Return a list of one loss: the pair's, which is the same in both orders."""
         counts, weights = self.affected
         mu = 2 * counts / self.noise
         relevant = (mu > 0) & (weights > negligible / len(mu))
@@ -209,7 +214,7 @@ class NodeLevelLower(NodeLevel, AttainedPair):
     source = "the attained mixture of Gaussians"
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the masses of cells, with the node and without it."""
+        """Return bounds on the masses of the same cells, with and without the node."""
         counts, weights = self.affected
         means = 2.0 * counts
         relevant = weights > negligible / len(means)
@@ -230,6 +235,9 @@ class NodeLevelLower(NodeLevel, AttainedPair):
 def node_level_accountants(
     noise: float, nodes: int, reached: int, batch: int, steps: int
 ) -> list[Accountant]:
-    """Return every accountant of ``NodeLevel`` with these parameters."""
+    """Return the accountants of ``NodeLevel`` with these parameters.
+
+    They are an upper bound, a lower bound and a Rényi bound.
+    """
     kinds = (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)
     return [kind(noise, nodes, reached, batch, steps) for kind in kinds]

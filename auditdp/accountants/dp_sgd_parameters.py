@@ -42,7 +42,7 @@ class Poisson(Description):
     )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return the class of the same steps without sampling.
+        """Return a tuple of one class: Gaussian noise for the same steps, no sampling.
 
         The δ of a mixture over samples is at most that of the worst sample.
         """

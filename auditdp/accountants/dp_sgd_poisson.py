@@ -50,7 +50,7 @@ class SampledCurve(GridCurve):
 
     noise_multiplier: float
     sensitivity: ClassVar[float] = 1.0
-    """The largest change of a sum of clipped gradients, over the clipping norm."""
+    """Largest change of a sum of clipped gradients, divided by the clipping norm."""
     if TYPE_CHECKING:
 
         @property
@@ -59,13 +59,14 @@ class SampledCurve(GridCurve):
 
     @property
     def pair(self) -> SampledPair:
-        """The worst pair of a step."""
+        """The worst pair of output laws of a step, with and without the record."""
         return SampledPair(self.noise_multiplier / self.sensitivity, self.rate)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss quantile when the record is removed.
+        """Return a loss in nats that a step exceeds with a small probability.
 
-        When the record is added, the quantile is smaller.
+        The probability is at most about ``negligible``, for a removed and for an added
+        record.
         """
         return self.pair.loss_quantile(negligible)
 
@@ -190,13 +191,16 @@ class SampledPair(NamedTuple):
         return np.asarray(0.5 + self.sigma**2 * log_ratio)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return a loss that an output of N(1, σ²) exceeds with a given probability."""
+        """Return a loss that an output of N(1, σ²) exceeds with a given probability.
+
+        It is limited to the loss of outputs 1 to 37 deviations above the mean.
+        """
         return float(self.loss(1 + deviations(negligible) * self.sigma))
 
     def points(self, negligible: float, interval: float) -> Array:
         """Return the points of a grid as multiples of ``interval``, ascending.
 
-        A loss outside the grid has a negligible probability.
+        A loss outside the grid has about the probability ``negligible``, or less.
         """
         reach = deviations(negligible) * self.sigma
         low, high = self.loss(np.array([-reach, 1 + reach])) / interval
@@ -205,10 +209,10 @@ class SampledPair(NamedTuple):
     def half_way(self, negligible: float, interval: float) -> Array:
         """Return losses at which cells end, half-way between the points of a grid.
 
-        The lowest point is the loss of the first cell as a whole, which has all losses
-        below the first end. Losses are above ln(1−q), and many lie just above it. So
-        there is no cell below the first one from which it could take a share
-        (``centred``).
+        The losses ascend by ``interval``. The lowest point is the loss of the first
+        cell as a whole, which has all losses below the first end. Losses are above
+        ln(1−q), and many lie just above it. So there is no cell below the first one
+        from which it could take a share (``centred``).
         """
         reach = deviations(negligible) * self.sigma
 
@@ -315,7 +319,7 @@ class Opacus(Poisson):
         return math.exp(min(root + 5e-10, 0.0))
 
     def _excess(self, log_delta: float, epsilon: float) -> float:
-        """Return Opacus' ε minus ``epsilon``.
+        """Return Opacus' ε at δ = e^``log_delta``, minus ``epsilon``.
 
         Returns:
             The difference; −1 at δ = 1, which every mechanism meets; 1 if Opacus

@@ -174,9 +174,10 @@ class Composed:
         return delta + (self.rest + 1e-300) if self.sign > 0 else delta
 
     def _from_point(self, first: int) -> tuple[float, float, float]:
-        """Return the mass from one point on, δ at the point, and its loss.
+        """Return the mass at losses from one point on, δ at the point, and its loss.
 
-        ``first`` is the index of the point in ``losses``.
+        ``first`` is the index of the point in ``losses``. Beyond the last point the
+        result is (0, 0, inf).
         """
         masses, losses = self.masses[first:], self.losses[first:]
         loss = float(losses[0]) if len(losses) else math.inf
@@ -216,7 +217,9 @@ class Composed:
 def from_above(
     first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0
 ) -> OnGrid:
-    """Return a loss on a grid. Its curve, once shifted, lies above that of P against Q.
+    """Return a loss on a grid. Minus its ``shift``, it has a curve above the true one.
+
+    The true curve is that of P against Q.
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
@@ -246,7 +249,9 @@ def from_above(
 def from_below(
     first: Array, second: Array, interval: float, offset: float = 0.0
 ) -> OnGrid:
-    """Return a loss on a grid. Its curve, once shifted, lies below that of P against Q.
+    """Return a loss on a grid. Minus its ``shift``, it has a curve below the true one.
+
+    The true curve is that of P against Q.
 
     Args:
         first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
@@ -294,6 +299,9 @@ def from_below(
 
 def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
     """Return the masses under P and Q with shares of cells moved to neighbours.
+
+    ``first`` and ``second`` are bounds as for ``from_below``, and stay such bounds.
+    ``points`` has the loss of the point of each cell. All have shape (cells,).
 
     Afterwards nearly every cell has the loss of its point. A cell whose loss lies above
     its point takes a share of the cell below, and a cell whose loss lies below takes a
@@ -408,12 +416,12 @@ class AttainedPair(GridCurve):
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
         """Return bounds on the probabilities of the same cells on either input.
 
-        ``negligible`` is that of ``losses``.
+        Events of about the probability ``negligible`` may be neglected.
         """
         raise NotImplementedError
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of one use in both orders."""
+        """Return two losses of one use, one for each order of the inputs."""
         return in_both_orders(*_cells_of(self, negligible), interval)
 
 
@@ -431,8 +439,9 @@ def in_both_orders(
         first: Bounds on the probabilities of cells under the first law.
         second: Bounds on the probabilities of the same cells under the second law.
         interval: Distance of the points of the grid, in nats.
-        offset: ``offset`` of ``from_below`` for the first order. The second order has
-            the same offset with the other sign.
+        offset: The losses of the first law against the second lie near multiples of
+            ``interval`` minus this distance, those of the second law near multiples
+            plus this distance.
     """
     return [
         from_below(first[0], second[1], interval, offset % interval),
@@ -442,7 +451,7 @@ def in_both_orders(
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The part of a curve in which δ lies within ``DECADES`` decades, with its grids."""
+    """The part of a curve with δ within ``DECADES`` decades, and its grids."""
 
     curve: GridCurve
     min_delta: float
@@ -457,7 +466,10 @@ class _Level:
         return self._largest(self._fine, epsilon)
 
     def near(self, delta: float) -> tuple[float, float] | None:
-        """Return numbers between which ε(δ) probably lies; None without an estimate."""
+        """Return (low, high), between which ε(δ) probably lies.
+
+        It is None if the estimate of ε is 0 or infinite, as for δ = 0.
+        """
         estimate = epsilon_from(self.estimate, delta) if delta > 0 else 0.0
         if not 0 < estimate < math.inf:
             return None
@@ -482,8 +494,8 @@ class _Level:
     def _coarse(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
         """The losses of one use on a coarse grid, the composed losses, and the tilts.
 
-        The grid is refined until δ(0) on it reaches ``min_delta``, or no longer
-        doubles, or the grid has too many points.
+        Each list has one entry for each pair of laws. The grid is refined until δ(0) on
+        it reaches ``min_delta``, or no longer doubles, or the grid has too many points.
         """
         uses, largest = self.curve.uses, self.curve.loss_quantile(self._negligible)
         probed = self._losses(largest / LIMITS.probed)

@@ -40,7 +40,8 @@ def _nodes() -> tuple[Floats, Floats]:
 def upper_tail(z: Floats) -> Enclosed:
     """Return bounds on P(N > z') for every z' within 3u·z of ``z`` >= 0.
 
-    With the nearest node c, h = z − c (exactly, |h| <= 1/256) and φ the density,
+    N is standard normal, and u = 2^−53. With the nearest node c, h = z − c (exactly,
+    |h| <= 1/256) and φ the density,
 
         P(N > c + h) = P(N > c) − φ(c) ∫₀^h e^{−cs − s²/2} ds,
 
@@ -75,7 +76,8 @@ def upper_tail(z: Floats) -> Enclosed:
 def log_cdf(z: Floats) -> Enclosed:
     """Return bounds on ln P(N <= z') for every z' within 3u·|z| of ``z``.
 
-    The bounds keep their digits for probabilities that are nearly 1.
+    N is standard normal, and u = 2^−53. The bounds keep their digits for probabilities
+    that are nearly 1.
     """
     low, high = upper_tail(np.abs(z))
     with np.errstate(divide="ignore"):
@@ -87,7 +89,7 @@ def log_cdf(z: Floats) -> Enclosed:
 def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
     """Return bounds on the masses of N(mean, sigma²) in cells between ``edges``.
 
-    The bounds allow for standardised edges that are off by at most 3u relatively.
+    The bounds allow for standardised edges that are off by at most 3·2^−53 relatively.
 
     Args:
         edges: Ascending edges, shape (cells − 1,). The first cell reaches down to −∞,

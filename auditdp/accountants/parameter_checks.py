@@ -1,7 +1,7 @@
 """Checks of parameters, whose errors name the value and the allowed range.
 
-Each check raises an ``AccountantError``. Its argument ``kind`` is the name of the class
-or function whose parameter is checked.
+The argument ``kind`` of each check is the name of the Python class or function whose
+parameter is checked.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ class AccountantError(AuditError, ValueError):
 
 
 def check_positive(kind: str, **values: float) -> None:
-    """Raise unless every value is finite and > 0."""
+    """Raise AccountantError unless every value is finite and > 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
             _refuse(kind, f"finite {name} > 0", name, value)
 
 
 def check_delta(kind: str, delta: float) -> None:
-    """Raise unless ``delta`` is in [0, 1]."""
+    """Raise AccountantError unless ``delta`` is in [0, 1]."""
     if not 0 <= delta <= 1:
         _refuse(kind, "delta in [0, 1]", "delta", delta)
 
 
 def check_rate(kind: str, rate: float) -> None:
-    """Raise unless ``rate`` is in (0, 1]."""
+    """Raise AccountantError unless ``rate`` is in (0, 1]."""
     if not 0 < rate <= 1:
         _refuse(kind, "rate in (0, 1]", "rate", rate)
 
 
 def check_epsilon(kind: str, epsilon: float) -> None:
-    """Raise unless ``epsilon`` is >= 0; ``inf`` is allowed."""
+    """Raise AccountantError unless ``epsilon`` is >= 0; ``inf`` is allowed."""
     if not epsilon >= 0:
         _refuse(kind, "epsilon >= 0", "epsilon", epsilon)
 
 
 def check_count(kind: str, **counts: int) -> None:
-    """Raise unless every count is an integer >= 1."""
+    """Raise AccountantError unless every count is an integer >= 1."""
     for name, count in counts.items():
         if isinstance(count, bool) or not float(count).is_integer() or count < 1:
             _refuse(kind, f"an integer {name} >= 1", name, count)

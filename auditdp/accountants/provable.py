@@ -89,7 +89,7 @@ def own_proof(claim: Claim, about: Description) -> Accountant | None:
 
 
 def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
-    """Return bounds on the smallest parameter with which a claim holds for a class.
+    """Return a lower and an upper bound on the least parameter of a true claim.
 
     The parameter is μ of Gaussian DP, ε of Rényi DP, or ρ of zCDP. A claim with a
     parameter below the first bound is false for some mechanism of the class. A claim

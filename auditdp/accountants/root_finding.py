@@ -43,7 +43,8 @@ def least(
         target: The value to reach, > 0.
         low: Smallest argument, >= 0.
         high: Largest argument. If it is infinite, the search doubles x up to 1e300.
-        near: Two arguments between which x probably lies; a hint that saves time.
+        near: Two ascending arguments between which x probably lies; a hint that saves
+            time.
 
     Returns:
         x, or ``inf`` if no x up to ``high``, or up to 1e300, satisfies the inequality.
@@ -144,7 +145,8 @@ def epsilon_from(
         delta_at: A privacy curve.
         delta: δ in [0, 1]. For δ = 0 there is no search: ε is 0, ``pure`` or ``inf``.
         pure: The largest privacy loss, beyond which the curve is constant.
-        near: Two numbers > 0 between which ε probably lies; a hint that saves time.
+        near: Two ascending numbers > 0 between which ε probably lies; a hint that saves
+            time.
 
     Returns:
         ε, or ``inf`` if no ε suffices.
@@ -171,7 +173,14 @@ def epsilon_below(
 ) -> float:
     """Return an ε at which a lower bound on δ still exceeds ``delta``.
 
-    It lies just below the ε of ``epsilon_from``, which has the same arguments.
+    It lies just below the ε of ``epsilon_from``.
+
+    Args:
+        delta_at: A lower bound on a privacy curve.
+        delta: δ in [0, 1].
+        pure: The largest privacy loss, beyond which the curve is constant.
+        near: Two ascending numbers > 0 between which ε probably lies; a hint that saves
+            time.
 
     Returns:
         An ε at which ``delta_at`` was evaluated and exceeds ``delta``; 0.0 if the curve

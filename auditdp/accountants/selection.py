@@ -42,7 +42,7 @@ from auditdp.numerics.balls import above, below, double_above
 def bounded_range(
     scale: float, *, sensitivity: float = 1.0, monotone: bool = False
 ) -> float:
-    """Return η of one selection with Gumbel(scale) noise, rounded up.
+    """Return the bounded range η of one selection by Gumbel noise, rounded up.
 
     It is 2Δ/scale, or Δ/scale if scores are monotone.
 
@@ -81,12 +81,12 @@ class TopK(Description):
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
-        """Return the class of all compositions of k mechanisms that are η-DP."""
+        """Return a tuple of one class: all compositions of k η-DP mechanisms."""
         return (Composition(self.eta, 0.0, self.count),)
 
     @property
     def largest_loss(self) -> float:
-        """kη, rounded up."""
+        """The largest loss in nats, kη, rounded up."""
         return double_above(lambda rational: self.count * rational(self.eta))
 
 
@@ -145,7 +145,7 @@ class TopKZCDP(TopK, Analysis):
 
     @property
     def rho(self) -> float:
-        """kη²/8, rounded up."""
+        """ρ = kη²/8 of all selections, rounded up."""
         with precision():
             return above(self.count * arb(self.eta) ** 2 / 8)
 
@@ -263,7 +263,10 @@ class TopKNonAdaptive(TopK, Analysis):
     source = "Dong, Durfee & Rogers (2020), ICML, Theorem 3"
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the largest δ at ε over the tried t, rounded down."""
+        """Return a lower bound on δ(ε), rounded down.
+
+        It is the largest value of the class's formula over the tried t.
+        """
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
@@ -291,7 +294,7 @@ class TopKNonAdaptive(TopK, Analysis):
         return epsilon_below(self.delta_at, delta, pure=self.largest_loss)
 
     def _delta(self, t: float, epsilon: float) -> float:
-        """Return the δ at ε for one t, rounded down."""
+        """Return the lower bound on δ(ε) for one t, rounded down."""
         # I is computed in fractions, since rounding must not change it.
         ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
         max_lowered = math.ceil(ratio) - 1

@@ -62,7 +62,7 @@ class Subsampled(Analysis):
         return self
 
     def wider(self) -> tuple[Composition]:
-        """Return the class of all (ε₀, δ₀)-DP mechanisms, without sampling.
+        """Return a tuple of one class: all (ε₀, δ₀)-DP mechanisms, without sampling.
 
         The δ of a mixture over samples is at most that of the worst sample.
         """
@@ -161,7 +161,7 @@ class WithReplacementSubsampled(Analysis):
         return self._rounded_up(math.inf) if self.delta else 0.0
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
+        """Return the bound on δ(ε): the sum of Theorem 10 at ln(1 + (e^ε − 1)/q)."""
         each = 1 / arb(self.records)
         drawn = 1 - (1 - each) ** self.batch
 
@@ -201,7 +201,10 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def unamplified(epsilon: float, rate: float) -> float:
-    """Return the ε before sampling, ln(1 + (e^ε − 1)/q): the inverse of ``amplified``."""
+    """Return the ε before sampling, ln(1 + (e^ε − 1)/q), for a rate q > 0.
+
+    It is the inverse of ``amplified``.
+    """
     if epsilon == math.inf:
         return epsilon
     if epsilon < 30:

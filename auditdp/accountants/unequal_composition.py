@@ -1,7 +1,7 @@
 """Composition of mechanisms with different (ε, δ).
 
-The curve is exact if the composed privacy losses can be listed, and an upper bound on a
-grid of losses otherwise.
+The curve is exact if all ε are equal or the composed privacy losses can be listed.
+Otherwise it is an upper bound on a grid of losses.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class HeterogeneousComposition(Analysis):
         D = Σ_S (e^{Σ_{i∈S} ε_i} − e^{ε + Σ_{i∉S} ε_i})₊ / ∏(1 + e^{ε_i}),
 
     the curve of independent randomised responses, each with one ε_i. The curve is exact
-    if the responses can be divided into two halves with at most 16,384 privacy losses
-    each (n equal ε_i have n + 1 losses). With the losses a of one half and the curve h
-    of the other half, D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals;
-    the rest is ball arithmetic.
+    if all ε_i are equal, or if their losses can be listed: a greedy division of the
+    groups of equal ε_i then gives two halves with at most 16,384 privacy losses each (n
+    equal ε_i have n + 1 losses). With the losses a of one half and the curve h of the
+    other half, D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals; the
+    rest is ball arithmetic.
 
     Otherwise the curve is an upper bound. Every loss is split between its two
     neighbours on a grid, such that its probability under both inputs stays the same.
@@ -126,7 +127,10 @@ class HeterogeneousComposition(Analysis):
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return (d, d), d being the largest D_α/α; (∞, ∞) if any δ_i > 0."""
+        """Return (d, d), d being the largest D_α/α; (∞, ∞) if any δ_i > 0.
+
+        For ``order`` = None, d is the supremum over α.
+        """
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)
@@ -148,7 +152,7 @@ class HeterogeneousComposition(Analysis):
 
     @property
     def soundness(self) -> Soundness:
-        """Exact if the losses can be listed, else an upper bound."""
+        """EXACT if all ε_i are equal or their losses can be listed, else UPPER."""
         listed = len(self._groups) == 1 or self._halves
         return Soundness.EXACT if listed else Soundness.UPPER
 
@@ -168,7 +172,7 @@ class HeterogeneousComposition(Analysis):
         return self._rounded_up(self.largest_loss)
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return δ(ε), computed as a sum of terms >= 0."""
+        """Return a ball that contains δ(ε), or on the grid an upper bound on δ(ε)."""
         # The precision is so high that even the smallest mass, e^−Σε_i, has more
         # correct bits than a double.
         with precision(self._bits):

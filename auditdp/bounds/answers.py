@@ -195,7 +195,8 @@ def independent_runs(
             the first input, or outputs of shape (n, features).
         labels: 1 for the first input, 0 for the second, shape (n,).
         question: The family of claims, the error probability and the claim.
-        method: 'bets', 'dkw', 'split-exact' or 'split-clopper-pearson'.
+        method: 'bets', 'dkw' (for scores only), 'split-exact' or
+            'split-clopper-pearson'.
         seed: Seed of the split, of the learned score and of the game.
         assumptions: The assumptions about the runs.
     """
@@ -228,7 +229,15 @@ def independent_runs(
 def played(
     first: Floats, second: Floats, question: Question, seed: int, assumptions: list[str]
 ) -> Bound:
-    """Return the bound of a game on recorded outputs of two inputs, without a split."""
+    """Return the bound of a game that bets on recorded outputs of two inputs.
+
+    Args:
+        first: Outputs of one input, shape (n,) or (n, features).
+        second: Outputs of the other input, shape (m,) or (m, features).
+        question: The family of claims, the error probability and the claim.
+        seed: Seed of the order of the outputs and of the coins.
+        assumptions: The assumptions about the runs.
+    """
     answer, calls = stated_assumptions.played(first, second, question, seed)
     statistic = f"{calls:,} of the outputs were bet on, in random order"
     assumptions = [*assumptions, "the seed of that order was fixed before"]
@@ -296,7 +305,8 @@ def observed(
 
     Args:
         labels: Labels from the highest score to the lowest, shape (n,).
-        propensities: Probability that each of these rows is a member, shape (n,).
+        propensities: Probability that each row is a member, in the order of ``labels``,
+            shape (n,).
         numbers: Numbers of guesses; each has an equal share of alpha.
         guess: 'in', 'out' or 'both'.
         question: The family of claims, the error probability and the claim.

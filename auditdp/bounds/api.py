@@ -50,6 +50,8 @@ KINDS = ("counts", "guesses", *DESIGNS, "outputs")
 class LevelOptions(TypedDict, total=False):
     """Options of the ``from_...`` functions, except ``from_observed``.
 
+    Any other option raises TypeError.
+
     Attributes:
         delta: The delta that goes with epsilon; 0 if it is left out.
         parameter: 'epsilon', which is the default, or 'mu' of Gaussian DP.
@@ -113,15 +115,15 @@ def from_counts(
 ) -> Bound:
     """Return a lower bound on epsilon or mu from counts of one event under two inputs.
 
-    The event must have been chosen before the outputs were known. The bound is large if
+    The event must have been chosen before the outputs were known. The bound is 0 unless
     the event is more frequent under the first input. To test both directions, call this
     function twice, the second time with the inputs exchanged, each with half of alpha.
 
     Args:
-        first: Outputs of the first input that were in the event.
-        n_first: Independent runs on the first input.
-        second: Outputs of the second input that were in the event.
-        n_second: Independent runs on the second input.
+        first: Number of outputs of the first input that were in the event.
+        n_first: Number of independent runs on the first input.
+        second: Number of outputs of the second input that were in the event.
+        n_second: Number of independent runs on the second input.
         **options: See ``LevelOptions``; the methods are 'exact' and 'clopper-pearson'.
 
     Raises:
@@ -234,12 +236,12 @@ def from_scores(
         design: The design of the labels: 'coin', 'arms' or 'one-run', see ``DESIGNS``.
             If this statement is false, so may be the bound. It is checked only in part:
             labels of coins are refused if they are too uneven (``data.check_fair``).
-        guess: For the scan and the one-run methods. 'both' guesses that the highest
-            scores are in and the lowest are out; 'in' and 'out' make only one of these
-            guesses.
-        guesses: For the one-run methods: numbers of guesses, fixed before the scores
-            were computed; several share alpha equally. None takes all canaries, a
-            quarter and a sixteenth.
+        guess: 'both' guesses that the highest scores are in and the lowest are out;
+            'in' and 'out' make only one of these guesses. Only the scan and the one-run
+            methods allow 'in' and 'out'.
+        guesses: Numbers of guesses, fixed before the scores were computed; several
+            share alpha equally. None takes all canaries, a quarter and a sixteenth.
+            Only the one-run methods allow numbers.
         seed: Seed of the random split, of the order of equal scores and of the game. It
             has to be fixed before the scores are computed.
         **options: See ``LevelOptions``; the methods are ``methods(design)``.
@@ -296,9 +298,11 @@ def from_observed(
             given its features but nothing about the training.
         alpha: The error probability.
         claim: The claimed epsilon, to be tested; None gives the bound alone.
-        guess: As in ``from_scores``. Guesses are made about all rows, about a quarter
-            and about a sixteenth of them; the three tests share alpha equally.
-        seed: Seed of the order of equal scores; to be fixed beforehand.
+        guess: 'both' guesses that the highest scores are in and the lowest are out;
+            'in' and 'out' make only one of these guesses. Guesses are made about all
+            rows, about a quarter and about a sixteenth of them. These tests share alpha
+            equally.
+        seed: Seed of the order of equal scores, fixed before the scores are computed.
 
     Raises:
         ConfigurationError: If the data or an option cannot be used, or labels do not
@@ -339,8 +343,10 @@ def in_one_run(
         rng: Generator for the order of equal scores.
         method: 'scan' (pure epsilon), 'one-run-curve' or 'one-run' (epsilon and delta).
             'auto' is the scan for pure epsilon and else 'one-run-curve'.
-        guess: As in ``from_scores``.
-        guesses: As in ``from_scores``.
+        guess: 'both', 'in' or 'out', as in ``from_scores``.
+        guesses: Numbers of guesses, fixed before the scores were computed; several
+            share alpha equally. None takes all canaries, a quarter and a sixteenth. The
+            scan ignores them.
 
     Raises:
         ConfigurationError: If a number of guesses is out of range, or the scan gets
@@ -371,16 +377,19 @@ def from_outputs(
 ) -> Bound:
     """Return a lower bound on epsilon or mu from outputs of two neighbouring inputs.
 
-    The outputs are independent. 'split-exact' (the default for epsilon) and
+    The outputs have to be independent. 'split-exact' (the default for epsilon) and
     'split-clopper-pearson' learn a score on about a third of the outputs and choose a
     threshold on it; the other outputs test the event that the score is at least the
-    threshold. 'bets' (the default for mu) plays a game on all outputs. 'dkw' takes one
-    number per output as the score and tests every threshold.
+    threshold. 'bets' (the default for mu) plays a game on the outputs. 'dkw' needs one
+    number per output, which should be larger under ``first``, and tests every
+    threshold.
 
     Args:
-        first: Outputs of one input, shape (n,) or (n, features), finite.
-        second: Outputs of the other input, shape (m,) or (m, features), finite.
-        seed: Seed of the random split or of the game; to be fixed beforehand.
+        first: Outputs of one input, at least 20, shape (n,) or (n, features), finite.
+        second: Outputs of the other input, at least 20, shape (m,) or (m, features),
+            finite.
+        seed: Seed of the random split or of the game, fixed before the outputs are
+            computed.
         **options: See ``LevelOptions``; the methods are ``methods("outputs")``.
 
     Raises:

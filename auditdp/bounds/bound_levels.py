@@ -34,7 +34,7 @@ def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = 32) ->
             gets ``parts`` - 1 levels at once.
 
     Returns:
-        The level, or 0 if none is rejected.
+        The level, at most ``HIGHEST_LEVEL``; 0 if none is rejected.
     """
     if bool(rejected(np.array([HIGHEST_LEVEL]))[0]):
         return HIGHEST_LEVEL
@@ -104,9 +104,10 @@ def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
 def _last_true(
     holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = 32
 ) -> tuple[float, float]:
-    """Return a short interval that contains the point at which a property ends.
+    """Return the ends of a short interval in which a property ends.
 
-    The property holds at ``low`` and, once it fails, fails up to ``high``.
+    The property holds at ``low`` and, once it fails, fails up to ``high``. ``holds``
+    gets ``parts`` - 1 points at once.
     """
     # Forty halvings leave 1e-12 of the interval; each round makes log2(parts) of them.
     for _ in range(math.ceil(40 / math.log2(parts))):

@@ -39,10 +39,17 @@ UNFAIR = 1e-6
 def question_of(
     parameter: str, delta: float, alpha: float, claim: float | None
 ) -> Question:
-    """Return a question about the level of a family of claims, after checks.
+    """Return the input of a test, after checks.
+
+    Args:
+        parameter: 'epsilon' or 'mu'.
+        delta: The delta that goes with epsilon; 0 for mu.
+        alpha: The error probability.
+        claim: The claimed level of epsilon or mu; None if only a bound is wanted.
 
     Raises:
-        ConfigurationError: If a value is not a number or is out of range.
+        ConfigurationError: If a value is no number or is out of range, or the parameter
+            is unknown.
     """
     for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
         is_number = isinstance(value, int | float | np.floating | np.integer | None)
@@ -67,7 +74,7 @@ def question_of(
 
 
 def increasing(**counts: Any) -> tuple[int, ...]:
-    """Return whole numbers, after the check that they never decrease.
+    """Return the given whole numbers, after the check that they never decrease.
 
     The first must be at least 0 and the last at least 1.
 
@@ -75,7 +82,8 @@ def increasing(**counts: Any) -> tuple[int, ...]:
         **counts: The numbers by their names, in order.
 
     Raises:
-        ConfigurationError: If a number is not whole, or they are not in this order.
+        ConfigurationError: If a number is not whole, or a number is smaller than the
+            one before or than these limits.
     """
     values = list(counts.values())
     whole = all(
@@ -123,8 +131,8 @@ def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Lab
     """Return scores and labels as arrays of shape (n,), after checks.
 
     Raises:
-        ConfigurationError: If a score is not finite, the shapes differ, a label is not
-            0 or 1, or fewer than two rows have one of the labels.
+        ConfigurationError: If a score is not finite, the shapes differ or are not (n,),
+            a label is not 0 or 1, or fewer than two rows have one of the labels.
     """
     values, truth = numbers("scores", scores), numbers("labels", labels)
     if values.ndim != 1 or values.shape != truth.shape:
@@ -175,6 +183,10 @@ def check_fair(labels: Labels) -> None:
 def outputs(name: str, values: ArrayLike) -> Floats:
     """Return the outputs of one input as an array of shape (n, features).
 
+    Args:
+        name: The name of the outputs in messages.
+        values: One output for each entry of the first axis; further axes are flattened.
+
     Raises:
         ConfigurationError: If an output is not finite, or there are fewer outputs than
             ``FEWEST_OUTPUTS``.
@@ -198,7 +210,10 @@ UNREAD = np.array(["a text or a nested value"], dtype=object)
 
 
 def read(path: Path) -> Columns:
-    """Return the columns of a file by name. Columns of CSV and TSV hold text.
+    """Return the columns of a file by name.
+
+    Columns of CSV and TSV hold text. A column of Parquet with texts or nested values is
+    replaced by ``UNREAD``.
 
     Args:
         path: A file that ends in .csv or .tsv (with a line of column names), .npz

@@ -128,9 +128,9 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
 
 
 def _closed_form(observed: float) -> float:
-    """Return the closed-form bound on the p-value.
+    """Return the closed-form bound on the p-value if T is ``observed``.
 
-    ``observed`` is first lowered by the error of its search.
+    T is first lowered by the error of its search.
     """
     lowest = observed * (1 - SEARCH_RTOL)
     return GAMMA + ROUNDING + (1 + lowest) * math.exp(-lowest)
@@ -141,7 +141,7 @@ def _kl(a: Floats, p: Floats) -> Floats:
 
 
 def statistic(counts: Counts, curve: Curve, level: float) -> float:
-    """Return T of the counts; it is 0 if the claim allows the observed rates."""
+    """Return the statistic T; it is 0 if the claim allows the observed rates."""
     first, second = np.array([counts.first]), np.array([counts.second])
     return float(_divergence(counts, curve, level, first, second)[0])
 
@@ -153,9 +153,10 @@ def _divergence(
     first: NDArray[Any],
     second: NDArray[Any],
 ) -> Floats:
-    """Return T for each pair of ``first`` (x) and ``second`` (y).
+    """Return the statistic T for ``first`` (x) and ``second`` (y), elementwise.
 
-    Golden-section search minimises over q, because both terms are convex in q.
+    They replace the numbers in the event in ``counts``. Golden-section search minimises
+    over q, because both terms are convex in q.
     """
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
@@ -306,9 +307,9 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
 
 
 def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
-    """Return a mask of the random rows on which the event is chosen.
+    """Return a mask of random rows, on which the event is chosen.
 
-    It has the given share of the rows of each label, and at least one row of each.
+    It has the fraction ``share`` of the rows of each label, and at least one of each.
     """
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):
@@ -318,7 +319,10 @@ def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Boo
 
 
 def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
-    """Return the counts of the event that the score is at least the threshold."""
+    """Return the counts of the event that the score is at least the threshold.
+
+    Rows with label 1 are outputs of the first input, those with 0 of the second.
+    """
     above = scores >= threshold
     first, second = above[labels == 1], above[labels == 0]
     return Counts(int(np.sum(first)), len(first), int(np.sum(second)), len(second))

@@ -171,7 +171,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
 def one_run(
     correct: int, guesses: int, canaries: int, delta: float, alpha: float
 ) -> float:
-    """Return the largest epsilon that ``one_run_p_value`` refutes at alpha."""
+    """Return the largest epsilon that ``one_run_p_value`` refutes at alpha, or 0."""
 
     def p_value(epsilon: float) -> float:
         return one_run_p_value(correct, guesses, canaries, epsilon, delta)
@@ -182,9 +182,9 @@ def one_run(
 def _highest_epsilon(
     p_value: Callable[[float], float], alpha: float, parts: int = 32
 ) -> float:
-    """Return the largest epsilon with a p-value of at most alpha.
+    """Return the largest epsilon with a p-value of at most alpha, or 0 if none has one.
 
-    ``parts`` is explained by ``highest_rejected``.
+    The search divides an interval of levels into ``parts`` parts at a time.
     """
     return highest_rejected(
         lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]),
@@ -200,7 +200,9 @@ def curve_refuted(
     level: float | Floats,
     alpha: float | Floats,
 ) -> Booleans:
-    """Test if v or more right guesses have probability below alpha at a level.
+    """Return True where v or more right guesses have probability below alpha.
+
+    The law is that of the worst mechanism that meets the claim at ``level``.
 
     Null: flipping any one of the m coins changes the law of the output as the curve at
     this level allows. The number of guesses r must not depend on the output.
@@ -257,8 +259,8 @@ def one_run_curve(
 ) -> float:
     """Return the largest level that ``curve_refuted`` refutes at alpha.
 
-    If the claim's family has finitely many levels, the result is one of them, unless it
-    is above all of them.
+    It is 0 if none is refuted. If the claim's family has finitely many levels, the
+    result is 0, one of them, or a number above all of them.
     """
     level = highest_rejected(
         lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha)
@@ -271,7 +273,7 @@ def one_run_curve(
 def one_run_curve_p_value(
     correct: int, guesses: int, canaries: int, curve: Curve, level: float
 ) -> float:
-    """Return the smallest alpha at which ``curve_refuted`` refutes the level."""
+    """Return the smallest alpha at which ``curve_refuted`` refutes the level, or 1."""
     return smallest_alpha(
         lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas)
     )
@@ -294,7 +296,7 @@ def from_given_propensities(
         claim: The claimed epsilon, or None.
 
     Returns:
-        The largest epsilon that is refuted, and the p-value of the claim.
+        The largest epsilon that is refuted, or 0, and the p-value of the claim.
     """
     towards = np.where(guessed_in, 1, -1) * logit(propensities)
 
@@ -326,7 +328,10 @@ def check_fit(labels: Labels, propensities: Floats) -> None:
 
 
 def _at_least(right: int, probabilities: Floats) -> float:
-    """Return P(sum of independent Bernoulli variables >= right)."""
+    """Return P(sum >= right) for the sum of Bernoulli variables.
+
+    The variables are independent, with these probabilities of 1.
+    """
     # After each variable, law[k] is the probability of k successes so far.
     law = np.zeros(len(probabilities) + 1)
     law[0] = 1.0

@@ -41,19 +41,28 @@ class EpsilonDelta:
             )
 
     def largest_p(self, q: Any, level: Any) -> Floats:
-        """Return F(q) = min(1, e^epsilon q + delta, 1 - (1 - delta - q)/e^epsilon)."""
+        """Return F(q), the largest P(A) that the level allows if Q(A) = q.
+
+        It is min(1, e^epsilon q + delta, 1 - (1 - delta - q)/e^epsilon).
+        """
         grown = self.delta + np.exp(level) * q
         complement = 1 - (1 - self.delta - q) * np.exp(-np.asarray(level, dtype=float))
         return np.asarray(np.minimum(1.0, np.minimum(grown, complement)))
 
     def smallest_q(self, p: Any, level: Any) -> Floats:
-        """Return max(0, (p - delta)/e^epsilon, 1 - delta - e^epsilon (1 - p))."""
+        """Return the smallest Q(A) that the level allows if P(A) = p.
+
+        It is max(0, (p - delta)/e^epsilon, 1 - delta - e^epsilon (1 - p)).
+        """
         shrunk = (p - self.delta) * np.exp(-np.asarray(level, dtype=float))
         complement = 1 - self.delta - np.exp(level) * (1 - np.asarray(p))
         return np.asarray(np.maximum(0.0, np.maximum(shrunk, complement)))
 
     def level(self, p: Any, q: Any) -> Floats:
-        """Return ln of the largest of (p - delta)/q, (1 - q - delta)/(1 - p), 1."""
+        """Return the smallest epsilon that allows P(A) = p and Q(A) = q.
+
+        It is the logarithm of max((p - delta)/q, (1 - q - delta)/(1 - p), 1).
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             event = self._ratio(np.asarray(p, dtype=float), q)
             complement = self._ratio(1 - np.asarray(q, dtype=float), 1 - np.asarray(p))
@@ -71,15 +80,18 @@ class Gaussian:
     parameter: ClassVar[str] = "mu"
 
     def largest_p(self, q: Any, level: Any) -> Floats:
-        """Return F(q) = Φ(Φ⁻¹(q) + mu)."""
+        """Return Φ(Φ⁻¹(q) + mu), the largest P(A) that mu allows if Q(A) = q."""
         return np.asarray(ndtr(ndtri(q) + level))
 
     def smallest_q(self, p: Any, level: Any) -> Floats:
-        """Return F⁻¹(p) = Φ(Φ⁻¹(p) - mu)."""
+        """Return Φ(Φ⁻¹(p) - mu), the smallest Q(A) that mu allows if P(A) = p."""
         return np.asarray(ndtr(ndtri(p) - level))
 
     def level(self, p: Any, q: Any) -> Floats:
-        """Return Φ⁻¹(p) - Φ⁻¹(q), or 0 if that is negative."""
+        """Return the smallest mu that allows P(A) = p and Q(A) = q.
+
+        It is Φ⁻¹(p) - Φ⁻¹(q), or 0 if that is negative.
+        """
         with np.errstate(invalid="ignore"):
             difference = np.maximum(0.0, ndtri(p) - ndtri(q))
             return np.asarray(np.nan_to_num(difference, posinf=math.inf))
@@ -110,11 +122,11 @@ class OfClaim:
         return self.claim.quoted if isinstance(self.claim, AccountedDP) else 0.0
 
     def largest_p(self, q: Any, level: Any) -> Floats:
-        """Return F(q)."""
+        """Return F(q), the largest P(A) that the level allows if Q(A) = q."""
         return self._interpolated(q, level, 0)
 
     def smallest_q(self, p: Any, level: Any) -> Floats:
-        """Return the smallest q with F(q) >= p."""
+        """Return the smallest Q(A) that the level allows if P(A) = p."""
         return self._interpolated(p, level, 1)
 
     def level(self, p: Any, q: Any) -> Floats:
@@ -180,7 +192,8 @@ class OfClaim:
 
         Returns:
             The smallest level of the family that is not below ``level``, or None if all
-            are below it.
+            are below it. If the family has all levels, it is ``level``, but at least
+            1e-6.
         """
         if self.claim.levels is not None:
             return next((known for known in self.claim.levels if known >= level), None)

@@ -64,13 +64,13 @@ class Bound:
         lower: The bound. If the assumptions hold, it exceeds the true level with
             probability at most ``alpha``, whatever the law of the data.
         alpha: That error probability.
-        delta: The delta that goes with epsilon.
+        delta: The delta that goes with epsilon; 0 for other parameters.
         n: Number of observations in the test, without those on which the event was
             chosen.
         statistic: The observation that the test used, in words.
         assumptions: The assumptions of the statement.
         source: The paper and theorem.
-        claim: The claimed level, if any was given.
+        claim: The claimed level; None if none was given.
         p_value: The smallest error probability at which this method refutes the claim,
             or an upper bound on it; None without a claim.
         refuted: Whether the claim is refuted at ``alpha``: the bound before it is
@@ -153,7 +153,8 @@ class Answer(NamedTuple):
     def shared(cls, answers: Sequence[Answer]) -> Answer:
         """Return one answer from several tests that had equal shares of alpha.
 
-        It has the largest bound, and the smallest p-value times the number of tests.
+        It has the largest bound, and the smallest p-value times the number of tests,
+        which may exceed 1.
         """
         p_values = [answer.p_value for answer in answers if answer.p_value is not None]
         p_value = len(answers) * min(p_values) if p_values else None

@@ -62,7 +62,8 @@ from auditdp.numerics.rounding import outwards
 
 ASSUMED = "ASSUMING independent Gaussian scores of one variance"
 FREEDOM = 10
-"""Degrees of freedom of Student's t, the alternative for which the power is stated."""
+"""Degrees of freedom of Student's t law, the alternative to Gaussian scores for which
+the power of the test is stated."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,10 @@ def assuming_gaussian(
 
 
 def _separation(first: Floats, second: Floats, alpha: float) -> float:
-    """Return the largest μ that the t statistic refutes at alpha, or 0 if none."""
+    """Return the largest μ that the t statistic refutes at alpha, or 0 if none.
+
+    ``first`` has the scores of canaries that are in, ``second`` of those that are out.
+    """
     freedom = len(first) + len(second) - 2
     width = math.sqrt(1 / len(first) + 1 / len(second))
     squares = len(first) * np.var(first) + len(second) * np.var(second)
@@ -273,7 +277,11 @@ def played(
 
 
 def _claim(question: Question) -> Claim:
-    """Return the claim against which the game bets, at level 1 if none is claimed."""
+    """Return the claim against which the game bets.
+
+    It is the claim of the family at the claimed level, or at level 1 without one. For
+    ``OfClaim`` it is the claim that defines the family.
+    """
     curve = question.curve
     level = 1.0 if question.claim is None else question.claim
     if isinstance(curve, OfClaim):

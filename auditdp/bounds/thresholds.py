@@ -98,7 +98,7 @@ def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
 
 
 def descending(scores: Floats, rng: np.random.Generator) -> Integers:
-    """Return the rows by falling score, equal scores in random order.
+    """Return the indices of the rows by falling score, equal scores in random order.
 
     The order in which rows were given may depend on the labels, so it is not used.
     """
@@ -157,7 +157,11 @@ def describe_best(sets: Sets, epsilon: float) -> str:
 
 
 def p_value(sets: Sets, epsilon: float) -> float:
-    """Return P(S >= its observed value) under the null."""
+    """Return the p-value of the claim at this epsilon.
+
+    It is the probability that S, the statistic of the module, reaches its observed
+    value if each guess is right with probability e^epsilon/(1 + e^epsilon).
+    """
     q = float(expit(epsilon))
     observed = _statistic(sets, q) * (1 - ROUNDING)
     if observed <= 0:
@@ -167,7 +171,7 @@ def p_value(sets: Sets, epsilon: float) -> float:
 
 
 def _divergence(right: Integers, sizes: Integers, q: float) -> Floats:
-    """Return k kl(V/k ‖ q) where V/k > q, else 0."""
+    """Return k kl(V/k ‖ q) where V/k > q, else 0; V is ``right``, k is ``sizes``."""
     share = right / sizes
     divergence = sizes * (rel_entr(share, q) + rel_entr(1 - share, 1 - q))
     return np.where(share > q, divergence, 0.0)
@@ -180,7 +184,7 @@ def _statistic(sets: Sets, q: float) -> float:
 def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
     """Return for each size the smallest V whose divergence is at least the statistic.
 
-    It is size + 1 if no V reaches the statistic.
+    V is a number of right guesses. It is size + 1 if no V reaches the statistic.
     """
     # The value V = 0 never reaches the statistic, which is positive.
     low, high = np.zeros_like(sizes), sizes + 1
@@ -192,7 +196,11 @@ def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
 
 
 def _crossing(sizes: Integers, boundary: Integers, q: float) -> float:
-    """Return the probability that the walk of right guesses reaches the boundary."""
+    """Return the probability that the number of right guesses reaches the boundary.
+
+    That is, some set has at least the number of right guesses in ``boundary``. Each
+    guess is right with probability q.
+    """
     # This import is slow, so it is made when it is needed.
     from scipy.stats import binom
 

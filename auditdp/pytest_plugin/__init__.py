@@ -34,7 +34,7 @@ OPTIONS = ("budget", "seed", "alpha", "profile", "report")
 RESULTS = "auditdp_results"
 """Attribute of a test's report that has the results of its audits as JSON."""
 SOURCES = "auditdp_sources"
-"""Key under which a worker of pytest-xdist sends the source files of its audits."""
+"""Key of ``config.workeroutput`` with the source files of a worker's audits."""
 _session = pytest.StashKey["AuditSession"]()
 _results = pytest.StashKey[list[str]]()
 
@@ -93,7 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and add the audit folders to those that pytest visits.
 
     The folders are added only with ``--auditdp``, and if the command line names no
-    paths.
+    paths. Invalid options of the plugin raise ``pytest.UsageError``.
     """
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
@@ -214,7 +214,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the source files that an ended worker of pytest-xdist has sent."""
+    """Collect the source files of audits from an ended worker of pytest-xdist."""
     sources = getattr(node, "workeroutput", {}).get(SOURCES)
     if sources:
         audit_session(node.config).sources |= set(sources)
@@ -230,7 +230,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print a summary of all audits, and write the requested reports."""
+    """Print a summary of all audits, and write the requested reports.
+
+    Without a result of an audit it does nothing.
+    """
     if _gathered:
         audit_session(config).report(_gathered, terminalreporter)
 
@@ -245,7 +248,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def auditor(request: pytest.FixtureRequest) -> Auditor:
     """Audit mechanisms in a test, by ``auditor.assert_private(…)``.
 
-    The id of the test keys the randomness.
+    The root seed and the id of the test key the randomness.
     """
     from auditdp.pytest_plugin.items import Auditor
 

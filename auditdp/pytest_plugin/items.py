@@ -68,8 +68,8 @@ class AuditItem(pytest.Item):
     def setup(self) -> None:
         """Run the audit.
 
-        A crash is an error of the set-up, since only a finding is a failure. A skipped
-        audit skips the item, unless ``fail_on`` has 'skipped'.
+        A crash is an error of the set-up, so pytest does not count it as a failure. A
+        skipped audit skips the item; if ``fail_on`` has 'skipped', it is an error, too.
         """
         self.result = audit_session(self.config).run(self.audit)
         keep(self, RESULT.dump_json(self.result).decode())
@@ -107,14 +107,14 @@ KNOWN = ("alpha", "calls", "find")
 class Auditor:
     """The value of the fixture ``auditor``: it audits mechanisms in one test.
 
-    The root seed, the test's id and the number of the call in the test key the
-    randomness. So it does not depend on the number of processes or on the selection of
-    tests.
+    The root seed, the test's id, the number of the call in the test and the mechanism's
+    name key the randomness. So it does not depend on the number of processes or on the
+    selection of tests.
 
     Args:
         item: The test.
         session: The shared state of all audits.
-        marked: Keywords of the test's marker ``auditdp``.
+        marked: Keywords of the test's marker ``auditdp``: calls, find, alpha.
 
     Raises:
         ConfigurationError: If the marker has an unknown keyword.
@@ -147,11 +147,14 @@ class Auditor:
         trace: bool = True,
         observe: Sequence[str] = (),
     ) -> AuditResult:
-        """Raise if the claim is refuted or a control is not refuted.
+        """Audit a mechanism; raise if the claim or not every control is refuted.
 
-        See ``auditdp.assert_private``. By default ``calls``, ``find`` and ``alpha`` are
-        those of the marker ``auditdp``. Without them, the budget of the session states
-        ``calls`` and ``find``, and ``alpha`` is 1e-6.
+        The arguments are those of ``auditdp.assert_private``. By default ``calls``,
+        ``find`` and ``alpha`` are those of the marker ``auditdp``. Without them, the
+        budget of the session states ``calls`` and ``find``, and ``alpha`` is 1e-6.
+
+        Returns:
+            The result, which may be inconclusive.
 
         Raises:
             PrivacyViolation: If the claim is refuted.

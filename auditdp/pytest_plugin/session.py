@@ -84,13 +84,18 @@ class AuditSession:
         return self._workers
 
     def collect(self, path: Path) -> Collected:
-        """Import an audit file in another process, and return its declarations."""
+        """Import an audit file in another process, and return its audits.
+
+        If the import fails, there are no audits, and ``failure`` has the reason.
+        """
         (collected,) = self._processes().collect([path])
         self.sources |= set(collected.sources)
         return collected
 
     def run(self, audit: str) -> AuditResult:
         """Run one audit in processes of its own and return its result.
+
+        ``audit`` is one of the ids in ``selected``.
 
         Raises:
             UsageError: If a setting cannot be used.
