@@ -173,7 +173,7 @@ class Evidence:
 
     @property
     def known(self) -> EvidenceKind:
-        """The entry of its kind in ``auditdp.record.details.KINDS``."""
+        """The properties of its kind; default ones for an unknown kind."""
         return kind_of(self.kind)
 
 
@@ -208,9 +208,11 @@ class ClaimRecord:
     """A claim as plain data.
 
     Attributes:
-        kind: Class of a claim of privacy, such as 'PureDP', or another name.
+        kind: Class of a claim of privacy, such as 'PureDP'; 'Sensitivity'; or the name
+            of a promise about estimates.
         text: The claim, as reports write it.
-        adjacency: Name of the adjacency, or the number of classes of inputs.
+        adjacency: Name of the adjacency; for a promise about estimates, a phrase with
+            the number of classes of inputs.
         source: Where the claim is made, such as a paper.
         parameter: Name of the parameter that the bounds of the audit are about:
             'epsilon', 'mu', 'rho', 'sensitivity', or '' for a promise about estimates.
@@ -343,9 +345,10 @@ class AuditResult:
 
     @property
     def leading(self) -> Evidence | None:
-        """The evidence on which the verdict rests.
+        """The first evidence with the verdict of the audit.
 
-        It is None if the verdict rests on a control, or on two kinds of evidence that
+        It is None if no evidence has this verdict. This is so for ERROR and SKIPPED,
+        and for an INCONCLUSIVE audit if a control survived or two kinds of evidence
         contradict each other.
         """
         return next(iter(self._supporting), None)
@@ -360,7 +363,10 @@ class AuditResult:
 
     @property
     def is_self_reported(self) -> bool:
-        """True if the mechanism's process computed all evidence for the verdict."""
+        """True if the mechanism's process computed all evidence with the verdict.
+
+        It is False if no evidence has the verdict.
+        """
         supporting = self._supporting
         return bool(supporting) and all(each.self_reported for each in supporting)
 
@@ -376,7 +382,7 @@ class AuditResult:
         It is a multiple of the claim, and infinite if the game would refute no loss of
         a known size, for example because both inputs of every pair have equal outputs.
         It is None if no game was played, if the verdict is not NOT_REFUTED, or if the
-        claim is not about privacy.
+        claim has no parameter ε, μ or ρ above 0.
         """
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
@@ -402,7 +408,7 @@ class AuditResult:
 
     @property
     def recorded(self) -> list[Confirmation]:
-        """The confirmations whose outputs were recorded.
+        """The confirmations, by single calls, whose outputs were recorded.
 
         Outputs are recorded if the mechanism draws its own randomness, since no seed
         can repeat its calls.

@@ -39,16 +39,19 @@ REMEDY = "Calibrate the noise to the difference of neighbours, or prove the clai
 
 
 def leading(evidence: Sequence[Evidence]) -> Evidence:
-    """Return the first evidence with the verdict that comes first in ``PRECEDENCE``."""
+    """Return the evidence whose verdict comes first in ``PRECEDENCE``.
+
+    If several have this verdict, it is the first of them. There must be some evidence.
+    """
     return min(evidence, key=lambda each: PRECEDENCE.index(each.verdict))
 
 
 def conclude(
     evidence: Sequence[Evidence], controls: Sequence[ControlResult]
 ) -> tuple[Verdict, str]:
-    """Return the verdict of an audit, and its summary.
+    """Return the verdict of an audit, and the reason for it in one sentence.
 
-    A control that survived makes the verdict INCONCLUSIVE.
+    A control that survived makes the verdict INCONCLUSIVE. There must be some evidence.
     """
     verdict, summary = _concluded(evidence)
     # An audit that misses a broken twin could miss any fault of the mechanism.
@@ -98,7 +101,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     Evidence that refutes a calibration does not count.
 
     Returns:
-        Verdict and summary, or None if all evidence refutes a calibration.
+        Verdict and summary, or None if there is no other evidence.
     """
     evidence = [each for each in evidence if each.verdict is not Verdict.MISCALIBRATED]
     if not evidence:
@@ -215,11 +218,12 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
 
 
 def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the evidence without certificates that assume a refuted sensitivity.
+    """Return the evidence, without certificates that assume a refuted sensitivity.
 
-    If any evidence is MISCALIBRATED, the sensitivity is refuted. Then accounting has
-    neither a certificate nor an upper bound. The same holds for exact evidence that
-    bounds the loss of additive noise by the declared sensitivity.
+    If any evidence is MISCALIBRATED, the sensitivity is refuted. Then accounting loses
+    its upper bound, and its CERTIFIED becomes NOT_REFUTED. The same holds for exact
+    evidence that bounds the loss of additive noise by the declared sensitivity. Other
+    evidence stays as it is, and no evidence is removed.
     """
     if not _with_verdict(evidence, Verdict.MISCALIBRATED):
         return list(evidence)
@@ -268,8 +272,9 @@ def bounds(
     upper bound below the lower bound is dropped: it belongs to a law or model that the
     code does not follow.
 
-    Both are None for an inconclusive audit, since its evidence contradicts itself or
-    missed a broken twin. The evidence keeps its own bounds.
+    Each is None if no evidence has such a bound. Both are None for an inconclusive
+    audit, since its evidence contradicts itself or missed a broken twin. The evidence
+    keeps its own bounds.
     """
     if verdict is Verdict.INCONCLUSIVE:
         return None, None
