@@ -75,7 +75,7 @@ class TracedFinding(Row):
     confirmed: bool = False
     """True if runs with other draws confirmed the finding; False for a suspicion."""
     pair: str
-    """Of the traced pairs with this finding, the one with the largest loss. If
+    """The traced pair with the largest loss among those with this finding. If
     ``read_off`` is true, only pairs on which it is true count."""
     pairs: Count = 1
     """Number of traced pairs with this finding."""
