@@ -55,6 +55,11 @@ class Cluster:
         address: An address such as ``tcp://node7:8786``, or the path of the file that
             the scheduler writes.
         say: Function that prints a message to the user.
+
+    Raises:
+        MissingExtraError: On entering the context, if dask is not installed.
+        ConfigurationError: On entering the context, if no scheduler answers within
+            ``PATIENCE`` seconds.
     """
 
     def __init__(self, address: str, *, say: Callable[[str], None]) -> None:
@@ -400,8 +405,8 @@ def merged(logs: Sequence[Path]) -> Reading:
     does.
 
     Raises:
-        ConfigurationError: If a log cannot be read, or the logs belong to different
-            runs.
+        ConfigurationError: If there are no logs, a log cannot be read, or the logs
+            belong to different runs.
     """
     if not logs:
         raise ConfigurationError(

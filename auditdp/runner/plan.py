@@ -161,15 +161,16 @@ class PlanOptions(Asked):
     budget: str = "standard"
     """The budget, as text for ``Budget.read``."""
     timeout: float | None = None
-    """Time limit of every audit in seconds, in place of the limit that it declares."""
+    """Time limit of every audit in seconds, in place of the limit that it declares;
+    None if the declared limits count."""
     default_timeout: float | None = None
-    """Time limit of audits that declare none, in seconds."""
+    """Time limit of audits that declare none, in seconds; None for no limit."""
 
     def check(self) -> None:
-        """Raise if an option cannot be used.
+        """Check the budget, alpha, the seed and the time limits.
 
         Raises:
-            ConfigurationError: With the value of the option.
+            ConfigurationError: If one of them is out of range or cannot be read.
         """
         Budget.read(self.budget)
         if not 0 < self.alpha < 1:
@@ -284,8 +285,8 @@ def discover(
         The audits, each once, and (path, reason) of each file that failed.
 
     Raises:
-        ConfigurationError: If an id names no audit of its file, or the keyword is not
-            an expression.
+        ConfigurationError: If a target does not exist, an id names no audit of its
+            file, or the keyword is not an expression.
     """
     declared: list[Listed] = []
     failures: list[tuple[str, str]] = []

@@ -327,7 +327,11 @@ class Workers:
         return [self._collected[path] for path in resolved]
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Start audits in the given order, and yield the result of each that ends."""
+        """Start audits in the given order, and yield the result of each that ends.
+
+        Raises:
+            CrashError: If no process can be started.
+        """
         room = ResultRoom(len(tasks))
         for task, answer in self._work([("run", task, ()) for task in tasks]):
             yield room.result(task, answer)
@@ -341,7 +345,8 @@ class Workers:
             arguments: Further arguments of the job.
 
         Raises:
-            CrashError: If the process died, or sent an invalid answer.
+            CrashError: If the process died, cannot be started, or sent an invalid
+                answer.
         """
         ((_, answer),) = self._work([(kind, task, arguments)])
         if answer.value is None:
@@ -615,8 +620,8 @@ def _size_of(source: Path, below: Path) -> int:
         below: The folder that must contain the file.
 
     Raises:
-        ConfigurationError: If the file cannot be read, is too large, or links lead
-            elsewhere.
+        ConfigurationError: If the file cannot be read, is too large, or lies in too
+            many folders, or if links lead elsewhere.
     """
     # Resolving a path takes time for each of its parts, so their number is limited.
     if len(source.parts) > FileLimits.path_parts:
@@ -717,7 +722,9 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result in an answer; an ERROR if it is missing, invalid or another's.
+    """Return the result in an answer; an ERROR if it is missing or not valid.
+
+    A result for another audit is not valid.
 
     Args:
         task: The audit.

@@ -131,7 +131,7 @@ class Sandbox:
         Without namespaces of audits these are not identified, and nothing is done.
 
         Args:
-            running: Numbers of the processes of running audits, which stay.
+            running: Ids of the processes of running audits, which stay.
         """
         if self.of_audits:
             namespaces.end_left(running)

@@ -155,7 +155,8 @@ def compared(
 ) -> ComparedAudit:
     """Compare the mechanism of an audit with that of the other revision.
 
-    This runs in the process of the mechanism.
+    This runs in the process of the mechanism. If the versions cannot be compared, the
+    result has the change ``FAILED`` and the reason.
 
     Args:
         built: The audit of this revision.
@@ -208,7 +209,7 @@ def compared(
 
 @dataclass(frozen=True, eq=False)
 class _BothTraces:
-    """A pair, and the traces of both versions on it."""
+    """A pair, and the traces of both versions on it; ``new`` is of this version."""
 
     pair: Pair
     old: PairTrace
