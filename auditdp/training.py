@@ -199,7 +199,7 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
     """Return the adjacency of an audit of a trainer.
 
     Args:
-        pairs: See ``audit_training``.
+        pairs: Two inputs (data, neighbour), a list of pairs, or an adjacency.
         search: True to search among pairs that differ like the first given one, if the
             inputs allow that; False for the given pairs alone; or the name of the
             change by which the searched pairs differ. An adjacency that makes pairs
@@ -267,7 +267,8 @@ class LevelByStep:
         bounds: Lower bounds on the claim's parameter, such as ε. For an accountant's
             curve (``AccountedDP``) they are on ε at the δ that the claim quotes.
         claim: The claim about all steps.
-        alpha: Probability that any of the bounds exceeds the true privacy loss.
+        alpha: Upper limit of the probability that any of the bounds exceeds the true
+            privacy loss.
         trainings: Number of trainings on each of the two inputs.
     """
 
@@ -317,16 +318,18 @@ def level_by_step(
         claim: The claim about all steps together.
         pairs: Two inputs (data, neighbour), or an adjacency whose first pair is used.
         trainings: Number of trainings on each input, at least 20.
-        steps: Numbers of steps; by default at most six, in a geometric sequence up to
-            all steps.
-        alpha: Probability that any of the bounds exceeds the true privacy loss.
+        steps: Numbers of steps, each at least 1 and at most that of a training; by
+            default at most six, in a geometric sequence up to all steps.
+        alpha: Upper limit of the probability that any of the bounds exceeds the true
+            privacy loss.
         seed: Root seed.
 
     Raises:
         ConfigurationError: If a number is out of range.
         AdjacencyError: If the inputs are not neighbours.
-        MechanismError: If the number of released entries differs between steps,
-            trainings or inputs.
+        MechanismError: If the trainer is not callable, takes other arguments, or
+            releases one number a training; or if the number of released entries differs
+            between steps, trainings or inputs.
     """
     if not 0 < alpha < 1 or trainings < FEWEST_OUTPUTS:
         raise ConfigurationError(
@@ -455,7 +458,7 @@ def audit_training(
             data (``auditdp.adjacency.Alike``). One pair may fit several changes, such
             as one edge or one node. Then the narrowest is searched; the result lists
             the others, and ``search`` may name one of them.
-        canaries: Number of canaries.
+        canaries: Number of canaries, with ``pairs=None``.
         attack: ``attack(released)``. With ``canaries`` it is required, and returns a
             score for each, larger for those that seem to be in the data. With ``pairs``
             it is optional: its value replaces the output, such as the score of a membership inference.
@@ -466,7 +469,8 @@ def audit_training(
         find: A fault that the game has to find nine times in ten, such as 'level:1.5'
             (see ``auditdp.record.budget.Fault``). The game then gets the number of
             trainings that this needs, and at least ``calls``. Those of the confirmation
-            and of other checks are additional.
+            and of other checks are additional. Empty for no fault, as it must be with
+            ``canaries``.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
         alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
@@ -484,7 +488,8 @@ def audit_training(
             notebook draws a bar.
 
     Returns:
-        The result. Its ``history`` has the lower bound after a number of trainings.
+        The result. Its ``history`` has the lower bound after a number of trainings, and
+        is empty with ``canaries``.
 
     Raises:
         ConfigurationError: If the arguments do not fit together.
