@@ -49,7 +49,8 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""Amount of numbers in the text of each key that has numbers; None for one or more."""
+"""How long a value is for each key whose value is a text of numbers, as an amount of
+numbers; None for one or more."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """Types of the values in the file that are not texts, by key."""

@@ -51,7 +51,7 @@ class Accepted:
     """A finding that the project accepts.
 
     Attributes:
-        reason: The reason.
+        reason: Why the project accepts it.
         expires: The last day of the acceptance, or None if it does not end.
     """
 
@@ -67,7 +67,7 @@ class Claimed:
         claim: The claim, as reports write it.
         adjacency: The adjacency, as reports write it, with a long domain shortened.
         numbers: The numbers of the claim, such as its ε and δ, or the points of its
-            curve; empty if they are not known.
+            curve, rounded to nine digits; empty if they are not known.
         digest: The digest of the whole adjacency; empty if an earlier version wrote the
             record, or if no inputs are given.
     """

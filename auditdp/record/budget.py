@@ -49,7 +49,8 @@ class Fault:
         """Return the fault that a text such as ``tail:0.005`` names.
 
         Raises:
-            ConfigurationError: If the text names no fault.
+            ConfigurationError: If the kind is unknown, or the size is missing or out of
+                range.
         """
         kind, _, number = text.partition(":")
         if kind not in FAULTS:

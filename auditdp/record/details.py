@@ -141,16 +141,17 @@ class GameDetails(Details):
     """Numbers of a game, in which forecasters bet on the input of each call."""
 
     wealth_path: Path = field(default_factory=list)
-    """Natural logarithm of the wealth after a number of calls."""
+    """Pairs (number of calls, natural logarithm of the wealth after them)."""
     bound_path: Path = field(default_factory=list)
-    """Lower bound on the claim's parameter after a number of calls, at each rise; empty
-    if the claim has no parameter, or a finding was not confirmed."""
+    """Pairs (number of calls, lower bound on the claim's parameter after them), one for
+    each rise of the bound; empty if the claim has no parameter, or a finding was not
+    confirmed."""
     threshold: Number | None = None
     """Natural logarithm of the wealth that refutes the claim."""
     refuted_at: Count | None = None
     """Number of calls until the claim was refuted; None if it was not."""
     forecasters: list[ForecasterWealth] = field(default_factory=list)
-    """The forecasters with the largest wealth."""
+    """The forecasters with the largest wealth, by falling wealth."""
     forecasters_played: Count | None = None
     """Number of all forecasters."""
     pairs: list[PlayedPair] = field(default_factory=list)
@@ -312,7 +313,8 @@ class CountingDetails(Details):
     refuted."""
     event_at_least: Number | None = None
     """Lower bound on the probability of an event, a set of outputs, on one input of a
-    pair. This bound and the next one both hold with probability ``confidence``."""
+    pair; None without an event. This bound and the next one both hold with probability
+    ``confidence``."""
     event_at_most: Number | None = None
     """Upper bound on the probability of the event on the other input of the pair."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)

@@ -20,7 +20,10 @@ from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
 EXPECTED_POWER = 1.5
-"""Loss that an audit should detect, as a multiple of the claim; remedies propose it."""
+"""Loss that an audit should detect, as a multiple of the claim.
+
+If an audit detects too little, the sentence about it proposes calls for this loss.
+"""
 BLIND_POWER = 2.0
 """Loss that a new audit is compared with, as a multiple of the claim.
 

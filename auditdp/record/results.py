@@ -254,9 +254,10 @@ class Published:
     repairs: str = ""
     """Id of the audit whose violated claim this audit repairs; empty without one."""
     cost: str = ""
-    """The cost of a repair in variance or accuracy."""
+    """The cost of a repair in variance or accuracy; empty if none is stated."""
     decides: str = ""
-    """The evidence that would decide a claim that is neither refuted nor certified."""
+    """The evidence that would decide a claim that is neither refuted nor certified;
+    empty if none is stated."""
 
 
 @dataclass(frozen=True)
@@ -538,7 +539,7 @@ class AuditResult:
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON data; an infinite number is the string "inf"."""
+        """Return the result as JSON data, with infinities as "inf" and "-inf"."""
         # JSON has no infinities, so the mode decides how they are written.
         content: dict[str, Any] = RESULT.dump_python(self, mode="json")
         return content
@@ -652,7 +653,8 @@ class RunRecord:
         started: Start of the run in ISO 8601 with its time zone; empty if not recorded.
         project: Name of the project; empty if it has none.
         author: Person who answers for the record; empty if none is named.
-        finished: Time of the last line of the log, in the format of ``started``.
+        finished: Time of the last line of the log, in the format of ``started``; empty
+            if not recorded.
         run: Random name of the run, which every line of its log has.
         sandbox: Restrictions of the processes of audits; empty if an earlier version
             wrote the record.
@@ -742,7 +744,11 @@ class RunRecord:
 
     @classmethod
     def from_plain(cls, content: Any) -> RunRecord:
-        """Return the record from parsed JSON; see ``from_json``."""
+        """Return the record from parsed JSON.
+
+        Raises:
+            ValueError: If ``content`` is not such a record, or contradicts itself.
+        """
         return _consistent(_RECORD.validate_python(content))
 
 

@@ -33,7 +33,8 @@ MISCALIBRATION = (
 )
 """Meaning of the verdict MISCALIBRATED."""
 DRAWS_FROM_LAW = "draws from its stated law"
-"""The end of the first assumption of evidence about a stated law."""
+"""Last words of the assumption that a mechanism draws from its stated law; they
+identify this assumption."""
 REMEDY = "Calibrate the noise to the difference of neighbours, or prove the claim without this sensitivity."
 """Remedy for the verdict MISCALIBRATED."""
 
