@@ -235,7 +235,7 @@ class Order:
     sources: tuple[str, ...]
     """Absolute paths of the files from which the audits of the run are made."""
     digest: str
-    """Digest of these files and of auditdp."""
+    """Digest of ``sources`` and of auditdp."""
     versions: dict[str, str]
     """Versions of Python and libraries on the requesting machine, by name."""
     limit: float

@@ -108,7 +108,7 @@ class Trial(IntEnum):
 
 
 def available() -> tuple[bool, bool]:
-    """Return (True if files can have namespaces, True if audits can), by trying both.
+    """Try namespaces, and return (available to files, available to audits).
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -280,7 +280,10 @@ def _is_left(process: str, known: set[str]) -> bool:
 
 
 def _own_namespace(process: str) -> str | None:
-    """Return the IPC namespace of a process; None if it ended or is not accessible."""
+    """Return the name of a process's IPC namespace, or None.
+
+    It is None if the process ended or is not accessible.
+    """
     try:
         return os.readlink(f"/proc/{process}/ns/ipc")
     except OSError:

@@ -323,15 +323,15 @@ def matches(expression: str, identifier: str) -> bool:
     """Return True if an id matches a keyword expression of ``-k``.
 
     The expression has words that occur in the id, joined by and, or, not and
-    parentheses. Case does not matter. An empty expression matches every id. An
-    expression that cannot be parsed, and has none of these operators, is itself a text
-    to search for.
+    parentheses. Case does not matter. An empty expression matches every id. Another
+    expression, such as "a.b", is itself a text to search for if it has none of these
+    operators.
 
     >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
     True
 
     Raises:
-        ConfigurationError: If an expression with operators cannot be parsed.
+        ConfigurationError: If an expression with operators is not of this form.
     """
     if not expression.strip():
         return True

@@ -76,7 +76,7 @@ FOREIGN = "its process named audits that are not its own; an import must not cha
 
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
-    """Return the adapter that validates the result of a kind of work.
+    """Return the adapter of pydantic that validates the result of a kind of work.
 
     Args:
         kind: 'again', 'show' or 'trace'.
@@ -108,7 +108,7 @@ class CrashError(StoppedError):
 
 
 class FullError(StoppedError):
-    """A folder for temporary files without room for another folder."""
+    """A folder for temporary files in which no further folder can be made."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Host:
     process: BaseProcess
     connection: Connection
     collected: Collected | None = None
-    """The declarations of the file; None during its import."""
+    """The declarations of the file or its failure; None during its import."""
     busy: dict[int, Work] = field(default_factory=dict)
     """Work of the children of this process, by its number."""
     since: float = field(default_factory=time.monotonic)
@@ -131,7 +131,11 @@ class _Host:
         self.inbox = Inbox(self.connection)
 
     def late(self, limit: float) -> bool:
-        """Return True if the next answer is overdue.
+        """Return True if the next answer of the process is overdue.
+
+        During the import of a file, the answer is the declarations. Later it is late
+        after the longest time limit of the work, and three times ``GRACE``. Work
+        without a limit is never late.
 
         Args:
             limit: Seconds that the import of the file may take.
@@ -466,7 +470,7 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Wait, and yield the work and the answer of each process that has ended.
+        """Wait for a short time, and yield (work, answer) of each process that ended.
 
         The answer is None if the parent of the process ended first.
         """
@@ -476,7 +480,7 @@ class Workers:
         yield from known
 
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
-        """Wait at most ``TICK`` seconds, and yield the answers that arrived.
+        """Wait at most ``TICK`` seconds, and yield (work, answer) of arrived answers.
 
         The process of a file or of the judges is closed if it died, sent something
         invalid, or is late.

@@ -148,7 +148,7 @@ def temporary_folder() -> str:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Let processes that start in the block not import the main script of this process.
+    """Keep processes that start in the block from importing this process's main script.
 
     By default ``multiprocessing`` imports it in each of them.
     """
