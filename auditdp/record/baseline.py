@@ -49,8 +49,8 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""How long a value is for each key whose value is a text of numbers, as an amount of
-numbers; None for one or more."""
+"""Number of numbers in the value of each key whose value is a text of numbers; None for
+one or more."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """Types of the values in the file that are not texts, by key."""

@@ -217,10 +217,14 @@ class AuditBudget:
         fault: The fault that the game is to find nine times in ten, if any.
         max_calls: Limit of the calls of the game, even if it needs more to find
             ``fault``; None for no limit.
-        later: See ``Budget``.
-        is_scarce: See ``Budget``.
-        if_suspect: See ``Budget``.
-        stop_when_refuted: See ``Budget``.
+        later: For each continuation of the game, the total calls after it, or the fault
+            to find.
+        is_scarce: Whether ``game_calls`` includes all runs of the audit, since a run is
+            expensive.
+        if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
+            claim is false, or if the bets gain; None for ``game_calls``.
+        stop_when_refuted: Whether the game ends at its verdict, instead of using all
+            calls for a better lower bound.
     """
 
     calls: int

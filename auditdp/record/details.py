@@ -189,8 +189,8 @@ class GameDetails(Details):
     """Outcome of fresh calls with several outputs, after single calls did not confirm a
     finding; otherwise None."""
     same_outputs: Count | None = None
-    """Number of calls per input, with the same randomness on both inputs of a pair, if
-    all pairs gave equal outputs; None if some differed or that was not tested."""
+    """Number of calls per input, if both inputs of each pair gave equal outputs for
+    equal randomness; None if some outputs differed, or if this was not tested."""
     trace: GameTrace | None = None
     """The trace of the code before the game; None without a trace."""
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
@@ -284,8 +284,8 @@ class CountingDetails(Details):
     """Numbers of evidence that counts outputs.
 
     If outputs are too many to be counted, or if the claim is Gaussian, the loss is not
-    bounded. Then the fields ``scope`` to ``counted_pairs`` and the bounds on the event
-    are None.
+    bounded. Then all fields are None except ``runs_per_input``, ``confidence``, and
+    those on the distance from the stated law.
     """
 
     runs_per_input: Count | None = None
@@ -537,7 +537,7 @@ else:
 def kind_of(name: str) -> EvidenceKind:
     """Return the kind of evidence with a name.
 
-    For an unknown name, as of another version of auditdp, it is a kind with default
+    An unknown name, as of another version of auditdp, has a kind with default
     properties.
     """
     title = name.replace("_", " ").capitalize()

@@ -25,10 +25,10 @@ EXPECTED_POWER = 1.5
 If an audit detects too little, the sentence about it proposes calls for this loss.
 """
 BLIND_POWER = 2.0
-"""Loss that a new audit is compared with, as a multiple of the claim.
+"""Smallest loss that a new audit has to detect, as a multiple of the claim.
 
-The audit is reported if the smallest loss that it detects exceeds this one by a factor
-of more than ``POWER_GROWTH``.
+The audit is reported if the smallest loss that it detects is more than ``POWER_GROWTH``
+times as large.
 """
 POWER_GROWTH = 1.5
 """Factor by which the detectable loss may grow before an audit counts as weaker.

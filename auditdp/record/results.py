@@ -297,8 +297,9 @@ class AuditResult:
         verdict: The one verdict, drawn from all evidence and controls.
         summary: The reason of the verdict, as a sentence.
         expected: The fault that the audit declares, such as 'violation', or 'holds'.
-        epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names.
-        epsilon_upper: Upper bound on that parameter.
+        epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names; None
+            without one, and for an inconclusive audit.
+        epsilon_upper: Upper bound on that parameter; None in the same cases.
         log_e_value: Natural logarithm of the wealth in the leading evidence; None if
             that evidence made no bets.
         alpha: The audit's share of the run's error probability.

@@ -55,8 +55,7 @@ class TracedFinding(Row):
     """A suspected fault at one line of code, on one of the pairs that show it.
 
     ``family``, ``scale``, ``moved`` and ``needed`` describe the noise of the line on
-    that pair, as in ``TracedLine``. They are None if the line has no noise with a
-    scale.
+    ``pair``, as in ``TracedLine``. They are None if the line has no noise with a scale.
     """
 
     kind: str
@@ -108,7 +107,7 @@ class GameTrace(Row):
     pairs: Count
     """Number of traced pairs."""
     runs: Count
-    """Runs of the mechanism for the trace; the game makes no bets on them."""
+    """Number of runs of the mechanism for the trace; the game makes no bets on them."""
     extent: str
     """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
@@ -116,7 +115,7 @@ class GameTrace(Row):
     and for the pair with the largest loss also in runs with other draws."""
     share: Number | None = None
     """Loss of all releases together on the pair with the largest loss, as a multiple of
-    the claim; infinite if a difference has no noise."""
+    the claim; infinite if a difference has no noise, and None if nothing was traced."""
     pair: str = ""
     """The pair with the largest loss; empty if no pair has a loss."""
     played: bool = False

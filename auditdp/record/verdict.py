@@ -157,7 +157,10 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 
 
 def _contradicted(certificate: Evidence) -> str:
-    """Return a phrase for the assumptions of a refuted certificate; one is false."""
+    """Return a phrase for the assumptions of a refuted certificate.
+
+    At least one of them is false.
+    """
     if certificate.known.subject is Subject.LAW:
         another_law = "the code does not draw from its stated law"
         reasons = _either([another_law, *_provisos(certificate)])
@@ -265,8 +268,8 @@ def bounds(
 
     Lower bound: If the claim is violated, it is that of the leading evidence, or else
     of the first other evidence that refutes and has one. For another verdict with a
-    finite upper bound it is that of the game, since the distance of both bounds shows
-    how tight they are. Otherwise it is the largest of all lower bounds.
+    finite upper bound it is that of the game, if it has one, since the distance of both
+    bounds shows how tight they are. Otherwise it is the largest of all lower bounds.
 
     Upper bound: It is the first finite upper bound, or else an infinite one if there is
     any. Counting is left out, since it bounds only the loss of the inputs played. An

@@ -50,8 +50,8 @@ class VersionsResult:
     calls: Count = 0
     """Number of calls for the bets."""
     alpha: Probability | None = None
-    """Bound on the probability that bets distinguish versions with the same law; None
-    if no bets were made."""
+    """Upper limit of the probability that bets distinguish versions with the same law;
+    None if no bets were made."""
 
     @property
     def differs(self) -> bool:
