@@ -95,8 +95,8 @@ def changed_since(revision: str, folder: Path) -> Changed:
 
     Raises:
         ConfigurationError: If there is no git or no repository; or if the revision is
-            unknown, or has no common commit with HEAD, at least none in a shallow
-            clone.
+            unknown, or has no common commit with HEAD, for example because the clone is
+            shallow.
     """
     if not revision or revision.startswith("-"):
         raise ConfigurationError(

@@ -71,7 +71,7 @@ are recorded as hexadecimal text."""
 def judge(task: Task, connection: Connection) -> AuditResult:
     """Run one audit in the judging process, and return its result.
 
-    A failure becomes a result with the verdict ERROR and the reason, and never raises.
+    Any failure becomes a result with the verdict ERROR and the reason; none is raised.
     The task keys the randomness. So the result, except for its times, depends on the
     task and on the code of the audit alone.
 

@@ -54,13 +54,13 @@ class Imports:
     """
 
     root: Path
-    """The folder."""
+    """The folder, as an absolute path."""
     removed: frozenset[Path] = frozenset()
     """Files that no longer exist, and to which imports lead nonetheless."""
     _direct: dict[Path, frozenset[Path]] = field(default_factory=dict)
     opaque: dict[Path, int] = field(default_factory=dict)
-    """Files that import by a computed name, or cannot be parsed, each with the line.
-    They are added when a method reads them."""
+    """Files that import by a computed name, or cannot be parsed, each with the line of
+    that import or error. They are added when a method reads them."""
 
     def closure(self, files: Iterable[Path]) -> frozenset[Path]:
         """Return these files, and all files that they import, directly or not."""

@@ -110,7 +110,7 @@ class Log:
     def resume(self, before: Reading) -> Path | None:
         """Continue a run after its last line that counts; later lines are removed.
 
-        Such a line is incomplete because the run was killed, or follows a change of the
+        A later line is incomplete, since the run was killed, or follows a change of the
         log by another process.
 
         Args:

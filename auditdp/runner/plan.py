@@ -277,7 +277,7 @@ def discover(
     """Collect audit files, and return the selected audits and the failures.
 
     Args:
-        targets: See ``audit_files``.
+        targets: Folders, files or ids, as for ``audit_files``.
         keyword: An expression for ``matches``; empty for all audits.
         collect: The function that imports audit files.
 
@@ -366,14 +366,17 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a run, with equal shares of alpha (a Bonferroni budget).
 
+    It has no tasks if no audit is selected.
+
     Args:
-        targets: See ``audit_files``.
+        targets: Folders, files or ids, as for ``audit_files``.
         options: The options of the run.
         collect: The function that imports audit files.
-        keyword: See ``matches``.
+        keyword: An expression for ``matches``; empty for all audits.
 
     Raises:
-        ConfigurationError: If a target, an option or the keyword is invalid.
+        ConfigurationError: If a target, an option or the keyword is invalid, or if no
+            selected audit has a given parameter.
     """
     options.check()
     declared, failures = discover(targets, keyword, collect=collect)

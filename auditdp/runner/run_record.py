@@ -222,7 +222,10 @@ def chained(before: str, line: bytes) -> str:
 
 
 def read_log(path: Path) -> RunRecord:
-    """Return the record in a log, without lines that do not count; see ``scan_log``."""
+    """Return the record in a log.
+
+    Lines that do not count are left out, and the errors are those of ``scan_log``.
+    """
     return scan_log(path).record
 
 
@@ -230,8 +233,8 @@ def scan_log(path: Path) -> Reading:
     """Return the record in a log, and its problems.
 
     Results are in the order of the plan, after those of files that could not be
-    imported. Without a closing line the status of the
-    record is 'running'. The following lines do not count, and ``problems`` names them:
+    imported. Without a closing line the status of the record is 'running'. The
+    following lines do not count, and ``problems`` names them:
 
     - lines that cannot be read, or belong to another run;
     - the first line whose digest does not follow from the line before it, and all lines
@@ -395,7 +398,8 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
         new: The header of this run.
 
     Raises:
-        ConfigurationError: With the first difference and the remedy.
+        ConfigurationError: If they differ in one of them. The message has the first
+            difference and the remedy.
     """
     if found := differing(old, new, "then", "now"):
         raise ConfigurationError(

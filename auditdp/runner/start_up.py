@@ -282,7 +282,7 @@ def open_judges(connection: Connection, folder: Path) -> None:
 
 
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
-    """Enter the sandbox, and do one piece of work; see ``file_host.alone``."""
+    """Enter the sandbox, and do one piece of work, as ``file_host.alone`` does."""
     work.sandbox.enter(output.parent)
     from auditdp.runner.file_host import alone
 

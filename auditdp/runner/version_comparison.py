@@ -162,7 +162,8 @@ def compared(
         built: The audit of this revision.
         task: The task of the audit.
         other: The audit of the other revision.
-        settings: The settings of the bets: seed, key and level.
+        settings: The settings of the audit. The bets have its level, and at most its
+            calls.
     """
     # Only a task with another revision is compared.
     assert task.against is not None
