@@ -199,7 +199,7 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
     """Return the adjacency of an audit of a trainer.
 
     Args:
-        pairs: See ``audit_training``.
+        pairs: Two inputs (data, neighbour), a list of pairs, or an adjacency.
         search: True to search among pairs that differ like the first given one, if the
             inputs allow that; False for the given pairs alone; or the name of the
             change by which the searched pairs differ. An adjacency that makes pairs
@@ -263,12 +263,12 @@ class LevelByStep:
     All bounds hold together with confidence 1 - alpha.
 
     Attributes:
-        steps: Numbers of released steps, increasing.
-        bounds: A lower bound for each of ``steps``, in their order, on the claim's
-            parameter, such as ε. For an accountant's curve (``AccountedDP``) it is on ε
-            at the δ that the claim quotes.
+        steps: Numbers of released steps, increasing. ``bounds`` has a bound for each.
+        bounds: Lower bounds on the claim's parameter, such as ε. For an accountant's
+            curve (``AccountedDP``) they are on ε at the δ that the claim quotes.
         claim: The claim about all steps.
-        alpha: Largest probability that any of the bounds exceeds the true privacy loss.
+        alpha: Upper limit of the probability that any of the bounds exceeds the true
+            privacy loss.
         trainings: Number of trainings on each of the two inputs.
     """
 
@@ -318,17 +318,18 @@ def level_by_step(
         claim: The claim about all steps together.
         pairs: Two inputs (data, neighbour), or an adjacency whose first pair is used.
         trainings: Number of trainings on each input, at least 20.
-        steps: Numbers of steps; by default at most six, in a geometric sequence up to
-            all steps.
-        alpha: Largest probability that any of the bounds exceeds the true privacy loss.
+        steps: Numbers of steps, each at least 1 and at most that of a training; by
+            default at most six, in a geometric sequence up to all steps.
+        alpha: Upper limit of the probability that any of the bounds exceeds the true
+            privacy loss.
         seed: Root seed.
 
     Raises:
         ConfigurationError: If a number is out of range.
         AdjacencyError: If the inputs are not neighbours.
-        MechanismError: If the trainer takes other arguments or releases one number
-            instead of steps, or if the number of released entries differs between
-            steps, trainings or inputs.
+        MechanismError: If the trainer is not callable, takes other arguments, or
+            releases one number a training; or if the number of released entries differs
+            between steps, trainings or inputs.
     """
     if not 0 < alpha < 1 or trainings < FEWEST_OUTPUTS:
         raise ConfigurationError(
@@ -380,12 +381,7 @@ def _flat(releases: Floats) -> Floats:
 
 
 def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Floats:
-    """Return the releases of all steps and trainings, shape (size, steps, entries).
-
-    Raises:
-        MechanismError: If a training does not release several steps, or the number of
-            entries differs between steps or trainings.
-    """
+    """Return the releases of all steps and trainings, shape (size, steps, entries)."""
     mechanism: Any = as_training(train)
     try:
         if mechanism is train:
@@ -404,9 +400,9 @@ def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Flo
 
 
 TRAININGS = 1_000
-"""Default limit of the trainings of an audit with ``pairs``."""
+"""Default number of trainings of an audit with ``pairs``."""
 SUSPECT_TRAININGS = 20_000
-"""This limit if traces or bets suggest that the claim is false."""
+"""Default number of trainings if traces or bets suggest that the claim is false."""
 
 
 def audit_training(
@@ -431,7 +427,7 @@ def audit_training(
 ) -> AuditResult:
     """Audit the claim of a trainer.
 
-    Exactly one of ``pairs`` and ``canaries`` is required.
+    Give either ``pairs`` or ``canaries``.
 
     With ``pairs``, such as two neighbouring data sets, a coin chooses one of them for
     each training, and forecasters bet on the coin. This gives the larger lower bounds,
@@ -457,15 +453,15 @@ def audit_training(
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as
             features and labels; a list of pairs; or an adjacency. They have to differ
             by the change that the claim is about: a record added or replaced.
-        search: Whether to search for other neighbours; ignored with ``canaries``. For
-            given pairs, the search is among pairs that differ like the first one and
-            stay within the range of its data (``auditdp.adjacency.Alike``). One pair
-            may fit several changes, such as one edge or one node. Then the narrowest is
-            searched; the result lists the others, and ``search`` may name one of them.
-        canaries: Number of canaries. ``attack`` is required then.
-        attack: ``attack(released)``. With ``canaries`` it returns a score for each,
-            larger for those that seem to be in the data. With ``pairs`` it is optional:
-            its value replaces the output, such as the score of a membership inference.
+        search: Whether to search for other neighbours. For given pairs, the search is
+            among pairs that differ like the first one and stay within the range of its
+            data (``auditdp.adjacency.Alike``). One pair may fit several changes, such
+            as one edge or one node. Then the narrowest is searched; the result lists
+            the others, and ``search`` may name one of them.
+        canaries: Number of canaries, with ``pairs=None``.
+        attack: ``attack(released)``. With ``canaries`` it is required, and returns a
+            score for each, larger for those that seem to be in the data. With ``pairs``
+            it is optional: its value replaces the output, such as the score of a membership inference.
         calls: Limit of the number of trainings, including those of the trace, the
             search and the confirmation. The default is 1,000, or up to 20,000 if traces
             or bets suggest that the claim is false. With ``canaries`` the default is 1;
@@ -473,11 +469,12 @@ def audit_training(
         find: A fault that the game has to find nine times in ten, such as 'level:1.5'
             (see ``auditdp.record.budget.Fault``). The game then gets the number of
             trainings that this needs, and at least ``calls``. Those of the confirmation
-            and of other checks are additional. Not allowed with ``canaries``.
+            and of other checks are additional. Empty for no fault, as it must be with
+            ``canaries``.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
-        alpha: Largest probability that a true claim is refuted, or that the lower bound
-            exceeds the true privacy loss.
+        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
+            the true privacy loss.
         seed: Root seed; equal seeds give equal results.
         controls: Trainers that break the claim on purpose. The result is INCONCLUSIVE
             unless the audit refutes each of them.
@@ -491,7 +488,8 @@ def audit_training(
             notebook draws a bar.
 
     Returns:
-        The result. Its ``history`` has the lower bound after a number of trainings.
+        The result. Its ``history`` has the lower bound after a number of trainings, and
+        is empty with ``canaries``.
 
     Raises:
         ConfigurationError: If the arguments do not fit together.

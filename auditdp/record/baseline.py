@@ -1,8 +1,9 @@
 """The file of a baseline: read, written, and updated by a run.
 
 A baseline has one entry for each audit of a repository. People review the file as a
-diff: its entries are sorted, numbers other than calls are texts of a few digits, and no
-entry has a line number. A finding enters the baseline only if a person accepts it.
+diff: its entries are sorted, numbers other than calls are texts of at most nine digits,
+and no entry has a line number. A finding enters the baseline only if a person accepts
+it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ NUMBERS = {
     "told_apart": 2,
     "numbers": None,
 }
-"""Amount of numbers in the text of each key that has numbers; None for one or more."""
+"""Number of numbers in the value of each key whose value is a text of numbers; None for
+one or more."""
 TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
 TYPES |= {"accepted": dict}
 """Types of the values in the file that are not texts, by key."""
@@ -68,8 +70,8 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     """Return the entries of a baseline by id.
 
     Raises:
-        ConfigurationError: If the file is missing, or its content is not valid. The
-            message names the line or the entry where that is known.
+        ConfigurationError: If the file is missing or cannot be read, or its content is
+            not valid. The message names the line or the entry where that is known.
     """
     try:
         text = (
@@ -288,17 +290,18 @@ def updated(
 
     The results of the run replace the old entries of their audits. An old entry without
     a result is removed if the run selected its audit (``covered``); otherwise it stays.
-    Claims and bounds keep the digits of the old entry if the run does not contradict
-    them. Then a diff has no meaningless changes.
+    An entry keeps the digits of an old claim, and of old bounds that the run does not
+    contradict. Then a diff has no meaningless changes. An old acceptance stays if the
+    audit has the same finding again.
 
     Args:
         known: The old entries by id.
         record: The run.
-        accept: New acceptances of findings, by id.
+        accept: New acceptances by id of the audit. Each id must have a finding.
 
     Raises:
         ConfigurationError: If an audit crashed or has no result, a finding is not
-            accepted, or an acceptance names no finding.
+            accepted, or an id in ``accept`` has no finding.
     """
     crashed = [each.id for each in record.results if each.verdict is Verdict.ERROR]
     crashed += record.missing
@@ -344,7 +347,12 @@ def updated(
 
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
-    """Return the new entry, with the old digits where both entries agree."""
+    """Return the new entry with old digits.
+
+    The claim has its old digits. The caller has to check that both claims are the same.
+    A bound has its old digits if both entries have it, and no bounds contradict each
+    other.
+    """
     agreed = ["claim", "adjacency"]
     if old.numbers:
         agreed.append("numbers")

@@ -51,7 +51,7 @@ class Accepted:
     """A finding that the project accepts.
 
     Attributes:
-        reason: The reason.
+        reason: Why the project accepts it.
         expires: The last day of the acceptance, or None if it does not end.
     """
 
@@ -67,7 +67,7 @@ class Claimed:
         claim: The claim, as reports write it.
         adjacency: The adjacency, as reports write it, with a long domain shortened.
         numbers: The numbers of the claim, such as its ε and δ, or the points of its
-            curve; empty if they are not known.
+            curve, rounded to nine digits; empty if they are not known.
         digest: The digest of the whole adjacency; empty if an earlier version wrote the
             record, or if no inputs are given.
     """
@@ -159,12 +159,13 @@ class Entry(Claimed):
         at_most: Upper bound on the parameter of the claim, rounded up, or None.
         counted: Upper bound (ε, δ) on the privacy loss of the inputs played, from the
             counts of their outputs, rounded up; None without one.
-        told_apart: (p, q), from counts and rounded outwards: an event has probability
-            at least p on one input played and at most q on its neighbour. None without
-            such an event.
+        told_apart: (p, q), from counts: an event has probability at least p on one
+            input played and at most q on its neighbour. p is rounded down, and q up.
+            None without such an event.
         sees: The smallest loss that a game without a finding would have refuted nine
             times in ten, as a multiple of the claim, rounded up; infinite if there is
-            no such loss of a known size. None if no such game decided.
+            no such loss of a known size. None if the result has no such loss
+            (``AuditResult.power``).
         evidence: The kinds of evidence that were gathered.
         controls: Names of the broken twins that were refuted.
         calls: Number of calls, rounded down. Calls whose number depends on the drawn
@@ -249,8 +250,8 @@ def _outward(value: float | None, *, up: bool) -> float | None:
         up: True for an upper bound, False for a lower one.
 
     Returns:
-        The bound, or None if there is none or it bounds nothing: an upper bound of
-        infinity, or a lower bound of at most 0.
+        The bound, or None if ``value`` is None or NaN, or bounds nothing: an upper
+        bound of infinity, or a lower bound of at most 0.
     """
     if value is None or math.isnan(value):
         return None
@@ -278,11 +279,11 @@ def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
 def covered(record: RunRecord) -> Callable[[str], bool]:
     """Return a function of an audit's id: True if the run selected this audit.
 
-    If the function returns True and the run has no result for the id, the audit no
-    longer exists. For a run that selected audits by a keyword the function always
-    returns False, since such a selection does not show which audits exist. The same
-    holds for a selection by a change, unless the run recorded the targets among which
-    it selected.
+    A known audit no longer exists if the function returns True for its id, and the run
+    neither planned it nor has a result for it or its file. For a run that selected
+    audits by a keyword the function always returns False, since such a selection does
+    not show which audits exist. The same holds for a selection by a change, unless the
+    run recorded the targets among which it selected.
     """
     arguments: Mapping[str, Any] = record.arguments
     by_change = arguments.get("changed_since") and "among" not in arguments
@@ -297,7 +298,8 @@ def below(targets: Iterable[str]) -> Callable[[str], bool]:
     """Return a function of an audit's id: True if it belongs to one of the targets.
 
     Args:
-        targets: Folders, files, or ids of audits.
+        targets: Folders, files, or ids of audits. Relative paths start at the working
+            folder. An audit belongs to each folder above its file.
     """
     paths = [_relative(str(path)) for path in targets]
 

@@ -49,7 +49,8 @@ class Fault:
         """Return the fault that a text such as ``tail:0.005`` names.
 
         Raises:
-            ConfigurationError: If the text names no fault.
+            ConfigurationError: If the kind is unknown, or the size is missing or out of
+                range.
         """
         kind, _, number = text.partition(":")
         if kind not in FAULTS:
@@ -110,11 +111,12 @@ class Budget:
             of its usual number of pairs.
         fault: The fault that games are to find nine times in ten, if any. The number of
             calls of a game then follows from it.
-        later: Total calls after each continuation of a game, or the fault to find.
+        later: For each continuation of a game, the total calls after it, or the fault
+            to find; empty for a game that is not continued.
         is_scarce: Whether a run is expensive, such as a training. The number of calls
             then includes all runs of the audit.
         if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
-            claim is false, or if the bets gain.
+            claim is false, or if the bets gain; None for the same number as otherwise.
         stop_when_refuted: Whether a game ends at its verdict, instead of using all
             calls for a better lower bound.
         name: The text that stated ``calls``, such as ``standard``.
@@ -169,7 +171,8 @@ class Budget:
 
         Args:
             named: The number of calls that the audit names, if it names one.
-            fault: The fault that the audit names, if it names one.
+            fault: The fault that the audit names, if it names one. It counts only if
+                this budget has no fault.
             is_limited: False for an audit that keeps the calls that it names even if
                 this budget is a limit.
         """
@@ -208,16 +211,20 @@ class AuditBudget:
         calls: Calls of a kind of evidence that plays no game.
         game_calls: Calls of the game. They include the runs of the trace, of the search
             for pairs, of the confirmation and of the search for a smaller pair. With
-            ``fault``, they are the minimum.
+            ``fault`` they are a minimum, and the game may have more calls.
         named: The number of calls that the audit names, if it names one.
         reserve: Runs, in addition to ``game_calls``, for the phases after the game.
         fault: The fault that the game is to find nine times in ten, if any.
         max_calls: Limit of the calls of the game, even if it needs more to find
             ``fault``; None for no limit.
-        later: Total calls after each continuation of the game, or the fault to find.
-        is_scarce: See ``Budget``.
-        if_suspect: See ``Budget``.
-        stop_when_refuted: See ``Budget``.
+        later: For each continuation of the game, the total calls after it, or the fault
+            to find.
+        is_scarce: Whether ``game_calls`` includes all runs of the audit, since a run is
+            expensive.
+        if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
+            claim is false, or if the bets gain; None for ``game_calls``.
+        stop_when_refuted: Whether the game ends at its verdict, instead of using all
+            calls for a better lower bound.
     """
 
     calls: int
@@ -233,7 +240,10 @@ class AuditBudget:
 
     @classmethod
     def of(cls, calls: int, **others: Any) -> Self:
-        """Return the budget with the same number of calls for every phase."""
+        """Return the budget with the same number of calls for every phase.
+
+        ``others`` are further attributes of the budget.
+        """
         return cls(calls=calls, game_calls=calls, **others)
 
     @property

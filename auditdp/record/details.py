@@ -72,7 +72,10 @@ class Details(Row):
         return super().written(fields | {"scatter": scatter}) | more
 
     def values(self) -> Iterator[tuple[str, Any]]:
-        """Yield (key, value) of the fields with a value, and of unknown fields."""
+        """Yield (name, value) of each field that is not None, then of ``more``.
+
+        The plot is left out.
+        """
         for name, value in vars(self).items():
             if value is not None and name not in ("scatter", "more"):
                 yield name, value
@@ -94,8 +97,8 @@ class PlayedPair(Row):
     pair: str
     calls: Count
     growth: Number | None = None
-    """Log wealth that the pair's best forecaster gained recently, per call of the pair,
-    in nats."""
+    """Recent gain in log wealth of the pair's best forecaster, divided by the number of
+    calls of the pair, in nats; -inf before its first batch of calls."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,21 +141,23 @@ class GameDetails(Details):
     """Numbers of a game, in which forecasters bet on the input of each call."""
 
     wealth_path: Path = field(default_factory=list)
-    """Natural logarithm of the wealth after a number of calls."""
+    """Pairs (number of calls, natural logarithm of the wealth after them)."""
     bound_path: Path = field(default_factory=list)
-    """Lower bound on the claim's parameter after a number of calls, at each rise; empty
-    if the claim has no parameter, or a finding was not confirmed."""
+    """Pairs (number of calls, lower bound on the claim's parameter after them), one for
+    each rise of the bound; empty if the claim has no parameter, or a finding was not
+    confirmed."""
     threshold: Number | None = None
     """Natural logarithm of the wealth that refutes the claim."""
     refuted_at: Count | None = None
     """Number of calls until the claim was refuted; None if it was not."""
     forecasters: list[ForecasterWealth] = field(default_factory=list)
-    """The forecasters with the largest wealth."""
+    """The forecasters with the largest wealth, by falling wealth."""
     forecasters_played: Count | None = None
     """Number of all forecasters."""
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
-    """The confirmation of a refutation by single calls; None without a refutation."""
+    """The confirmation of a refutation, with single calls; None if the game did not
+    refute the claim."""
     notices: list[str] = field(default_factory=list)
     """Sentences on the calls, for example if all outputs were the same."""
     search_calls: Count | None = None
@@ -160,7 +165,8 @@ class GameDetails(Details):
     independence_calls: Count | None = None
     """Number of runs that checked whether calls are independent."""
     calls_to_find: str | None = None
-    """Phrase for the number of calls that find the requested fault."""
+    """Phrase for the number of calls that find the requested fault; None if none is
+    requested."""
     calls_lacking: int | None = None
     """Number of calls by which a limited budget is too small to find the requested
     fault; None if it suffices."""
@@ -169,20 +175,22 @@ class GameDetails(Details):
     """Phrase for all parts before the last one; None if the game has one part."""
     detectable_epsilon: Number | None = None
     """The smallest value of the claim's parameter (ε, μ or ρ) that the calls would have
-    refuted nine times in ten."""
+    refuted nine times in ten; infinite if they would have refuted none of the tried
+    values. None unless the verdict of the game is NOT_REFUTED."""
     detectable_alternative: str | None = None
     """Phrase for a mechanism whose loss is ``detectable_epsilon``."""
     detectable_rarely: tuple[Share, Share] | None = None
     """Probabilities of two rare leaks that the game would have found nine times in ten:
-    outputs that lose twice the claim, and an output that only one input gives."""
+    outputs that lose twice the claim, and an output that only one input gives. None
+    unless the claim has δ = 0 and the verdict of the game is NOT_REFUTED."""
     smallest: Confirmation | None = None
-    """The confirmation of the same finding on a smaller pair."""
+    """The confirmation of the same finding on a smaller pair; None without one."""
     together: Confirmation | None = None
     """Outcome of fresh calls with several outputs, after single calls did not confirm a
     finding; otherwise None."""
     same_outputs: Count | None = None
-    """Number of calls per input, with the same randomness on both inputs of a pair, if
-    all pairs gave equal outputs; None if some differed or that was not tested."""
+    """Number of calls per input, if both inputs of each pair gave equal outputs for
+    equal randomness; None if some outputs differed, or if this was not tested."""
     trace: GameTrace | None = None
     """The trace of the code before the game; None without a trace."""
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
@@ -276,8 +284,8 @@ class CountingDetails(Details):
     """Numbers of evidence that counts outputs.
 
     If outputs are too many to be counted, or if the claim is Gaussian, the loss is not
-    bounded. Then the fields ``scope`` to ``counted_pairs`` and the bounds on the event
-    are None.
+    bounded. Then all fields are None except ``runs_per_input``, ``confidence``, and
+    those on the distance from the stated law.
     """
 
     runs_per_input: Count | None = None
@@ -305,13 +313,14 @@ class CountingDetails(Details):
     refuted."""
     event_at_least: Number | None = None
     """Lower bound on the probability of an event, a set of outputs, on one input of a
-    pair. This bound and the next one both hold with probability ``confidence``."""
+    pair; None without an event. This bound and the next one both hold with probability
+    ``confidence``."""
     event_at_most: Number | None = None
     """Upper bound on the probability of the event on the other input of the pair."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON object, without δ at the claim if no outputs were counted."""
+        """Return the JSON object, without δ at the claim if the loss is not bounded."""
         if self.delta_upper is None:
             del fields["delta_at_claim"]
         return super().written(fields)
@@ -402,7 +411,8 @@ class EvidenceKind:
     gatherer: str
     """Address of the function, such as ``package.module:function``.
 
-    The function takes an ``EvidenceRequest`` and an error probability.
+    The function takes an ``EvidenceRequest`` and an error probability. It returns
+    ``Evidence``, or None if the kind does not apply.
     """
     record: type[Details]
     """Type of the details of such evidence."""
@@ -527,7 +537,7 @@ else:
 def kind_of(name: str) -> EvidenceKind:
     """Return the kind of evidence with a name.
 
-    For an unknown name, as of another version of auditdp, it is a kind with default
+    An unknown name, as of another version of auditdp, has a kind with default
     properties.
     """
     title = name.replace("_", " ").capitalize()

@@ -20,12 +20,15 @@ from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
 EXPECTED_POWER = 1.5
-"""Loss that an audit should detect, as a multiple of the claim; remedies propose it."""
-BLIND_POWER = 2.0
-"""Loss that a new audit is compared with, as a multiple of the claim.
+"""Loss that an audit should detect, as a multiple of the claim.
 
-The audit is reported if the smallest loss that it detects exceeds this one by a factor
-of more than ``POWER_GROWTH``.
+If an audit detects too little, the sentence about it proposes calls for this loss.
+"""
+BLIND_POWER = 2.0
+"""Smallest loss that a new audit has to detect, as a multiple of the claim.
+
+The audit is reported if the smallest loss that it detects is more than ``POWER_GROWTH``
+times as large.
 """
 POWER_GROWTH = 1.5
 """Factor by which the detectable loss may grow before an audit counts as weaker.
@@ -126,7 +129,10 @@ def worst_first(found: Sequence[Difference]) -> list[Difference]:
 
 
 def of_versions(record: RunRecord) -> Iterator[Difference]:
-    """Yield a difference for each mechanism that differs from another revision."""
+    """Yield a difference for each mechanism that differs from that of another revision.
+
+    An audit whose comparison failed has a difference as well (``Kind.NOT_COMPARED``).
+    """
     for result in record.results:
         versions = result.versions
         if versions is not None and versions.change is not LawChange.UNSEEN:
@@ -207,9 +213,10 @@ def _claims(entry: Entry, result: AuditResult) -> Found:
 def _uncompared(
     known: Mapping[str, Entry], results: Mapping[str, AuditResult]
 ) -> Iterator[Difference]:
-    """Yield the audits in which a change of the neighbours may stay unnoticed.
+    """Yield differences for audits in which a change of neighbours may stay unnoticed.
 
-    Their digests are missing in the baseline, or leave a part of the neighbours out.
+    One difference is for all audits without a digest in the baseline. Each audit whose
+    digest leaves out a part of the neighbours has one of its own.
     """
     undigested = []
     for name, result in results.items():
@@ -264,7 +271,7 @@ def _strength(entry: Entry, result: AuditResult) -> Found:
 def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
     """Yield the changes of an audit's strength, as (kind, sentence).
 
-    The kind is weaker, stronger, or chance.
+    The kind is ``WEAKER``, ``STRONGER`` or ``CHANCE``.
     """
     # With a small budget, chance decides the verdict and the refuted controls.
     may_vary = Kind.WEAKER
@@ -302,10 +309,10 @@ def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
 
 
 def _sight(entry: Entry | None, result: AuditResult) -> Found:
-    """Yield a difference if the smallest loss that an audit detects is too large.
+    """Yield (kind, sentence) if the smallest loss that an audit detects is too large.
 
-    It is compared with that of the entry, or with ``BLIND_POWER`` for a new audit, and
-    may be ``POWER_GROWTH`` times as large.
+    The limit is ``POWER_GROWTH`` times the loss in the entry, or times the claim if
+    that loss is smaller. For a new audit it is ``POWER_GROWTH`` times ``BLIND_POWER``.
     """
     power = result.power
     then: float | None = BLIND_POWER
@@ -379,12 +386,12 @@ def _counts_contradict(
 ) -> tuple[str, ...]:
     """Return two phrases, on a bound and on an event that contradicts it.
 
-    The result is empty if the event does not contradict the bound.
+    The result is empty if either is None, or the event does not contradict the bound.
 
     Args:
         counted: The bound (ε, δ).
-        event: A lower bound on the event's probability on one input, and an upper bound
-            on that on the neighbour.
+        event: A lower bound on the probability of an event on one input, and an upper
+            bound on its probability on the neighbour.
     """
     if counted is None or event is None:
         return ()
@@ -402,7 +409,11 @@ def _counts_contradict(
 def _without_result(
     known: Mapping[str, Entry], record: RunRecord, covered: Callable[[str], bool]
 ) -> Iterator[Difference]:
-    """Yield the planned audits without a result, and the entries without one."""
+    """Yield differences for planned audits and for entries without a result.
+
+    The kind is ``CRASHED`` for a planned audit, and otherwise ``NOT_RUN``, ``GONE`` or
+    ``STALE``. Entries of a file that could not be imported are left out.
+    """
     for name in record.missing:
         text = f"it was planned and has no result: the run is {record.status}"
         yield Difference(name, Kind.CRASHED, text)

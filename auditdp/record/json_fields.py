@@ -20,7 +20,10 @@ def json_number(value: float | None) -> float | str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return nested data as lists and mappings, with floats as ``json_number`` does."""
+    """Return nested data for JSON: tuples and arrays become lists.
+
+    Infinities and NaN become strings.
+    """
     if isinstance(value, float):
         return json_number(value)
     if isinstance(value, dict):

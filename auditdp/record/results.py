@@ -173,7 +173,7 @@ class Evidence:
 
     @property
     def known(self) -> EvidenceKind:
-        """The entry of its kind in ``auditdp.record.details.KINDS``."""
+        """The properties of its kind; default ones for an unknown kind."""
         return kind_of(self.kind)
 
 
@@ -208,9 +208,11 @@ class ClaimRecord:
     """A claim as plain data.
 
     Attributes:
-        kind: Class of a claim of privacy, such as 'PureDP', or another name.
+        kind: Class of a claim of privacy, such as 'PureDP'; 'Sensitivity'; or the name
+            of a promise about estimates.
         text: The claim, as reports write it.
-        adjacency: Name of the adjacency, or the number of classes of inputs.
+        adjacency: Name of the adjacency; for a promise about estimates, a phrase with
+            the number of classes of inputs.
         source: Where the claim is made, such as a paper.
         parameter: Name of the parameter that the bounds of the audit are about:
             'epsilon', 'mu', 'rho', 'sensitivity', or '' for a promise about estimates.
@@ -252,9 +254,10 @@ class Published:
     repairs: str = ""
     """Id of the audit whose violated claim this audit repairs; empty without one."""
     cost: str = ""
-    """The cost of a repair in variance or accuracy."""
+    """The cost of a repair in variance or accuracy; empty if none is stated."""
     decides: str = ""
-    """The evidence that would decide a claim that is neither refuted nor certified."""
+    """The evidence that would decide a claim that is neither refuted nor certified;
+    empty if none is stated."""
 
 
 @dataclass(frozen=True)
@@ -294,8 +297,9 @@ class AuditResult:
         verdict: The one verdict, drawn from all evidence and controls.
         summary: The reason of the verdict, as a sentence.
         expected: The fault that the audit declares, such as 'violation', or 'holds'.
-        epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names.
-        epsilon_upper: Upper bound on that parameter.
+        epsilon_lower: Lower bound on the parameter that ``claim.parameter`` names; None
+            without one, and for an inconclusive audit.
+        epsilon_upper: Upper bound on that parameter; None in the same cases.
         log_e_value: Natural logarithm of the wealth in the leading evidence; None if
             that evidence made no bets.
         alpha: The audit's share of the run's error probability.
@@ -343,9 +347,10 @@ class AuditResult:
 
     @property
     def leading(self) -> Evidence | None:
-        """The evidence on which the verdict rests.
+        """The first evidence with the verdict of the audit.
 
-        It is None if the verdict rests on a control, or on two kinds of evidence that
+        It is None if no evidence has this verdict. This is so for ERROR and SKIPPED,
+        and for an INCONCLUSIVE audit if a control survived or two kinds of evidence
         contradict each other.
         """
         return next(iter(self._supporting), None)
@@ -360,7 +365,10 @@ class AuditResult:
 
     @property
     def is_self_reported(self) -> bool:
-        """True if the mechanism's process computed all evidence for the verdict."""
+        """True if the mechanism's process computed all evidence with the verdict.
+
+        It is False if no evidence has the verdict.
+        """
         supporting = self._supporting
         return bool(supporting) and all(each.self_reported for each in supporting)
 
@@ -376,7 +384,7 @@ class AuditResult:
         It is a multiple of the claim, and infinite if the game would refute no loss of
         a known size, for example because both inputs of every pair have equal outputs.
         It is None if no game was played, if the verdict is not NOT_REFUTED, or if the
-        claim is not about privacy.
+        claim has no parameter ε, μ or ρ above 0.
         """
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
@@ -402,7 +410,7 @@ class AuditResult:
 
     @property
     def recorded(self) -> list[Confirmation]:
-        """The confirmations whose outputs were recorded.
+        """The confirmations, by single calls, whose outputs were recorded.
 
         Outputs are recorded if the mechanism draws its own randomness, since no seed
         can repeat its calls.
@@ -532,7 +540,7 @@ class AuditResult:
         return list(chain.from_iterable(game.bound_path for game in self._games))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON data; an infinite number is the string "inf"."""
+        """Return the result as JSON data, with infinities as "inf" and "-inf"."""
         # JSON has no infinities, so the mode decides how they are written.
         content: dict[str, Any] = RESULT.dump_python(self, mode="json")
         return content
@@ -646,7 +654,8 @@ class RunRecord:
         started: Start of the run in ISO 8601 with its time zone; empty if not recorded.
         project: Name of the project; empty if it has none.
         author: Person who answers for the record; empty if none is named.
-        finished: Time of the last line of the log, in the format of ``started``.
+        finished: Time of the last line of the log, in the format of ``started``; empty
+            if not recorded.
         run: Random name of the run, which every line of its log has.
         sandbox: Restrictions of the processes of audits; empty if an earlier version
             wrote the record.
@@ -736,7 +745,11 @@ class RunRecord:
 
     @classmethod
     def from_plain(cls, content: Any) -> RunRecord:
-        """Return the record from parsed JSON; see ``from_json``."""
+        """Return the record from parsed JSON.
+
+        Raises:
+            ValueError: If ``content`` is not such a record, or contradicts itself.
+        """
         return _consistent(_RECORD.validate_python(content))
 
 

@@ -21,8 +21,9 @@ from auditdp.record.json_fields import Count, Number, Row
 class TracedLine(Row):
     """One line of code that adds noise, with the noise of one family that it adds.
 
-    ``moved`` and ``needed`` are the largest over the traced pairs. The scale and the
-    loss are those of the pair on which the line loses most.
+    ``moved`` and ``needed`` are the largest over the traced pairs. ``scale``, ``loss``
+    and ``share`` are those of the pair on which the line loses most. An unknown loss
+    counts as the largest one.
     """
 
     file: str
@@ -33,7 +34,7 @@ class TracedLine(Row):
     family: str
     """Family of the noise, such as 'Laplace'."""
     scale: str
-    """Scale of the noise; empty if it has none."""
+    """Scale of the noise; empty if it has none, or if it is unknown."""
     moved: Number
     """Distance, in the norm of the noise, between the values to which the line adds
     noise on the two inputs, all values of a run together. For random events and
@@ -51,15 +52,15 @@ class TracedLine(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class TracedFinding(Row):
-    """A suspected fault at one line of code, on the pair with the largest loss.
+    """A suspected fault at one line of code, on one of the pairs that show it.
 
     ``family``, ``scale``, ``moved`` and ``needed`` describe the noise of the line on
-    that pair, as in ``TracedLine``. They are None if the line has no noise with a
-    scale.
+    ``pair``, as in ``TracedLine``. They are None if the line has no noise with a scale.
     """
 
     kind: str
-    """The kind, as in ``auditdp.tracing.Finding``."""
+    """Name of the fault, such as 'scale' for a scale of noise that depends on the data;
+    ``auditdp.tracing.Finding`` lists all names."""
     file: str
     """File of the line: its path from the working folder, or its name if the file lies
     elsewhere; empty if the fault is about the output."""
@@ -73,7 +74,8 @@ class TracedFinding(Row):
     confirmed: bool = False
     """True if runs with other draws confirmed the finding; False for a suspicion."""
     pair: str
-    """The traced pair with this finding that has the largest loss."""
+    """The traced pair with the largest loss among those with this finding. If
+    ``read_off`` is true, only pairs on which it is true count."""
     pairs: Count = 1
     """Number of traced pairs with this finding."""
     family: str | None = None
@@ -89,7 +91,7 @@ class TracedFinding(Row):
 
     @property
     def located(self) -> str:
-        """The sentence after its file, marked as a suspicion if it is not confirmed."""
+        """The file and the sentence; with a remark if it is only a suspicion."""
         text = self.sentence
         if self.file:
             text = f"{self.file}: {text}"
@@ -105,7 +107,7 @@ class GameTrace(Row):
     pairs: Count
     """Number of traced pairs."""
     runs: Count
-    """Runs of the mechanism for the trace; the game makes no bets on them."""
+    """Number of runs of the mechanism for the trace; the game makes no bets on them."""
     extent: str
     """Part of the code that the traces understood: 'full', 'part' or 'none'."""
     is_bound: bool = False
@@ -113,7 +115,7 @@ class GameTrace(Row):
     and for the pair with the largest loss also in runs with other draws."""
     share: Number | None = None
     """Loss of all releases together on the pair with the largest loss, as a multiple of
-    the claim; infinite if a difference has no noise."""
+    the claim; infinite if a difference has no noise, and None if nothing was traced."""
     pair: str = ""
     """The pair with the largest loss; empty if no pair has a loss."""
     played: bool = False

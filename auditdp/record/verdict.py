@@ -33,22 +33,26 @@ MISCALIBRATION = (
 )
 """Meaning of the verdict MISCALIBRATED."""
 DRAWS_FROM_LAW = "draws from its stated law"
-"""The end of the first assumption of evidence about a stated law."""
+"""Last words of the assumption that a mechanism draws from its stated law; they
+identify this assumption."""
 REMEDY = "Calibrate the noise to the difference of neighbours, or prove the claim without this sensitivity."
 """Remedy for the verdict MISCALIBRATED."""
 
 
 def leading(evidence: Sequence[Evidence]) -> Evidence:
-    """Return the first evidence with the verdict that comes first in ``PRECEDENCE``."""
+    """Return the evidence whose verdict comes first in ``PRECEDENCE``.
+
+    If several have this verdict, it is the first of them. There must be some evidence.
+    """
     return min(evidence, key=lambda each: PRECEDENCE.index(each.verdict))
 
 
 def conclude(
     evidence: Sequence[Evidence], controls: Sequence[ControlResult]
 ) -> tuple[Verdict, str]:
-    """Return the verdict of an audit, and its summary.
+    """Return the verdict of an audit, and the reason for it in one sentence.
 
-    A control that survived makes the verdict INCONCLUSIVE.
+    A control that survived makes the verdict INCONCLUSIVE. There must be some evidence.
     """
     verdict, summary = _concluded(evidence)
     # An audit that misses a broken twin could miss any fault of the mechanism.
@@ -98,7 +102,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     Evidence that refutes a calibration does not count.
 
     Returns:
-        Verdict and summary, or None if all evidence refutes a calibration.
+        Verdict and summary, or None if there is no other evidence.
     """
     evidence = [each for each in evidence if each.verdict is not Verdict.MISCALIBRATED]
     if not evidence:
@@ -153,7 +157,10 @@ def _violated(lead: Evidence, evidence: Sequence[Evidence]) -> tuple[Verdict, st
 
 
 def _contradicted(certificate: Evidence) -> str:
-    """Return a phrase for the assumptions of a refuted certificate; one is false."""
+    """Return a phrase for the assumptions of a refuted certificate.
+
+    At least one of them is false.
+    """
     if certificate.known.subject is Subject.LAW:
         another_law = "the code does not draw from its stated law"
         reasons = _either([another_law, *_provisos(certificate)])
@@ -215,11 +222,12 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
 
 
 def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the evidence without certificates that assume a refuted sensitivity.
+    """Return the evidence, without certificates that assume a refuted sensitivity.
 
-    If any evidence is MISCALIBRATED, the sensitivity is refuted. Then accounting has
-    neither a certificate nor an upper bound. The same holds for exact evidence that
-    bounds the loss of additive noise by the declared sensitivity.
+    If any evidence is MISCALIBRATED, the sensitivity is refuted. Then accounting loses
+    its upper bound, and its CERTIFIED becomes NOT_REFUTED. The same holds for exact
+    evidence that bounds the loss of additive noise by the declared sensitivity. Other
+    evidence stays as it is, and no evidence is removed.
     """
     if not _with_verdict(evidence, Verdict.MISCALIBRATED):
         return list(evidence)
@@ -260,16 +268,17 @@ def bounds(
 
     Lower bound: If the claim is violated, it is that of the leading evidence, or else
     of the first other evidence that refutes and has one. For another verdict with a
-    finite upper bound it is that of the game, since the distance of both bounds shows
-    how tight they are. Otherwise it is the largest of all lower bounds.
+    finite upper bound it is that of the game, if it has one, since the distance of both
+    bounds shows how tight they are. Otherwise it is the largest of all lower bounds.
 
     Upper bound: It is the first finite upper bound, or else an infinite one if there is
     any. Counting is left out, since it bounds only the loss of the inputs played. An
     upper bound below the lower bound is dropped: it belongs to a law or model that the
     code does not follow.
 
-    Both are None for an inconclusive audit, since its evidence contradicts itself or
-    missed a broken twin. The evidence keeps its own bounds.
+    Each is None if no evidence has such a bound. Both are None for an inconclusive
+    audit, since its evidence contradicts itself or missed a broken twin. The evidence
+    keeps its own bounds.
     """
     if verdict is Verdict.INCONCLUSIVE:
         return None, None

@@ -33,7 +33,8 @@ class VersionsResult:
     change: LawChange
     mechanism: str = ""
     lines: list[str] = field(default_factory=list)
-    """Differences between the traces of both versions, one for each line of code."""
+    """Sentences on the differences between the traces of both versions, one for each
+    line of code; the last one may state the number of lines that are left out."""
     outputs: str = ""
     """The part of the output, and the input, by which bets distinguished both versions;
     empty if they did not."""
@@ -49,8 +50,8 @@ class VersionsResult:
     calls: Count = 0
     """Number of calls for the bets."""
     alpha: Probability | None = None
-    """Bound on the probability that bets distinguish versions with the same law; None
-    if no bets were made."""
+    """Upper limit of the probability that bets distinguish versions with the same law;
+    None if no bets were made."""
 
     @property
     def differs(self) -> bool:

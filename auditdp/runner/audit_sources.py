@@ -22,7 +22,8 @@ class Traced:
     """The source files of an audit."""
 
     files: frozenset[Path]
-    """The audit file, and the files that its factory imports, directly or not."""
+    """The audit file, and the files that the audit imports, directly or not. Files of
+    auditdp are left out."""
     opaque: str = ""
     """Why the audit may import further files; empty if it does not."""
 
@@ -38,6 +39,10 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
         imports: The import graph.
         file: The audit file.
         factory: Name of the function that declares the audit.
+
+    Returns:
+        The files. If the audit file cannot be parsed, it is the only one, and
+        ``opaque`` has the reason.
     """
     tree = imports.tree(file)
     if tree is None:

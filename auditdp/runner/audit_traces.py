@@ -35,17 +35,19 @@ releases satisfies it."""
 
 
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
-    """Return the trace of an audit's mechanism, with one run per pair.
+    """Return the trace of an audit's mechanism, with one run on each input of a pair.
 
     Args:
         built: The audit.
         key: The audit's id, which keys the randomness.
         root: The working folder.
         pairs: Limit of the pairs that are generated in addition to the listed ones.
+            The listed pairs are those in ``play``, or else those of the adjacency.
         seed: Root seed.
 
     Raises:
-        ConfigurationError: If the audit has no mechanism or no pairs.
+        ConfigurationError: If the audit has no mechanism, no claim of privacy, or no
+            pairs.
         AdjacencyError: If a listed pair is not adjacent.
         MechanismError: If the mechanism raises on every input.
     """
@@ -109,7 +111,8 @@ def generated_pairs(
 ) -> list[Pair]:
     """Return at most ``count`` generated pairs that are adjacent and not listed.
 
-    A pair also counts as listed in the other order.
+    A pair also counts as listed in the other order. The result is empty if the
+    adjacency cannot generate pairs.
     """
     strategy = offers(adjacency).generated
     if strategy is None or not count:

@@ -33,14 +33,19 @@ class Changed:
 
     base: str
     """The commit with which the working tree is compared: the merge base of the
-    revision and HEAD."""
+    revision and HEAD, as the first 12 characters of its hash."""
     files: frozenset[Path]
     """Absolute paths of the files that were changed, added or removed."""
     repository: Repository | None = None
     """The repository of the files; None if their old content is not available."""
 
     def names(self, file: Path) -> set[str]:
-        """Return the names in a Python file that changed; see ``changed_names``."""
+        """Return the names at the top of a Python file whose statements changed.
+
+        The result is {``WHOLE``} if the file is new or removed, cannot be parsed, or
+        has no known old content. ``ALWAYS`` stands for statements that run at every
+        import.
+        """
         before = after = None
         if self.repository is not None and file.is_file():
             after = file.read_bytes()
@@ -67,7 +72,8 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
     and submodules, are missing.
 
     Raises:
-        ConfigurationError: If git fails.
+        ConfigurationError: If git is missing or fails, or ``folder`` is in no
+            repository.
     """
     repository = Repository(folder, commit)
     with TemporaryDirectory(
@@ -88,8 +94,9 @@ def changed_since(revision: str, folder: Path) -> Changed:
     ignores.
 
     Raises:
-        ConfigurationError: If there is no git or no repository, the revision is
-            unknown, or the clone is too shallow to contain the merge base.
+        ConfigurationError: If there is no git or no repository; or if the revision is
+            unknown, or has no common commit with HEAD, for example because the clone is
+            shallow.
     """
     if not revision or revision.startswith("-"):
         raise ConfigurationError(
@@ -177,7 +184,8 @@ class Repository:
         shallow: Whether the clone is shallow, so that a part of the history is missing.
 
     Raises:
-        ConfigurationError: If there is no git or no repository.
+        ConfigurationError: If there is no git, ``folder`` is in no working tree, or the
+            path of the tree has a line break.
     """
 
     def __init__(self, folder: Path, revision: str) -> None:
@@ -239,7 +247,7 @@ class Repository:
             variables: Additional environment variables.
 
         Raises:
-            ConfigurationError: If git fails.
+            ConfigurationError: If git is not installed, fails, or takes too long.
         """
         done = self.git(*arguments, **variables)
         if done.returncode:
@@ -301,8 +309,8 @@ class Selection:
     left_out: tuple[str, ...]
     """Ids of the other audits."""
     untraced: tuple[str, ...]
-    """Changed files, relative to the folder, that are not Python. Audits may read them,
-    but no import leads to them."""
+    """Changed files below the working folder that are not Python, as relative paths.
+    Audits may read them, but no import leads to them."""
 
 
 def concerned(

@@ -124,7 +124,7 @@ AT_FIRST_USE = ConfigDict(defer_build=True)
 class ChildMessage:
     """The message of a child: the result of its work, and the modules that it imported.
 
-    The fields are those of ``WorkAnswer``.
+    ``value`` and ``libraries`` mean the same as in ``WorkAnswer``.
     """
 
     value: Any = None
@@ -178,11 +178,11 @@ class Child:
         self._inbox = Inbox(self.receiver)
 
     def answer(self) -> WorkAnswer | None:
-        """Return the answer, or None while the child works.
+        """Return the outcome of the work, or None while the child works.
 
         If the child died, sent something else, or exceeds its time limit by ``GRACE``,
-        the answer has the reason. Before it returns an answer, this ends the child and
-        removes its files.
+        the outcome has the reason in ``failed``. Before this method returns an outcome,
+        it ends the child and removes its files.
         """
         sent, failed = None, ""
         late = (
@@ -312,7 +312,15 @@ def divert(output: Path) -> None:
 
 
 def perform(sender: Connection, work: Work, output: Path) -> None:
-    """Do the work in this process, send the answer, and exit without exit hooks."""
+    """Do the work in this process, send its result, and exit without exit hooks.
+
+    If the work raises an exception, nothing is sent, and the traceback is printed.
+
+    Args:
+        sender: End of the pipe to the parent.
+        work: The work.
+        output: File for the printed text.
+    """
     from auditdp.runner.child_jobs import JOBS
 
     process, before = os.getpid(), set(sys.modules)

@@ -71,9 +71,9 @@ are recorded as hexadecimal text."""
 def judge(task: Task, connection: Connection) -> AuditResult:
     """Run one audit in the judging process, and return its result.
 
-    Any failure is a result with the verdict ERROR and its reason, never an exception.
-    The task keys the randomness, so the result depends on the task and on the code of
-    the audit alone.
+    Any failure becomes a result with the verdict ERROR and the reason; none is raised.
+    The task keys the randomness. So the result, except for its times, depends on the
+    task and on the code of the audit alone.
 
     Args:
         task: The audit to run.
@@ -285,7 +285,7 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
     """Repeat the findings of a result on their recorded outputs.
 
     Returns:
-        A sentence for each finding; none if no outputs were recorded.
+        A sentence for each finding; [] if no outputs were recorded.
     """
     if not result.recorded:
         return []

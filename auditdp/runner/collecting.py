@@ -25,6 +25,9 @@ def declared_by(path: Path, root: Path) -> list[Declared]:
     Args:
         path: The audit file.
         root: The working folder, from which ids have their paths.
+
+    Raises:
+        CollectionError: If the file cannot be imported.
     """
     if str(path) not in _collected:
         _collected[str(path)] = collect(path, root)
@@ -35,8 +38,8 @@ def find(task: Task) -> Declared:
     """Return the declaration that a task runs.
 
     Raises:
-        CollectionError: If the file does not declare the audit now, although the plan
-            lists it.
+        CollectionError: If the file cannot be imported, or does not declare the audit
+            now, although the plan lists it.
     """
     for declared in declared_by(Path(task.path), Path(task.root)):
         if declared.id == task.id:
@@ -50,7 +53,8 @@ def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Coll
     Args:
         path: The audit file.
         root: The working folder.
-        overrides: Given parameters, as text, which are checked here.
+        overrides: Given parameters, as text. If an audit cannot read one of its
+            parameters, its ``Listed.unreadable`` has the reason.
     """
     try:
         declared = declared_by(path.resolve(), root.resolve())

@@ -89,7 +89,12 @@ def host(
 def judges(connection: Connection, folder: Path) -> None:
     """Fork a judging child for every audit.
 
-    This is the main function of a process that imports no file of a user.
+    This is the main function of a process that imports no file of a user. It never
+    returns.
+
+    Args:
+        connection: The pipe to the run, which sends the work.
+        folder: The folder for the output of this process and its children.
     """
     divert(folder / f"{os.getpid()}.judges")
     _serve(connection, folder)
@@ -200,6 +205,7 @@ def alone(sender: Connection, work: Work, output: Path) -> None:
     """Do one piece of work in a process that has imported no audit file yet.
 
     It is used if the process of the file cannot be forked, or ended during this work.
+    The arguments are those of ``perform``.
     """
     die_with_parent()
     limit = None if work.task.timeout is None else work.task.timeout + 2 * GRACE

@@ -31,16 +31,18 @@ class Imported:
     """One import: the module, and the names that are imported from it."""
 
     name: str
-    """Name of the module; in a relative import, from ``folder``."""
+    """Name of the module; in a relative import, the part after the dots, which may be
+    empty."""
     folder: Path | None = None
     """Folder in which a relative import starts; None for an absolute import."""
     names: tuple[str, ...] = ()
-    """Names that are imported from the module; each may be a module itself."""
+    """Names that are imported from the module; each may be a module itself. Empty for
+    ``import module``."""
     called: tuple[str, ...] = ()
     """Local names of ``names``, in the same order."""
 
     def bound(self, name: str) -> str:
-        """Return the local name of an imported name."""
+        """Return the local name of an imported name; other names stay as they are."""
         return dict(zip(self.names, self.called, strict=True)).get(name, name)
 
 
@@ -52,13 +54,13 @@ class Imports:
     """
 
     root: Path
-    """The folder."""
+    """The folder, as an absolute path."""
     removed: frozenset[Path] = frozenset()
     """Files that no longer exist, and to which imports lead nonetheless."""
     _direct: dict[Path, frozenset[Path]] = field(default_factory=dict)
     opaque: dict[Path, int] = field(default_factory=dict)
-    """Files that import by a computed name, or cannot be parsed, each with the line.
-    They are added when a method reads them."""
+    """Files that import by a computed name, or cannot be parsed, each with the line of
+    that import or error. They are added when a method reads them."""
 
     def closure(self, files: Iterable[Path]) -> frozenset[Path]:
         """Return these files, and all files that they import, directly or not."""
@@ -85,7 +87,7 @@ class Imports:
         return self._direct[file]
 
     def tree(self, file: Path) -> ast.Module | None:
-        """Return the syntax tree of a file, or None if it is no Python file.
+        """Return the syntax tree of a file, or None if there is no such Python file.
 
         A file that cannot be parsed has none either, and becomes opaque.
         """
@@ -156,6 +158,8 @@ class Imports:
 
     def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
         """Return the files of a module, without those of the packages that contain it.
+
+        The files are sorted. There are none if the module is not below the root.
 
         Args:
             name: Name of the module.
@@ -239,7 +243,7 @@ class Reach:
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
 
     def of(self, file: Path, name: str, files: Iterable[Path]) -> Reached:
-        """Return the names that a name of a file reaches.
+        """Return the names that a name of a file reaches, and the name itself, by file.
 
         Args:
             file: The file.
@@ -250,7 +254,7 @@ class Reach:
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 
     def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:
-        """Return the names that several (file, name) reach, including themselves."""
+        """Return the names that several (file, name) reach, and themselves, by file."""
         found: Reached = {}
         waiting = list(starts)
         while waiting:
@@ -315,7 +319,10 @@ class Reach:
                 yield from ((place, each) for place in own)
 
     def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
-        """Return the statements of a file by name, cached; see ``parts_of``."""
+        """Return the statements at the top of a file by the names that they bind.
+
+        They are those of ``parts_of``; {} if the file cannot be parsed.
+        """
         if file not in self._parts:
             tree = self.imports.tree(file)
             self._parts[file] = {} if tree is None else parts_of(tree)
@@ -368,7 +375,8 @@ def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
 def bound_by(statement: ast.stmt) -> Iterator[str]:
     """Yield the names that a definition, an import or an assignment binds.
 
-    Other statements yield none. Neither does an assignment to an attribute or an item.
+    An import of all names yields "*". Other statements yield none. Neither does an
+    assignment to an attribute or an item.
     """
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield statement.name
@@ -395,8 +403,9 @@ def _registers(statement: ast.stmt, own: set[str]) -> bool:
 
     Args:
         statement: The statement.
-        own: Names that the file binds at its top, by definitions and imports. Of these,
-            only the decorators of audits and of the standard library register nothing.
+        own: Names that the file binds at its top, by definitions and imports. A
+            decorator that uses one of them may register, except for the decorators of
+            auditdp, dataclasses and functools, and ``property``.
     """
     decorators = getattr(statement, "decorator_list", ())
     names = {

@@ -84,8 +84,9 @@ class Log:
 
         Args:
             record: The record of the run before its first result.
-            keep: Whether to copy every earlier log that is readable. An unfinished,
-                changed or unreadable one is copied in any case.
+            keep: Whether to copy every earlier log that is readable. A log is copied in
+                any case if it is unreadable or was changed, or if it has results and
+                its status is not 'complete'.
 
         Returns:
             The path of the copy; None if the earlier log was not copied.
@@ -109,11 +110,11 @@ class Log:
     def resume(self, before: Reading) -> Path | None:
         """Continue a run after its last line that counts; later lines are removed.
 
-        Such a line is incomplete because the run was killed, or follows a change of the
+        A later line is incomplete, since the run was killed, or follows a change of the
         log by another process.
 
         Args:
-            before: The content of this log.
+            before: The content of this log, such as the attribute ``before``.
 
         Returns:
             The path of a copy of the log if others had changed it, else None.
@@ -165,9 +166,9 @@ class Log:
         os.close(self._file)
 
     def _is_to_keep(self) -> bool:
-        """Return True if the earlier log is unfinished, changed or unreadable.
+        """Return True if the earlier log is unreadable or changed, or has open results.
 
-        An unfinished log without results does not count.
+        Results are open if the status of the record is not 'complete'.
         """
         if self.before is None:
             return os.fstat(self._file).st_size > 0
@@ -236,7 +237,8 @@ class Log:
         Args:
             content: The fields of the line, in addition to the run and the time.
             last_line: The line before it, whose digest the new digest includes; empty
-                for the first line, or the first one after a resumption.
+                for the first line. If it has no digest, that of the resumed log is
+                included, if there is one.
         """
         # The closing brace is cut off: the digest of the other fields follows them.
         inner = json.dumps(

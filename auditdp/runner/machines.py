@@ -55,6 +55,11 @@ class Cluster:
         address: An address such as ``tcp://node7:8786``, or the path of the file that
             the scheduler writes.
         say: Function that prints a message to the user.
+
+    Raises:
+        MissingExtraError: On entering the context, if dask is not installed.
+        ConfigurationError: On entering the context, if no scheduler answers within
+            ``PATIENCE`` seconds.
     """
 
     def __init__(self, address: str, *, say: Callable[[str], None]) -> None:
@@ -230,7 +235,7 @@ class Order:
     sources: tuple[str, ...]
     """Absolute paths of the files from which the audits of the run are made."""
     digest: str
-    """Digest of these files and of auditdp."""
+    """Digest of ``sources`` and of auditdp."""
     versions: dict[str, str]
     """Versions of Python and libraries on the requesting machine, by name."""
     limit: float
@@ -400,8 +405,8 @@ def merged(logs: Sequence[Path]) -> Reading:
     does.
 
     Raises:
-        ConfigurationError: If a log cannot be read, or the logs belong to different
-            runs.
+        ConfigurationError: If there are no logs, a log cannot be read, or the logs
+            belong to different runs.
     """
     if not logs:
         raise ConfigurationError(

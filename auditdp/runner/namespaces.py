@@ -97,14 +97,18 @@ class NamespaceLimits:
 
 
 class Trial(IntEnum):
-    """Exit codes of the process that tries to enter namespaces."""
+    """Exit codes of the process that tries to enter namespaces.
+
+    ``FOR_FILES``: only the namespaces of a file exist. ``FOR_AUDITS``: also those of an
+    audit.
+    """
 
     FOR_FILES = 3
     FOR_AUDITS = 4
 
 
 def available() -> tuple[bool, bool]:
-    """Return (True if files can have namespaces, True if audits can), by trying both.
+    """Try namespaces, and return (available to files, available to audits).
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -196,6 +200,8 @@ It has at most one entry."""
 def enter_own() -> None:
     """Enter namespaces of this audit alone: shared memory, IPC, and network.
 
+    This process must descend from one in which ``enter`` returned.
+
     Raises:
         OSError: If the maker could not make them.
     """
@@ -224,7 +230,7 @@ def end_left(running: Iterable[int]) -> None:
     left if none of them is the process of the file or of a running audit.
 
     Args:
-        running: Numbers of the processes of running audits.
+        running: Ids of the processes of running audits, which stay.
     """
     working = [str(number) for number in running]
     known = {str(os.getpid()), *working}
@@ -274,7 +280,10 @@ def _is_left(process: str, known: set[str]) -> bool:
 
 
 def _own_namespace(process: str) -> str | None:
-    """Return the IPC namespace of a process; None if it ended or is not accessible."""
+    """Return the name of a process's IPC namespace, or None.
+
+    It is None if the process ended or is not accessible.
+    """
     try:
         return os.readlink(f"/proc/{process}/ns/ipc")
     except OSError:
@@ -284,7 +293,7 @@ def _own_namespace(process: str) -> str | None:
 def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
     """Start the maker, the process that makes namespaces for audits; return its id.
 
-    The maker enters a user namespace in which each user keeps their number.
+    The maker enters a user namespace in which each user keeps their id.
 
     Args:
         asked: The maker's end of the socket.
@@ -417,7 +426,7 @@ def _unshare(wanted: int) -> bool:
 
 
 def _end_as_in(first: int, seen: int) -> NoReturn:
-    """Wait for the namespace to end, and end with its working process's exit code.
+    """Wait for the namespace to end; then exit with its working process's exit code.
 
     Args:
         first: Id of the first process of the namespace.

@@ -14,8 +14,8 @@ from auditdp.record.results import Place
 def place_of(thing: Any, root: Path) -> Place | None:
     """Return the file and line of a function, or of the class of another object.
 
-    The place of an adapter, of a partial application and of a decorated function is
-    that of the wrapped function.
+    The place of an adapter, of a partial application and of a function decorated by
+    ``functools.wraps`` is that of the wrapped function.
 
     Returns:
         The place, or None if it is unknown or outside ``root``.

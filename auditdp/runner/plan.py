@@ -165,15 +165,16 @@ class PlanOptions(Asked):
     budget: str = "standard"
     """The budget, as text for ``Budget.read``."""
     timeout: float | None = None
-    """Time limit of every audit in seconds, in place of the limit that it declares."""
+    """Time limit of every audit in seconds, in place of the limit that it declares;
+    None if the declared limits count."""
     default_timeout: float | None = None
-    """Time limit of audits that declare none, in seconds."""
+    """Time limit of audits that declare none, in seconds; None for no limit."""
 
     def check(self) -> None:
-        """Raise if an option cannot be used.
+        """Check the budget, alpha, the seed and the time limits.
 
         Raises:
-            ConfigurationError: With the value of the option.
+            ConfigurationError: If one of them is out of range or cannot be read.
         """
         Budget.read(self.budget)
         if not 0 < self.alpha < 1:
@@ -280,7 +281,7 @@ def discover(
     """Collect audit files, and return the selected audits and the failures.
 
     Args:
-        targets: See ``audit_files``.
+        targets: Folders, files or ids, as for ``audit_files``.
         keyword: An expression for ``matches``; empty for all audits.
         collect: The function that imports audit files.
 
@@ -288,8 +289,8 @@ def discover(
         The audits, each once, and (path, reason) of each file that failed.
 
     Raises:
-        ConfigurationError: If an id names no audit of its file, or the keyword is not
-            an expression.
+        ConfigurationError: If a target does not exist, an id names no audit of its
+            file, or the keyword is not an expression.
     """
     declared: list[Listed] = []
     failures: list[tuple[str, str]] = []
@@ -326,15 +327,15 @@ def matches(expression: str, identifier: str) -> bool:
     """Return True if an id matches a keyword expression of ``-k``.
 
     The expression has words that occur in the id, joined by and, or, not and
-    parentheses. Case does not matter. An empty expression matches every id. An
-    expression that cannot be parsed, and has none of these operators, is itself a text
-    to search for.
+    parentheses. Case does not matter. An empty expression matches every id. Another
+    expression, such as "a.b", is itself a text to search for if it has none of these
+    operators.
 
     >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
     True
 
     Raises:
-        ConfigurationError: If an expression with operators cannot be parsed.
+        ConfigurationError: If an expression with operators is not of this form.
     """
     if not expression.strip():
         return True
@@ -369,14 +370,17 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a run, with equal shares of alpha (a Bonferroni budget).
 
+    It has no tasks if no audit is selected.
+
     Args:
-        targets: See ``audit_files``.
+        targets: Folders, files or ids, as for ``audit_files``.
         options: The options of the run.
         collect: The function that imports audit files.
-        keyword: See ``matches``.
+        keyword: An expression for ``matches``; empty for all audits.
 
     Raises:
-        ConfigurationError: If a target, an option or the keyword is invalid.
+        ConfigurationError: If a target, an option or the keyword is invalid, or if no
+            selected audit has a given parameter.
     """
     options.check()
     declared, failures = discover(targets, keyword, collect=collect)

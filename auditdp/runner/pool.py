@@ -77,7 +77,7 @@ FOREIGN = "its process named audits that are not its own; an import must not cha
 
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
-    """Return the adapter that validates the result of a kind of work.
+    """Return the adapter of pydantic that validates the result of a kind of work.
 
     Args:
         kind: 'again', 'show' or 'trace'.
@@ -109,7 +109,7 @@ class CrashError(StoppedError):
 
 
 class FullError(StoppedError):
-    """A folder for temporary files without room for another folder."""
+    """A folder for temporary files in which no further folder can be made."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class _Host:
     process: BaseProcess
     connection: Connection
     collected: Collected | None = None
-    """The declarations of the file; None during its import."""
+    """The declarations of the file or its failure; None during its import."""
     busy: dict[int, Work] = field(default_factory=dict)
     """Work of the children of this process, by its number."""
     since: float = field(default_factory=time.monotonic)
@@ -132,7 +132,11 @@ class _Host:
         self.inbox = Inbox(self.connection)
 
     def late(self, limit: float) -> bool:
-        """Return True if the next answer is overdue.
+        """Return True if the next answer of the process is overdue.
+
+        During the import of a file, the answer is the declarations. Later it is late
+        after the longest time limit of the work, and three times ``GRACE``. Work
+        without a limit is never late.
 
         Args:
             limit: Seconds that the import of the file may take.
@@ -328,7 +332,11 @@ class Workers:
         return [self._collected[path] for path in resolved]
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Start audits in the given order, and yield the result of each that ends."""
+        """Start audits in the given order, and yield the result of each that ends.
+
+        Raises:
+            CrashError: If no process can be started.
+        """
         room = ResultRoom(len(tasks))
         for task, answer in self._work([("run", task, ()) for task in tasks]):
             yield room.result(task, answer)
@@ -342,7 +350,8 @@ class Workers:
             arguments: Further arguments of the job.
 
         Raises:
-            CrashError: If the process died, or sent an invalid answer.
+            CrashError: If the process died, cannot be started, or sent an invalid
+                answer.
         """
         ((_, answer),) = self._work([(kind, task, arguments)])
         if answer.value is None:
@@ -462,7 +471,7 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Wait, and yield the work and the answer of each process that has ended.
+        """Wait for a short time, and yield (work, answer) of each process that ended.
 
         The answer is None if the parent of the process ended first.
         """
@@ -472,7 +481,7 @@ class Workers:
         yield from known
 
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
-        """Wait at most ``TICK`` seconds, and yield the answers that arrived.
+        """Wait at most ``TICK`` seconds, and yield (work, answer) of arrived answers.
 
         The process of a file or of the judges is closed if it died, sent something
         invalid, or is late.
@@ -616,8 +625,8 @@ def _size_of(source: Path, below: Path) -> int:
         below: The folder that must contain the file.
 
     Raises:
-        ConfigurationError: If the file cannot be read, is too large, or links lead
-            elsewhere.
+        ConfigurationError: If the file cannot be read, is too large, or lies in too
+            many folders, or if links lead elsewhere.
     """
     # Resolving a path takes time for each of its parts, so their number is limited.
     if len(source.parts) > FileLimits.path_parts:
@@ -718,7 +727,9 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result in an answer; an ERROR if it is missing, invalid or another's.
+    """Return the result in an answer; an ERROR if it is missing or not valid.
+
+    A result for another audit is not valid.
 
     Args:
         task: The audit.

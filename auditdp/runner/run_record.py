@@ -116,7 +116,11 @@ def sha256(path: Path, *, below: Path | None = None) -> str:
 
     Args:
         path: The file.
-        below: A folder that must contain the file; see ``open_file``.
+        below: A folder that must contain the file, also after links are resolved; None
+            for any place.
+
+    Raises:
+        ConfigurationError: If the file is too large, or lies outside ``below``.
     """
     return _hashed(path, b"", below).hexdigest() if path.is_file() else ""
 
@@ -175,9 +179,9 @@ def _revision(sources: Iterable[Path]) -> str:
 
 
 def digest_of(sources: Iterable[Path]) -> str:
-    """Return a digest of the given files and of auditdp's files.
+    """Return a digest of the given files and of auditdp's files, in 12 characters.
 
-    It depends on their names and contents, and not on their folders.
+    It depends on their names and contents, and not on their folders or their order.
     """
     here = Path.cwd().resolve()
     files = {
@@ -218,15 +222,19 @@ def chained(before: str, line: bytes) -> str:
 
 
 def read_log(path: Path) -> RunRecord:
-    """Return the record in a log, without lines that do not count; see ``scan_log``."""
+    """Return the record in a log.
+
+    Lines that do not count are left out, and the errors are those of ``scan_log``.
+    """
     return scan_log(path).record
 
 
 def scan_log(path: Path) -> Reading:
     """Return the record in a log, and its problems.
 
-    Results are in the order of the plan. Without a closing line the status of the
-    record is 'running'. The following lines do not count, and ``problems`` names them:
+    Results are in the order of the plan, after those of files that could not be
+    imported. Without a closing line the status of the record is 'running'. The
+    following lines do not count, and ``problems`` names them:
 
     - lines that cannot be read, or belong to another run;
     - the first line whose digest does not follow from the line before it, and all lines
@@ -236,8 +244,9 @@ def scan_log(path: Path) -> Reading:
     no digests, which is a problem, too.
 
     Raises:
-        ConfigurationError: If there is no such file, it is not a log, its header was
-            changed, another version wrote it, or it contradicts itself.
+        ConfigurationError: If the file is missing or cannot be read, or is not a log;
+            or if its header was changed, its schema is another one, or it contradicts
+            itself.
     """
     try:
         whole = content_of(path)
@@ -362,7 +371,8 @@ def scan_record(path: Path) -> Reading:
         path: A report if its name ends in ``.json``, else a log.
 
     Raises:
-        ConfigurationError: If the file is missing, or not what its name promises.
+        ConfigurationError: If the file is missing or cannot be read, or is not what its
+            name promises; or if its schema is another one, or it contradicts itself.
     """
     if path.suffix != ".json":
         return scan_log(path)
@@ -379,16 +389,17 @@ def scan_record(path: Path) -> Reading:
 
 
 def resumable(old: RunRecord, new: RunRecord) -> None:
-    """Raise unless two headers have the same options, code and versions.
+    """Raise if the results of two runs cannot be combined.
 
-    Otherwise the results of both runs cannot be combined.
+    Both headers must be equal in the fields that ``differing`` compares.
 
     Args:
         old: The header of the interrupted run.
         new: The header of this run.
 
     Raises:
-        ConfigurationError: With the first difference and the remedy.
+        ConfigurationError: If they differ in one of them. The message has the first
+            difference and the remedy.
     """
     if found := differing(old, new, "then", "now"):
         raise ConfigurationError(
@@ -402,13 +413,14 @@ def differing(
 ) -> str:
     """Return a phrase for the first difference between two headers; empty without one.
 
-    Times, names and sources are not compared.
+    The root seed, the options, the shares of alpha, the versions, the commit, the
+    digest of the code, and the sandbox are compared.
 
     Args:
         old: One header.
         new: The other header.
-        first: A word for the first header.
-        second: A word for the second header.
+        first: The word for ``old`` in the phrase.
+        second: The word for ``new`` in the phrase.
     """
     a, b = asdict(old), asdict(new)
     for name in (
@@ -450,10 +462,11 @@ class TracedAudit:
     generated: Count
     """Number of the traced pairs that are not listed."""
     bounded: Count
-    """Number of pairs on which the loss of the releases appears to bound the loss of
-    the output."""
+    """Number of pairs on which runs with other draws confirmed that the loss of the
+    releases bounds the loss of the output."""
     level: Number
-    """The loss of all releases of a pair together, on the pair where it is largest."""
+    """The loss of all releases of a pair together, on the pair where it is largest;
+    it may be infinite."""
     lines: Sequence[TracedLine]
     findings: Sequence[TracedFinding]
     """Suspected faults: first those that runs with other draws confirmed, then those

@@ -70,9 +70,9 @@ class Sandbox:
 
     @property
     def closes_network(self) -> bool:
-        """True if audits cannot use the network.
+        """True if the network is closed to audits.
 
-        Namespaces close it completely, and Landlock without them closes TCP alone.
+        With namespaces all of it is closed, and with Landlock alone only TCP.
         """
         return not self.network and (self.namespaces or self.landlock >= Since.TCP)
 
@@ -131,7 +131,7 @@ class Sandbox:
         Without namespaces of audits these are not identified, and nothing is done.
 
         Args:
-            running: Numbers of the processes of running audits, which stay.
+            running: Ids of the processes of running audits, which stay.
         """
         if self.of_audits:
             namespaces.end_left(running)

@@ -64,9 +64,16 @@ collect audits do not need them."""
 def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
     """Start the fork server, while the command continues with its own imports.
 
+    If the server cannot be started, nothing is raised: it is started again when it is
+    needed.
+
     Args:
         targets: Folders, files and ids on the command line.
-        needed: Modules that the fork server imports; empty if no audit runs.
+        needed: Modules that the fork server imports; empty if no audit runs. If they
+            are not empty, and the targets have many files, ``NEEDED`` is added.
+
+    Raises:
+        ConfigurationError: If no folder for temporary files can be written.
     """
     paths = [Path(target.partition("::")[0]) for target in targets]
     files = (
@@ -89,6 +96,7 @@ def start_forkserver(needed: Sequence[str]) -> None:
     Raises:
         OSError: If it cannot be started, or if the limit of the address space is below
             ``StartLimits.address_space``.
+        ConfigurationError: If no folder for temporary files can be written.
     """
     if sys.platform != "win32":
         import resource
@@ -142,7 +150,7 @@ def temporary_folder() -> str:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Let processes that start in the block not import the main script of this process.
+    """Keep processes that start in the block from importing this process's main script.
 
     By default ``multiprocessing`` imports it in each of them.
     """
@@ -186,7 +194,10 @@ def environment(folder: str) -> Iterator[None]:
 
 
 def settle(folder: str) -> None:
-    """Make this process the fork server, which cleans up at its end.
+    """Prepare this process as the fork server.
+
+    It gets a process group of its own, and has neither input nor output. At its end it
+    kills its descendants and removes a folder.
 
     Args:
         folder: The folder that it removes.
@@ -248,7 +259,8 @@ def open_host(
 ) -> None:
     """Enter the sandbox, and work as the process of an audit file.
 
-    See ``file_host.host`` for the arguments.
+    If the kernel refuses the sandbox, the failure is sent in place of declarations. The
+    other arguments are those of ``file_host.host``.
     """
     from auditdp.runner.file_host import host
     from auditdp.runner.plan import Collected
@@ -270,7 +282,7 @@ def open_judges(connection: Connection, folder: Path) -> None:
 
 
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
-    """Enter the sandbox, and do one piece of work; see ``file_host.alone``."""
+    """Enter the sandbox, and do one piece of work, as ``file_host.alone`` does."""
     work.sandbox.enter(output.parent)
     from auditdp.runner.file_host import alone
 

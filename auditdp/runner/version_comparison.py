@@ -76,24 +76,24 @@ class ComparisonLimits:
     """Limits of a comparison. They bound its time; no benchmark varies them."""
 
     listed_pairs: int = 20
-    """Number of listed pairs that are traced."""
+    """Largest number of listed pairs that are traced."""
     corner_cases: int = 40
-    """Number of corner cases that are traced."""
+    """Largest number of corner cases that are traced."""
     generated_pairs: int = 30
-    """Number of generated pairs that are traced."""
+    """Largest number of generated pairs that are traced."""
     similar_pairs: int = 8
-    """Number of pairs that differ like listed ones and are traced."""
+    """Largest number of traced pairs that differ like listed ones."""
     runs_per_pair: int = 3
     """Number of traced runs on each of the similar pairs, since one run takes one path
     through the code. Other pairs are traced once."""
     played_inputs: int = 6
-    """Number of inputs on which bets are made."""
+    """Largest number of inputs on which bets are made."""
     calls: int = 4_000
-    """Number of calls for the bets, of both versions together."""
+    """Largest number of calls for the bets, of both versions together."""
     added_pairs: int = 4
-    """Number of pairs that the audit plays in addition to its own."""
+    """Largest number of pairs that the audit plays in addition to its own."""
     lines: int = 3
-    """Number of differing lines that the result names."""
+    """Largest number of differing lines that the result names."""
     more_calls: int = 10
     """Factor of the calls for the game of an audit whose mechanism changed."""
 
@@ -155,13 +155,15 @@ def compared(
 ) -> ComparedAudit:
     """Compare the mechanism of an audit with that of the other revision.
 
-    This runs in the process of the mechanism.
+    This runs in the process of the mechanism. If the versions cannot be compared, the
+    result has the change ``FAILED`` and the reason.
 
     Args:
         built: The audit of this revision.
         task: The task of the audit.
         other: The audit of the other revision.
-        settings: The settings of the bets: seed, key and level.
+        settings: The settings of the audit. The bets have its level, and at most its
+            calls.
     """
     # Only a task with another revision is compared.
     assert task.against is not None
@@ -208,7 +210,7 @@ def compared(
 
 @dataclass(frozen=True, eq=False)
 class _BothTraces:
-    """A pair, and the traces of both versions on it."""
+    """A pair, and the traces of both versions on it; ``new`` is of this version."""
 
     pair: Pair
     old: PairTrace
