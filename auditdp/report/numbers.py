@@ -46,7 +46,8 @@ def as_float(value: object) -> float | None:
 def number(value: object, digits: int = 4) -> str:
     """Return a number as text with ``digits`` significant digits; "–" without a number.
 
-    Integers have all of their digits. Thousands are separated.
+    Integers have all of their digits, and floats below 1e9 all digits before the point.
+    Thousands are separated.
 
     >>> number(12345.678), number(0.00001), number(float("inf")), number(None)
     ('12,346', '1e-5', '∞', '–')
@@ -127,8 +128,15 @@ def interval(
     """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
     A missing bound is None, and an infinite upper bound counts as missing. Without any
-    bound the text is "–". Equal bounds are written as 'ε = 1'. If the claim is refuted
-    and the written lower bound is the claimed level, the inequality is strict.
+    bound the text is "–". Equal bounds are written as 'ε = 1', and an infinite lower
+    bound as 'ε = ∞'. The parameter is that of the claim; without a claim it is ε.
+
+    Args:
+        lower: The lower bound.
+        upper: The upper bound.
+        claim: The claim.
+        refuted: True if the claim is refuted. Then the inequality is strict if the
+            written lower bound is the claimed level.
     """
     low = as_float(lower)
     high = as_float(upper)
@@ -192,7 +200,7 @@ def e_value(log_e_value: object) -> str:
 
 
 def duration(seconds: object) -> str:
-    """Return a time in at most two units, such as hours and minutes.
+    """Return a time in at most two units, such as hours and minutes; "–" without one.
 
     >>> duration(0.4213), duration(75), duration(7300)
     ('0.42 s', '1 min 15 s', '2 h 1 min')
