@@ -439,11 +439,13 @@ def _needed(option: str, value: int | None, meaning: str) -> int:
 def _rate(
     sampling_rate: float | None, records: int | None, batch: int | None
 ) -> Fraction:
-    """Return the sampling rate, exactly as the fraction or decimal that was written.
+    """Return the sampling rate as an exact fraction.
+
+    It is ``sampling_rate``, as the decimal that was written, or ``batch`` / ``records``.
 
     Raises:
-        ConfigurationError: If the options are missing, contradict each other, or give
-            no rate in (0, 1].
+        ConfigurationError: If both ways are given, or none completely, or if the rate
+            is not in (0, 1].
     """
     given = [
         name

@@ -224,7 +224,7 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
 
 
 def _key(path: Path, *, private: bool) -> Any:
-    """Return a key for securesystemslib: a signer, or a public key.
+    """Return a key for securesystemslib: a signer if ``private``, else a public key.
 
     Raises:
         MissingExtraError: If securesystemslib or cryptography is not installed.

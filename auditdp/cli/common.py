@@ -185,7 +185,10 @@ _started: list[Path] = []
 
 
 def enter_project() -> None:
-    """Change to the folder of the project; ids of audits are relative to it."""
+    """Change to the folder of the project; ids of audits are relative to it.
+
+    If a pyproject.toml on the way cannot be read, the folder stays.
+    """
     from auditdp.configuration import project_folder
 
     _started.append(Path.cwd())
@@ -204,7 +207,11 @@ def settings(profile: str = "") -> Configuration:
     """Return the settings of the project in which the command was started.
 
     Args:
-        profile: The name of a profile; empty for none on the command line.
+        profile: The name of a profile; empty for the one that ``AUDITDP_PROFILE``
+            names, if any.
+
+    Raises:
+        ConfigurationError: If the settings cannot be read, or one is invalid.
     """
     from auditdp.configuration import load
 
@@ -262,7 +269,10 @@ def given(value: Any) -> Any:
 
 
 def given_report(value: list[str] | None) -> list[str] | None:
-    """Return texts ``format=PATH`` with each path relative to the project's folder."""
+    """Return texts ``format=PATH`` with each path relative to the project's folder.
+
+    Without a value the list is empty.
+    """
     parts = [item.partition("=") for item in value or ()]
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
 
@@ -448,9 +458,16 @@ def print_report(text: str, name: str) -> None:
 
 
 def reading_of(source: Path | None) -> Reading:
-    """Return the reading of a recorded run, by default the last.
+    """Return the record of a run, and print the problems of its log to stderr.
 
-    Problems of its log are printed to stderr.
+    The result has the record and the problems; lines that do not count are left out of
+    the record.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
+
+    Raises:
+        ConfigurationError: If there is no such file, or it has no record.
     """
     from auditdp.runner.run_record import scan_record
 
@@ -461,15 +478,28 @@ def reading_of(source: Path | None) -> Reading:
 
 
 def read_run(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last; see ``reading_of``."""
+    """Return the record of a run without lines of its log that do not count.
+
+    The problems of the log are printed to stderr.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
+
+    Raises:
+        ConfigurationError: If there is no such file, or it has no record.
+    """
     return reading_of(source).record
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last, if every line of its log counts.
+    """Return the record of a run if every line of its log counts.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
 
     Raises:
-        StoppedError: If some lines of its log do not count.
+        StoppedError: If some lines of the log do not count.
+        ConfigurationError: If there is no such file, or it has no record.
     """
     reading = reading_of(source)
     if not reading.is_whole:

@@ -235,8 +235,9 @@ def columns_read(
 ) -> dict[str, str]:
     """Return strategies, as source, by the columns that a function reads.
 
-    The strategy samples texts with which the function compares a column, or spans the
-    limits to which it clips the column, and beyond. By default it is that of int.
+    The strategy samples the texts with which the function compares a column, and one
+    other text. If the function clips the column, the strategy spans the limits, and
+    numbers beyond them. By default it is that of int.
 
     Args:
         function: The syntax tree of the function.
