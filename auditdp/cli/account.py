@@ -441,7 +441,8 @@ def _rate(
 ) -> Fraction:
     """Return the sampling rate as an exact fraction.
 
-    It is ``sampling_rate``, as the decimal that was written, or ``batch`` / ``records``.
+    It is ``sampling_rate``, as the decimal that was written, or else ``batch`` divided
+    by ``records``.
 
     Raises:
         ConfigurationError: If both ways are given, or none completely, or if the rate

@@ -151,7 +151,8 @@ def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
 def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
     """Yield sentences about the differences of a record from the signed one.
 
-    If the file cannot be read as a record, the one sentence states that.
+    Problems of its log come first. If the file cannot be read as a record, the one
+    sentence states that.
 
     Args:
         attested: The subject, in the signed statement, that describes the record.

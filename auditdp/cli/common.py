@@ -290,7 +290,7 @@ def one_budget(value: list[str] | None) -> list[str] | None:
 
 
 def budget_option(default: str) -> Any:
-    """Return the one budget option, which is ``--budget``, ``--find`` or ``--calls``.
+    """Return the budget option, named ``--budget``, ``--find`` and ``--calls``.
 
     ``default`` is the default value that the help text shows.
     """

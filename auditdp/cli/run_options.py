@@ -310,7 +310,8 @@ class RunOptions:
         """The bytes of memory that an audit may take; None for no limit.
 
         Raises:
-            ConfigurationError: If ``--max-memory`` is no number of bytes.
+            ConfigurationError: If ``--max-memory`` is no positive integer, with or
+                without K, M, G or T after it.
         """
         text = self.max_memory
         if not text:

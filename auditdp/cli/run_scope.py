@@ -268,7 +268,8 @@ def _refuse_others(asked: RunOptions) -> None:
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
     """Return the differences between a run and a baseline, worst first.
 
-    ``known`` has the entries of the baseline by id. Acceptances expire by today's date.
+    ``known`` has the entries of the baseline by id. Acceptances expire by the present
+    date in UTC.
     """
     return differences(
         known, record, covered=covered(record), today=datetime.now(UTC).date()

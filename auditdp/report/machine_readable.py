@@ -58,7 +58,7 @@ class Level(StrEnum):
     CRASHED = "crashed"
     """The audit failed or has no result, so nothing is known about the claim."""
     REGRESSED = "regressed"
-    """The audit is weaker than in the baseline, or its claim changed, or it is gone."""
+    """Compared with the baseline, the audit is weaker, changed, skipped or gone."""
     ACCEPTED = "accepted"
     """The baseline accepts the finding."""
     UNDECIDED = "undecided"

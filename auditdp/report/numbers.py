@@ -11,7 +11,7 @@ from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
 SNAP = 1e-9
-"""Relative distance within which a bound is written as the short decimal beside it."""
+"""Relative difference up to which a bound is written as the nearest short decimal."""
 CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
@@ -73,7 +73,8 @@ def bound(
 
     Digits are added until the written bound is on the same side of ``against`` as the
     exact one. So a refutation of epsilon = 1 by 1.00003 is not written as "1". A bound
-    that differs from ``against`` only by rounding is written as ``against``.
+    that differs from ``against`` only by rounding is written as ``against``. A missing
+    bound is "–".
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -182,7 +183,10 @@ def bounds(result: AuditResult) -> str:
 
 
 def e_value(log_e_value: object) -> str:
-    """Return e^``log_e_value`` as text, even if it is too large for a float."""
+    """Return e^``log_e_value`` as text, even if it is too large for a float.
+
+    Without a number it is "–".
+    """
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)

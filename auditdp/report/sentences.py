@@ -22,7 +22,7 @@ from auditdp.report.numbers import at_most, between, bound, count, level, number
 
 
 class Standing(StrEnum):
-    """Outcomes of audits in view of their declarations, in the order of reports."""
+    """Outcomes of audits, given their declarations; reports list them in this order."""
 
     UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
@@ -41,7 +41,7 @@ AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 MANY_AUDITS = 100
 """Number of audits of a file above which reports remark on its use of alpha."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
-"""Sentence that follows the leaks that the calls would find."""
+"""Sentence after a list of the leaks that the calls would find."""
 
 
 def outcome_words(key: Standing, audits: int) -> str:
@@ -55,7 +55,7 @@ def outcome_words(key: Standing, audits: int) -> str:
 
 
 def standing(result: AuditResult) -> Standing:
-    """Return the outcome of one audit in view of its declaration."""
+    """Return the outcome of one audit, given its declaration."""
     if result.is_finding:
         return Standing.FINDING
     if result.is_unconfirmed:
@@ -119,7 +119,7 @@ def headline(
 
 
 def verdict_label(result: AuditResult) -> str:
-    """Return the verdict, with 'as declared' for a declared fault that was found."""
+    """Return the verdict as text, with 'as declared' after it if it was declared."""
     if result.verdict is result.declared:
         return f"{result.verdict} as declared"
     return str(result.verdict)
@@ -312,7 +312,7 @@ def would_find(result: AuditResult) -> str:
 
 
 def rare_leaks(result: AuditResult) -> list[str]:
-    """Return phrases about the rarest leaks that the game would find.
+    """Return phrases with the frequencies of the rarest leaks that a game would find.
 
     The list is empty if no game has recorded them.
     """

@@ -66,9 +66,9 @@ LABEL = 13
 LONGEST = 10_000
 """Largest number of characters of a fact, since wrapping takes quadratic time."""
 IN_HEADLINE = ("claim", "found", "self-reported")
-"""Labels of facts that are not listed.
+"""Labels of facts that are not listed under the line of an audit.
 
-They stand in the line of the audit, or in the summary of the run.
+This line has them already, or the summary of the run has them.
 """
 
 STYLES: dict[Standing, str] = {
@@ -103,7 +103,7 @@ def line(
 
     Ids and commands may be longer than ``width`` columns, so that they can be copied.
     With ``verbose``, facts about the trace are listed, too: its scope, the lines of
-    code that add noise, and the code that it cannot follow.
+    code that add noise, and the code that it does not understand.
     """
     text = _headline(result, width)
     listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
@@ -233,7 +233,8 @@ def _headline(result: AuditResult, width: int) -> Text:
 def _traced(result: AuditResult) -> list[Fact]:
     """Return facts about the trace of a result.
 
-    They are its scope, the lines of code with noise, and values that it cannot follow.
+    They are its scope, unless ``at_most`` states it, the lines of code with noise, and
+    the code that it does not understand.
     """
     trace = trace_of(result)
     if trace is None:

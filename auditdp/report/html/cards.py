@@ -41,8 +41,9 @@ SAMPLE = "A sample of the points, evenly spaced, where there are many."
 def file_name(audit_id: str) -> str:
     """Return the name of the file with an audit's page, without its suffix.
 
-    It depends on the id alone. If characters of the id had to be replaced or left out,
-    a digest of the id follows, so that different ids have different names.
+    It depends on the id alone. The name of 'audits/FILE.py::NAME' is 'FILE-NAME' if it
+    has no capitals and no special characters. Other names end with a digest of the id,
+    so that different ids have different names.
 
     >>> file_name("audits/audit_edges.py::dprr")
     'audit_edges-dprr'

@@ -403,7 +403,7 @@ class ClaimSummary:
         claimed: The kind of the claims, in words.
         counts: The number of audits in each of ``COLUMNS``.
         missed: Words for the losses that clean games may have missed, as multiples of
-            the claim.
+            the claim; empty without such games.
     """
 
     claimed: str
