@@ -448,8 +448,8 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     Raises:
         Exit: After the answer. The exit code is 1 if the claim is refuted, 3 if no
             accountant gave a number, and 0 otherwise.
-        ConfigurationError: If there is no value to answer for (see ``_value``), or the
-            figure cannot be drawn or written.
+        ConfigurationError: If a parameter is missing without a target, or given with
+            one, or if the figure cannot be drawn or written.
     """
     if question.plot is not None:
         writable(question.plot)

@@ -159,7 +159,10 @@ def _fixed(columns: Mapping[str, str]) -> str:
 
 
 def _fields(owner: ast.ClassDef, classes: Classes) -> dict[str, str]:
-    """Return strategies by the annotated fields of a class; {} if one is unknown."""
+    """Return strategies, as source, by the annotated fields of a class.
+
+    The result is {} if the type of a field is unknown.
+    """
     named = [
         node
         for node in owner.body
@@ -237,7 +240,7 @@ def columns_read(
 
     The strategy samples the texts with which the function compares a column, and one
     other text. If the function clips the column, the strategy spans the limits, and
-    numbers beyond them. By default it is that of int.
+    numbers beyond them. By default it is that of ``int`` in ``PLAIN``.
 
     Args:
         function: The syntax tree of the function.
@@ -409,7 +412,7 @@ def _around(ends: list[ast.expr]) -> str:
     """Return a strategy, as source, of numbers within and beyond two literal limits.
 
     Values within the limits alone would hide a missing clip. Without two literal
-    limits, the strategy is that of int.
+    limits, the strategy is that of ``int`` in ``PLAIN``.
     """
     with suppress(ValueError, TypeError):
         least, most = map(ast.literal_eval, ends)

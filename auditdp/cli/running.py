@@ -203,7 +203,9 @@ def _changed(
         arguments for the record of the run.
 
     Raises:
-        Exit: If no audit is affected; see ``changed_targets``.
+        Exit: If no audit is affected and every file imports.
+        ConfigurationError: If git cannot determine the changes, or a target or the
+            keyword is invalid.
     """
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
