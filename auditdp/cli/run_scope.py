@@ -235,7 +235,7 @@ def _refuse_others(asked: RunOptions) -> None:
 
     Raises:
         ConfigurationError: If an option is given that the recorded run determines, or
-            no total number of calls is given, or several.
+            if not exactly one goal is given: a number of calls, or a fault to find.
     """
     given = {
         "paths": asked.paths,

@@ -401,15 +401,15 @@ class _Run:
     def publish(
         self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None
     ) -> None:
-        """Write the reports of ``--report``, then print the summary or one report.
+        """Write the reports of ``--report``, then print the summary or ``--format``.
 
         Args:
-            reports: Formats and paths.
+            reports: (format, path) of each ``--report``.
             found: Differences from the baseline or the other revision; None if the run
                 is compared with neither.
 
         Raises:
-            ConfigurationError: If a report could not be written; all others are.
+            ConfigurationError: If a report could not be written, after all others.
         """
         record, problems = self.record, []
         for name, path in reports:
@@ -524,7 +524,7 @@ class ProgressPrinter(ExitStack):
         """Start the progress line, and print the first lines.
 
         These are the seed, files that failed to import, and results of an interrupted
-        run.
+        run. They are printed for the output format ``terminal`` only.
 
         Args:
             record: The record at the start.

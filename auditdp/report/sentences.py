@@ -264,9 +264,10 @@ def surviving(result: AuditResult) -> list[str]:
 def next_command(result: AuditResult) -> str:
     """Return the command that may decide an INCONCLUSIVE audit.
 
-    It confirms a refutation with ten times the calls, or traces the mechanism if pieces
-    of evidence contradict each other, or repeats the audit, with the next larger budget
-    if there is one. It is empty if the audit was no part of a run.
+    An unconfirmed refutation is tested again with ten times the calls. If pieces of
+    evidence contradict each other, the mechanism is traced. Otherwise the audit is
+    repeated, with the next larger budget if there is one. The command is empty if the
+    audit was no part of a run.
     """
     lead = result.leading
     if result.reproduce and lead is not None and lead.unconfirmed:
