@@ -4,7 +4,8 @@ Exit codes:
 
 - 0: no finding.
 - 1: a violation or miscalibration that is not declared, a declared one that was not
-  found, or a control or mutant that survived.
+  found, a control or mutant that survived, or a failed self-test. With ``replay`` also
+  an outcome that differs from the recorded one.
 - 2: usage or configuration.
 - 3: an audit crashed, auditdp could not continue, lines of a log do not count, or
   attested files have changed.

@@ -146,7 +146,7 @@ def _spanned(values: Sequence[str]) -> str:
 
 
 def sampled(values: Sequence[str]) -> str:
-    """Return a strategy that samples the first ``MOST_LISTED`` texts, as source."""
+    """Return a strategy, as source, that samples the first ``MOST_LISTED`` texts."""
     return f"st.sampled_from([{', '.join(map(_text, values[:MOST_LISTED]))}])"
 
 
