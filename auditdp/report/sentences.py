@@ -419,7 +419,10 @@ ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
 
 
 def unseen(record: RunRecord) -> list[tuple[int, str]]:
-    """Return (number, outcome) for 'skipped' and 'crashed' audits, without zeros."""
+    """Return (number of audits, outcome) for the outcomes 'skipped' and 'crashed'.
+
+    An outcome without audits is left out.
+    """
     counts = [
         (record.ended(Verdict.SKIPPED), "skipped"),
         (record.ended(Verdict.ERROR), "crashed"),
