@@ -65,7 +65,8 @@ def compose(
 ) -> Model:
     """Adaptive composition of (ε, δ)-DP mechanisms.
 
-    The optimum, and the theorems that are quoted in its place.
+    The accountants are the optimal composition and, for equal parts, the three theorems
+    that are often quoted in its place.
     """
     if part:
         if part_epsilon is not None or part_delta or count is not None:
@@ -162,8 +163,8 @@ def gaussian(
 ) -> Model:
     """Gaussian noise.
 
-    The exact curve, zCDP, and for one release the classic formula in its range and
-    beyond.
+    The accountants are the exact curve and zCDP. For one release there is also the
+    classic formula, once for ε ≤ 1, where it is proved, and once for every ε.
     """
 
     def accountants(sigma: float) -> Sequence[Accountant]:
@@ -195,7 +196,8 @@ def laplace(
 ) -> Model:
     """Laplace noise on a number.
 
-    The curve of its composition, and that of any mechanisms with as large an ε.
+    The accountants bound the curve of the composition from above and from below. A
+    third one is the optimal composition of any mechanisms with the ε of one release.
     """
 
     def accountants(scale: float) -> Sequence[Accountant]:
@@ -298,8 +300,8 @@ def dp_sgd(
 ) -> Model:
     """DP-SGD, by the sampling of its batches.
 
-    Poisson, of fixed size without replacement, or shuffled each epoch. With 'fixed'
-    neighbours replace a record.
+    Batches are Poisson samples, samples of a fixed size without replacement, or parts
+    of the data that is shuffled each epoch. With 'fixed', neighbours replace a record.
     """
     if (steps is None) == (epochs is None):
         raise ConfigurationError(
@@ -439,11 +441,14 @@ def _needed(option: str, value: int | None, meaning: str) -> int:
 def _rate(
     sampling_rate: float | None, records: int | None, batch: int | None
 ) -> Fraction:
-    """Return the sampling rate, exactly as the fraction or decimal that was written.
+    """Return the sampling rate as an exact fraction.
+
+    It is ``sampling_rate``, as the decimal that was written, or else ``batch`` divided
+    by ``records``.
 
     Raises:
-        ConfigurationError: If the options are missing, contradict each other, or give
-            no rate in (0, 1].
+        ConfigurationError: If both ways are given, or none completely, or if the rate
+            is not in (0, 1].
     """
     given = [
         name

@@ -68,7 +68,7 @@ class AccountAnswer:
 
     @property
     def violated(self) -> bool:
-        """True if the claim is false."""
+        """True if the claim is refuted; False without a claim."""
         return self.verdict is Verdict.VIOLATED
 
     @property
@@ -133,7 +133,10 @@ def kind(name: str) -> str:
 def at_delta(
     accountants: Sequence[Accountant], delta: float, claim: float | None
 ) -> AccountAnswer:
-    """Return every accountant's ε at δ; for a claimed ε, also the verdict on it."""
+    """Return every accountant's ε at δ, and the verdict on a claimed ε.
+
+    ``claim`` is this ε, or None for no claim.
+    """
     # The answers of accountants do not depend on the claim. Without a claim, the check
     # is of an arbitrary one, and its verdict is not used.
     check: CrossCheck = cross_check(
@@ -265,7 +268,11 @@ def as_json(
 ) -> str:
     """Return the answer as JSON; infinity is "inf", and a missing number is null.
 
-    The arguments are those of ``as_text``.
+    Args:
+        family: The family of the mechanism.
+        parameters: Its parameters, by option.
+        answer: The answers of the accountants.
+        solved: The solution for a missing parameter; None if none was missing.
     """
     shown: dict[str, Any] = {
         "schema": SCHEMA,
@@ -439,8 +446,10 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
         question: The question.
 
     Raises:
-        Exit: Always. The exit code is 1 if the claim is false, 3 if no accountant gave
-            a number, and 0 otherwise.
+        Exit: After the answer. The exit code is 1 if the claim is refuted, 3 if no
+            accountant gave a number, and 0 otherwise.
+        ConfigurationError: If a parameter is missing without a target, or given with
+            one, or if the figure cannot be drawn or written.
     """
     if question.plot is not None:
         writable(question.plot)
@@ -483,7 +492,8 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
     The value is 0.0, which is not used, for a model without a free parameter.
 
     Raises:
-        ConfigurationError: If the parameter and a target are both given, or neither.
+        ConfigurationError: If the parameter and a target are both given, or neither, or
+            if a target is given and the model has no free parameter.
     """
     free, target = model.free, question.target_epsilon
     if target is None or question.delta is None:

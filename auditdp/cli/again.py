@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
-    """Return the parameters of an audit in a recorded run, by name."""
+    """Return the values of ``-P`` for an audit in a recorded run, as text by name."""
     return dict(record.arguments.get("parameters", {}).get(chosen.id, {}))
 
 

@@ -152,7 +152,8 @@ def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
 def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
     """Yield sentences about the differences of a record from the signed one.
 
-    If the file cannot be read as a record, the one sentence states that.
+    Problems of its log come first. If the file cannot be read as a record, the one
+    sentence states that.
 
     Args:
         attested: The subject, in the signed statement, that describes the record.
@@ -225,7 +226,7 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
 
 
 def _key(path: Path, *, private: bool) -> Any:
-    """Return a key for securesystemslib: a signer, or a public key.
+    """Return a key for securesystemslib: a signer if ``private``, else a public key.
 
     Raises:
         MissingExtraError: If securesystemslib or cryptography is not installed.

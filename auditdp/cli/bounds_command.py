@@ -231,9 +231,10 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 
 
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
-    """Return the bound under the assumption that scores have normal laws, if any.
+    """Return the bound under the assumption that scores have normal laws.
 
-    See ``assuming_gaussian`` for the cases without a bound.
+    It is None for pure ε-DP, with fewer than 20 scores of a label, or if all scores of
+    a label are equal. ``options`` has the arguments of ``data.question_of``.
     """
     # The options were checked before.
     assert asked.file is not None
@@ -296,7 +297,12 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
 def _joined(
     table: Columns, names: list[str], path: Path
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return columns side by side, shape (rows, columns), without empty last rows."""
+    """Return columns side by side, shape (rows, columns), without empty last rows.
+
+    Raises:
+        ConfigurationError: If a column is missing or a histogram, or if the columns
+            have different lengths.
+    """
     refuse_histogram(table, names, path)
     parts = [column(table, name.strip(), path) for name in names]
     if len({len(part) for part in parts}) > 1:

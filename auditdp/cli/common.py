@@ -4,7 +4,8 @@ Exit codes:
 
 - 0: no finding.
 - 1: a violation or miscalibration that is not declared, a declared one that was not
-  found, or a control or mutant that survived.
+  found, a control or mutant that survived, or a failed self-test. With ``replay`` also
+  an outcome that differs from the recorded one.
 - 2: usage or configuration.
 - 3: an audit crashed, auditdp could not continue, lines of a log do not count, or
   attested files have changed.
@@ -230,7 +231,7 @@ def one_budget(value: list[str] | None) -> list[str] | None:
 
 
 def budget_option(default: str) -> Any:
-    """Return the one budget option, which is ``--budget``, ``--find`` or ``--calls``.
+    """Return the budget option, named ``--budget``, ``--find`` and ``--calls``.
 
     ``default`` is the default value that the help text shows.
     """
@@ -398,9 +399,16 @@ def print_report(text: str, name: str) -> None:
 
 
 def reading_of(source: Path | None) -> Reading:
-    """Return the reading of a recorded run, by default the last.
+    """Return the record of a run, and print the problems of its log to stderr.
 
-    Problems of its log are printed to stderr.
+    The result has the record and the problems; lines that do not count are left out of
+    the record.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
+
+    Raises:
+        ConfigurationError: If there is no such file, or it has no record.
     """
     from auditdp.runner.run_record import scan_record
 
@@ -411,15 +419,28 @@ def reading_of(source: Path | None) -> Reading:
 
 
 def read_run(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last; see ``reading_of``."""
+    """Return the record of a run without lines of its log that do not count.
+
+    The problems of the log are printed to stderr.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
+
+    Raises:
+        ConfigurationError: If there is no such file, or it has no record.
+    """
     return reading_of(source).record
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return the record of a run, by default the last, if every line of its log counts.
+    """Return the record of a run if every line of its log counts.
+
+    Args:
+        source: The log or the JSON report; None for the log of the last run.
 
     Raises:
-        StoppedError: If some lines of its log do not count.
+        StoppedError: If some lines of the log do not count.
+        ConfigurationError: If there is no such file, or it has no record.
     """
     reading = reading_of(source)
     if not reading.is_whole:

@@ -90,7 +90,7 @@ def init(
                 f"-P {name}: no function has such a parameter without a default; there is {needs}"
             )
     folder = Path(settings().paths[0])
-    # All texts are made before the first file is written, since making one may fail.
+    # All audits are made before the first file is written, since making one may fail.
     written: dict[Path, list[tuple[Signature, str]]] = {}
     for signature in signatures:
         file = (
@@ -159,7 +159,7 @@ def _signatures(
         values: The values of ``-P``, as source, by parameter.
 
     Raises:
-        ConfigurationError: If a named function cannot be read.
+        ConfigurationError: If a named function cannot be read, or a file is not Python.
     """
     from auditdp.cli.init_discovery import drawing, files_of, tree_of
     from auditdp.cli.init_signature import read_signature

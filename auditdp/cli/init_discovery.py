@@ -50,7 +50,7 @@ LEFT_OUT = {"tests", "test", "audits", "docs", "build", "node_modules", "site-pa
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return a file as a list, or the Python files below a folder.
+    """Return a list of the file ``path``, or the sorted Python files below a folder.
 
     Of a folder, files of tests and audits are omitted, and so are folders in
     ``LEFT_OUT`` and those whose names begin with a dot or an underscore.

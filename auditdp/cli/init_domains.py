@@ -146,7 +146,7 @@ def _spanned(values: Sequence[str]) -> str:
 
 
 def sampled(values: Sequence[str]) -> str:
-    """Return a strategy that samples the first ``MOST_LISTED`` texts, as source."""
+    """Return a strategy, as source, that samples the first ``MOST_LISTED`` texts."""
     return f"st.sampled_from([{', '.join(map(_text, values[:MOST_LISTED]))}])"
 
 
@@ -159,7 +159,10 @@ def _fixed(columns: Mapping[str, str]) -> str:
 
 
 def _fields(owner: ast.ClassDef, classes: Classes) -> dict[str, str]:
-    """Return strategies by the annotated fields of a class; {} if one is unknown."""
+    """Return strategies, as source, by the annotated fields of a class.
+
+    The result is {} if the type of a field is unknown.
+    """
     named = [
         node
         for node in owner.body
@@ -235,8 +238,9 @@ def columns_read(
 ) -> dict[str, str]:
     """Return strategies, as source, by the columns that a function reads.
 
-    The strategy samples texts with which the function compares a column, or spans the
-    limits to which it clips the column, and beyond. By default it is that of int.
+    The strategy samples the texts with which the function compares a column, and one
+    other text. If the function clips the column, the strategy spans the limits, and
+    numbers beyond them. By default it is that of ``int`` in ``PLAIN``.
 
     Args:
         function: The syntax tree of the function.
@@ -408,7 +412,7 @@ def _around(ends: list[ast.expr]) -> str:
     """Return a strategy, as source, of numbers within and beyond two literal limits.
 
     Values within the limits alone would hide a missing clip. Without two literal
-    limits, the strategy is that of int.
+    limits, the strategy is that of ``int`` in ``PLAIN``.
     """
     with suppress(ValueError, TypeError):
         least, most = map(ast.literal_eval, ends)

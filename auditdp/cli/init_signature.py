@@ -42,7 +42,8 @@ class Signature:
             'delta'.
         required: All other parameters without a default, also of the constructor.
         made_with: All parameters of the constructor; empty for a function.
-        epsilon: The claimed ε, from parameters or the docstring; None if unknown.
+        epsilon: The claimed ε, from the default of a parameter or from the docstring;
+            None if unknown.
         delta: The claimed δ; 0 if none is stated.
         says: Where the claim is stated, in words; empty if it is not.
     """
@@ -80,8 +81,9 @@ def read_signature(
             default they are derived from the code.
 
     Raises:
-        ConfigurationError: If there is no such file or function, or if the function has
-            no parameter for data.
+        ConfigurationError: If there is no such file or function, if the file is not
+            Python or cannot be imported from the root, or if the function has no
+            parameter for data.
     """
     path_text, separator, name = target.partition("::")
     path = root / path_text

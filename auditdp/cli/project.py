@@ -14,7 +14,10 @@ _started: list[Path] = []
 
 
 def enter_project() -> None:
-    """Change to the folder of the project; ids of audits are relative to it."""
+    """Change to the folder of the project; ids of audits are relative to it.
+
+    If a pyproject.toml on the way cannot be read, the folder stays.
+    """
     _started.append(Path.cwd())
     try:
         folder = project_folder(Path.cwd())
@@ -31,7 +34,11 @@ def settings(profile: str = "") -> Configuration:
     """Return the settings of the project in which the command was started.
 
     Args:
-        profile: The name of a profile; empty for none on the command line.
+        profile: The name of a profile; empty for the one that ``AUDITDP_PROFILE``
+            names, if any.
+
+    Raises:
+        ConfigurationError: If the settings cannot be read, or one is invalid.
     """
     return load(_started[-1] if _started else Path.cwd(), profile)
 
@@ -53,6 +60,9 @@ def given(value: Any) -> Any:
 
 
 def given_report(value: list[str] | None) -> list[str] | None:
-    """Return texts ``format=PATH`` with each path relative to the project's folder."""
+    """Return texts ``format=PATH`` with each path relative to the project's folder.
+
+    Without a value the list is empty.
+    """
     parts = [item.partition("=") for item in value or ()]
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]

@@ -204,8 +204,9 @@ def report_command(
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
     """Return True if two results of an audit agree.
 
-    They need the same verdict, the same evidence with the same numbers of calls, and
-    equal numbers, except for last digits that depend on the processor.
+    They need the same verdict, and evidence of the same kinds with the same verdicts
+    and numbers of calls. Wealth and bounds have to be equal, except for last digits
+    that depend on the processor.
     """
     from auditdp.numerics.rounding import SAME, same_number
 
@@ -377,16 +378,20 @@ def answer_about(
 ) -> tuple[Listed, Any]:
     """Return an audit, and the answer of its own process to a question about it.
 
+    The answer is a dictionary with one key: 'rows' for 'show', and 'trace' or 'skipped'
+    for 'trace'.
+
     Args:
         identifier: The id of the audit, or a part of it that is unique.
-        kind: The kind of question, 'show' or 'trace'; see ``child_jobs.JOBS``.
-        arguments: Further arguments of the question.
+        kind: The question, 'show' or 'trace'.
+        arguments: For 'trace', the number of pairs to generate.
         options: The plan options, such as the seed and the time limit.
 
     Raises:
         ConfigurationError: If there is no such audit, or it does not import, or its
-            process refuses.
-        Exit: With the exit code of a crash, if its process crashed.
+            declaration is refused.
+        Exit: With the exit code of a crash, if the code of the audit raised an error.
+        CrashError: If the process died, or cannot be started.
     """
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover, make_plan

@@ -236,7 +236,10 @@ class RunOptions:
         )
 
     def resumed(self, last: RunRecord) -> Self:
-        """Return the options; those not given are taken from the interrupted run.
+        """Return the options of a run that finishes the interrupted run ``last``.
+
+        Options that are not given and on which its results depend are taken from that
+        run, such as paths, seed and budget.
 
         Raises:
             ConfigurationError: If the interrupted run has paths or data that are not
@@ -267,10 +270,11 @@ class RunOptions:
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
-        """Formats and paths of ``--report``.
+        """(format, absolute path) of each ``--report``.
 
         Raises:
-            ConfigurationError: If a format is unknown, or a path cannot be written.
+            ConfigurationError: If a format is unknown, a path cannot be written, or a
+                file there has other content than such a report.
         """
         from auditdp.report.formats import target
 
@@ -278,7 +282,7 @@ class RunOptions:
 
     @property
     def count(self) -> int:
-        """The number of audits that run at a time.
+        """The number of audits that run at a time; ``auto`` is the number of cores.
 
         Raises:
             ConfigurationError: If ``-n`` is neither a number >= 1 nor ``auto``.
@@ -306,7 +310,8 @@ class RunOptions:
         """The bytes of memory that an audit may take; None for no limit.
 
         Raises:
-            ConfigurationError: If ``--max-memory`` is no number of bytes.
+            ConfigurationError: If ``--max-memory`` is no positive integer, with or
+                without K, M, G or T after it.
         """
         text = self.max_memory
         if not text:
@@ -406,7 +411,8 @@ class RunOptions:
         """Return the targets to collect: paths and ids of audits.
 
         With ``--last-failed`` they are the ids of the results in ``last`` that have to
-        be looked at, which may be an empty list.
+        be looked at, which may be an empty list. ``last`` is the run in the log, or
+        None without ``--last-failed`` and ``--resume``.
 
         Raises:
             ConfigurationError: If ``--last-failed`` is given with paths or
@@ -463,6 +469,10 @@ class RunOptions:
             configuration: The settings.
             root_seed: The root seed of the run.
             against: The revision with which mechanisms are compared; None for none.
+
+        Raises:
+            ConfigurationError: If the data folder does not exist, or an item of ``-P``
+                is not of the form name=value.
         """
         from auditdp.runner.plan import PlanOptions
 
@@ -482,9 +492,10 @@ class RunOptions:
     def recorded(
         self, plan: Plan, targets: Sequence[str], configuration: Configuration
     ) -> dict[str, Any]:
-        """Return the options that the record of the run keeps.
+        """Return the options that the record of the run keeps, by name, as plain data.
 
-        The number of workers is not recorded, since results do not depend on it.
+        ``targets`` are the collected ones. The number of workers is not recorded, since
+        results do not depend on it.
         """
         task = plan.tasks[0] if plan.tasks else None
         arguments = {

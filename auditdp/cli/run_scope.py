@@ -55,22 +55,24 @@ def changed_targets(
     collect: Collector,
     known: Collection[str] = (),
 ) -> tuple[list[str], tuple[str, ...], str]:
-    """Return the targets that a change affects, the ids of all others, and the base.
+    """Return the targets that a change affects, the ids of other audits, and the base.
 
     The targets are ids of audits, and paths of files that do not import. The base is
-    the commit since which changes count. The choice is printed, with reasons.
+    the commit since which changes count. The choice is printed to stderr, with reasons.
 
     Args:
         targets: The targets of the run, from which the changed ones are chosen.
         keyword: Expression that ids have to match.
         revision: The revision since which changes count.
         collect: Function that imports audit files.
-        known: Ids of a baseline.
+        known: Ids of a baseline; they decide the exit code if no audit is affected.
 
     Raises:
-        ConfigurationError: If git cannot determine the changes.
-        Exit: If no audit is affected and every file imports. The exit code is 6 if an
-            audit of the baseline no longer exists, and 0 otherwise.
+        ConfigurationError: If git cannot determine the changes, or a target or the
+            keyword is invalid.
+        Exit: If no audit is affected and every file imports. The exit code is 6 if
+            there is no keyword and an audit of the baseline no longer exists, and 0
+            otherwise.
     """
     changed = changed_since(revision, Path.cwd())
     declared, failures = discover(targets, keyword, collect=collect)
@@ -233,7 +235,7 @@ def _refuse_others(asked: RunOptions) -> None:
 
     Raises:
         ConfigurationError: If an option is given that the recorded run determines, or
-            no total number of calls is given, or several.
+            if not exactly one goal is given: a number of calls, or a fault to find.
     """
     given = {
         "paths": asked.paths,
@@ -264,7 +266,11 @@ def _refuse_others(asked: RunOptions) -> None:
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
-    """Return the differences between a run and the entries of a baseline."""
+    """Return the differences between a run and a baseline, worst first.
+
+    ``known`` has the entries of the baseline by id. Acceptances expire by the present
+    date in UTC.
+    """
     return differences(
         known, record, covered=covered(record), today=datetime.now(UTC).date()
     )
@@ -278,7 +284,8 @@ def against_revision(record: RunRecord) -> list[Difference]:
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
     """Return the differences between two runs, and the number of audits of ``before``.
 
-    Audits that ended with ERROR in ``before`` are neither compared nor counted.
+    The differences are sorted by kind, worst first. Audits that ended with ERROR in
+    ``before`` are neither compared nor counted.
     """
     known = {
         result.id: entry_of(
@@ -322,9 +329,11 @@ def _between_runs(difference: Difference) -> Difference:
 def exit_code(
     found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()
 ) -> int:
-    """Return the exit code for differences, by the table of ``auditdp.cli.common``.
+    """Return the exit code for differences from a baseline or a revision.
 
-    ``fail_on`` has the names of further outcomes that fail; only ``changed`` counts.
+    It is 1 with a finding that is new or no longer accepted, else 3 with a crash, 6
+    with a regression (``REGRESSIONS``), 5 if nothing was audited, and 0 otherwise. If
+    ``fail_on`` has 'changed', a changed law gives 6; other names in it do not count.
     """
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
@@ -347,9 +356,13 @@ def code_of(
 ) -> int:
     """Return the exit code of a run without a baseline.
 
+    It is 1 with a finding or a surviving mutant, else 3 with a crash or a missing
+    result, 5 if nothing was audited, 4 with an unconfirmed refutation or an outcome of
+    ``fail_on``, and 0 otherwise.
+
     Args:
         record: The record of the run.
-        fail_on: Further outcomes that make the run fail.
+        fail_on: Further outcomes that make the run fail: 'inconclusive', 'skipped'.
         missing: Ids of planned audits without a result; by default those of the record.
     """
     survived = any(

@@ -1,7 +1,7 @@
 """``auditdp run``, from its options to its exit code.
 
 ``carry_out`` has the steps in order. ``_Run`` has the results, the log and the exit
-code of the run; ``ProgressPrinter`` prints while it goes on.
+code of the run. ``ProgressPrinter`` prints the results while the run goes on.
 """
 
 from __future__ import annotations
@@ -68,7 +68,13 @@ if TYPE_CHECKING:
 
 
 def carry_out(asked: RunOptions) -> None:
-    """Collect, run, record and report the audits, and end with the run's exit code."""
+    """Collect, run, record and report the audits.
+
+    Raises:
+        Exit: With the exit code of the run, at the end.
+        ConfigurationError: If an option or a setting is invalid, or a report could not
+            be written.
+    """
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
@@ -197,7 +203,9 @@ def _changed(
         arguments for the record of the run.
 
     Raises:
-        Exit: If no audit is affected; see ``changed_targets``.
+        Exit: If no audit is affected and every file imports.
+        ConfigurationError: If git cannot determine the changes, or a target or the
+            keyword is invalid.
     """
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
@@ -216,10 +224,11 @@ def _plan(
     going_on: Continuation | None,
     processes: Workers,
 ) -> Plan:
-    """Return the plan of the run.
+    """Return the plan of the run; it continues the game of ``going_on``, if given.
 
     Raises:
         Exit: If there is nothing to run, after a message.
+        ConfigurationError: If a target, an option or the keyword is invalid.
     """
     plan = make_plan(targets, options, collect=processes.collect, keyword=keyword)
     if going_on is not None:
@@ -248,7 +257,7 @@ class _Run:
     asked: RunOptions
     plan: Plan
     start: RunRecord
-    """The record at the start; its only results are files that were not collected."""
+    """The record at the start, with an ERROR for each file that was not collected."""
     going_on: Continuation | None
     """The game that ``--continue`` continues; None without this option."""
     own: Sequence[Task]
@@ -268,6 +277,10 @@ class _Run:
         """Open the log, and begin a new run in it.
 
         With ``--resume``, continue the interrupted run and take over its results.
+
+        Raises:
+            ConfigurationError: If the interrupted run had other options, code or
+                versions.
         """
         self.log = Log(self.asked.log_path)
         before = self.log.before
@@ -315,7 +328,8 @@ class _Run:
     def go_on(self, executor: Workers | Remote) -> None:
         """Run the unfinished tasks, log and print every result, and close the log.
 
-        An interrupt or a failure ends the loop, and sets ``status`` and ``code``.
+        An interrupt or a failure ends the loop, and sets ``status`` and ``code``. With
+        ``-x``, the first result that has to be looked at ends it, and sets ``status``.
         """
         tasks = [task for task in self.own if task.id not in self.results]
         try:
@@ -387,14 +401,15 @@ class _Run:
     def publish(
         self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None
     ) -> None:
-        """Write the reports of ``--report``, then print the summary or one report.
+        """Write the reports of ``--report``, then print the summary or ``--format``.
 
         Args:
-            reports: Formats and paths.
-            found: Differences from the baseline or the other revision, if any.
+            reports: (format, path) of each ``--report``.
+            found: Differences from the baseline or the other revision; None if the run
+                is compared with neither.
 
         Raises:
-            ConfigurationError: If a report could not be written; all others are.
+            ConfigurationError: If a report could not be written, after all others.
         """
         record, problems = self.record, []
         for name, path in reports:
@@ -509,7 +524,7 @@ class ProgressPrinter(ExitStack):
         """Start the progress line, and print the first lines.
 
         These are the seed, files that failed to import, and results of an interrupted
-        run.
+        run. They are printed for the output format ``terminal`` only.
 
         Args:
             record: The record at the start.
@@ -531,7 +546,10 @@ class ProgressPrinter(ExitStack):
             self._print(result)
 
     def finished(self, result: AuditResult) -> None:
-        """Print an audit that has just been finished."""
+        """Print an audit that has just been finished.
+
+        With ``--quiet``, only an audit that has to be looked at is printed.
+        """
         self._watch.finished(result)
         self._print(result)
 

@@ -26,20 +26,21 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 OUTCOMES = {"PASSED": "passedTests", "WARNED": "warnedTests", "FAILED": "failedTests"}
-"""The predicate's field that lists the audits of each outcome, from best to worst."""
+"""The outcomes, best first, with the field of the predicate that lists their audits."""
 VARIANTS = {
     "PureDP": "Pure DP",
     "ApproxDP": "Approximate DP",
     "ZeroConcentratedDP": "Zero-concentrated DP",
     "RenyiDP": "Renyi DP",
 }
-"""The registry's names of claims, by their kind; other kinds are 'Custom' there."""
+"""The registry's name of each kind of claim; other kinds are 'Custom' there."""
 
 
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
     """Yield a sentence for each difference between attested data and the data found.
 
-    ``place`` is the path of the compared data inside the record, such as "audits, x".
+    Dictionaries are compared key by key, and a missing key counts as None. ``place`` is
+    the path of the compared data inside the record, such as "audits, x".
     """
     if isinstance(attested, dict) and isinstance(found, dict):
         # A key that one side lacks counts as None there, so it is reported, too.
@@ -61,8 +62,9 @@ def statement(
 
     An audit has passed if its claim is not refuted, or if it found its declared fault.
     It has the outcome WARNED if it decided nothing, was skipped, or played only pairs
-    with equal outputs. A finding, a crash and an audit without a result have failed,
-    and so has a run that audited nothing.
+    with equal outputs. It has failed if it is a finding, crashed, has no result, or has
+    a refutation that was not confirmed. The result of the run is the worst outcome; a
+    run that audited nothing has failed.
 
     Args:
         record: The run.
@@ -117,7 +119,11 @@ def _outcome(item: Judged) -> str:
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
-    """Return the annotations of the record's subject: origin, alpha and results."""
+    """Return the annotations of a record in a statement.
+
+    They are the origin and the setting of the run, its alpha, and under "audits" the
+    verdict and the bounds of each audit, by id.
+    """
     origin = ("run", "status", "started", "author", "root_seed", "revision")
     setting = ("versions", "device", "sandbox")
     audits = {}

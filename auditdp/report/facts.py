@@ -86,7 +86,7 @@ SPELLED_OUT = (
     *("claim", "found", "refuted", "meaning", "self-reported", "pair", "as Python"),
     *("output", "because", "trace", "reproduce", "next"),
 )
-"""Labels of the facts that comments and annotations about a finding list."""
+"""Labels of the facts about a finding in annotations, SARIF and comments."""
 CODE = ("pair", "as Python", "output", "reproduce", "next")
 """Labels of facts that are written as code."""
 
@@ -201,9 +201,9 @@ _PLACED = {
     *("delta_at_claim", "confidence", "followed", "law_distance"),
     *("law_distance_is", "runs_per_input"),
 }
-"""Names of details that are not listed, since reports have another place for them.
+"""Fields of details that have a place of their own in reports.
 
-All other details that are plain values are listed.
+``evidence_facts`` lists every other field whose value is a text, a number or a bool.
 """
 
 
@@ -229,10 +229,11 @@ def evidence_facts(
 
     Args:
         evidence: The evidence.
-        claim: The claim of the audit.
+        claim: The claim of the audit, if there is one.
         already_shown: The text above the facts. Numbers that it has are left out if
             ``IN_STATEMENTS`` names them.
-        pair: The pair of the audit's counterexample; it is left out as the worst pair.
+        pair: The pair of the audit's counterexample. If it is also the worst pair, the
+            worst pair is left out.
     """
     for name, value in _evidence_facts(evidence, claim, pair):
         # The words in brackets are not in statements.
@@ -347,10 +348,12 @@ def _best_forecasters(game: GameDetails) -> Iterator[tuple[str, str]]:
 
 
 def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
-    """Yield the table of a piece of evidence, if its kind has one.
+    """Yield the one table of a piece of evidence, or nothing.
 
-    A game has the lines of code with noise, an estimation its classes of inputs,
-    counting its upper bounds, and accounting its accountants.
+    The table of a game lists the lines of code that add noise, if it was traced. That
+    of an estimation lists its classes of inputs, that of counting its upper bounds if
+    there are several, and that of accounting the accountants. ``claim`` decides the
+    letter of the loss in the table of a game; None means ε.
     """
     given = evidence.details
     if isinstance(given, GameDetails) and given.trace is not None:
@@ -386,7 +389,10 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:
-    """Yield a line of text about each pair of the game, that with most calls first."""
+    """Yield a line of text about each pair of a game, the pair with most calls first.
+
+    Other kinds of evidence have no lines.
+    """
     game = next(details([evidence], GameDetails), GameDetails())
     for row in sorted(game.pairs, key=lambda row: -row.calls):
         growth = ""
@@ -403,7 +409,10 @@ def _class(row: ClassOfInputs) -> list[str]:
 
 
 def plain(value: object) -> str:
-    """Return a value of any type as text of at most 300 characters."""
+    """Return a value of any type as text; longer texts are cut to 300 characters.
+
+    None is "–", a bool is "yes" or "no", and a list or dictionary is JSON.
+    """
     if value is None:
         return MISSING
     if isinstance(value, bool):

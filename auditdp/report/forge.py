@@ -3,7 +3,7 @@
 A command is a line of output, which GitHub displays as an annotation at the line of the
 mechanism. GitHub displays ten annotations of each level for a step (docs.github.com,
 "Workflow commands for GitHub Actions" and the limits of annotations). So the worst
-audits come first, and if there are more than ten, the last command has the number of
+audits come first. If a level has more than ten, its last command states the number of
 the others.
 
 The comment begins with findings and other audits that need attention. Accepted findings
@@ -64,10 +64,13 @@ MARK = "<!-- auditdp -->"
 
 
 def commands(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the workflow commands, worst first, one on each line.
+    """Return the workflow commands, one on each line, the worst audits first.
 
-    There are none for audits that ended as declared. The last commands are remarks on
-    the run. The arguments are those of ``judged``.
+    Audits that ended as declared have no command. Remarks on the run come last.
+
+    Args:
+        record: The run.
+        differences: Its differences from a baseline, or None if there is no baseline.
     """
     lines = []
     audits = worst_first(judged(record, differences))
@@ -116,9 +119,13 @@ COLUMNS = ("audit", "claim", "verdict", "found", "power")
 def pull_request(
     record: RunRecord, differences: Sequence[Difference] | None = None
 ) -> str:
-    """Return the comment in GitHub's Markdown; the arguments are those of ``judged``.
+    """Return the comment on a pull request, in GitHub's Markdown.
 
     If it would be too long, the least important parts are left out.
+
+    Args:
+        record: The run.
+        differences: Its differences from a baseline, or None if there is no baseline.
     """
     audits = judged(record, differences)
     title = _title(audits, record, differences is not None)

@@ -48,11 +48,11 @@ class Format:
     def refuse_what_is_not_ours(self, path: Path, *, shown: str = "") -> None:
         """Check that a file may be replaced by a report of this format.
 
-        A missing or an empty file may be replaced. ``shown`` is the path as the message
-        of the error has it.
+        A missing or an empty file may be replaced, too. ``shown`` is the path in the
+        message of the error; by default it is ``path``.
 
         Raises:
-            ConfigurationError: If the file has other content than such a report.
+            ConfigurationError: If the file has any other content.
         """
         content = b""
         if path.is_file():
@@ -95,7 +95,7 @@ def format_of(name: str) -> Format:
     """Return the format of this name.
 
     Raises:
-        ConfigurationError: If there is none.
+        ConfigurationError: If no format has this name.
     """
     if name not in FORMATS:
         suggestion = did_you_mean(name, FORMATS)
@@ -118,7 +118,8 @@ def render(
         name: The format.
         colour: True to write ANSI colours; for the format ``terminal`` only.
         width: Columns of the terminal; for the format ``terminal`` only.
-        differences: The differences from a baseline, or None if there is no baseline.
+        differences: The differences from a baseline, or None if there is no baseline;
+            for formats with ``is_judged`` only.
 
     Raises:
         ConfigurationError: If there is no such format.
@@ -131,11 +132,17 @@ def render(
 
 
 def target(text: str, option: str) -> tuple[str, Path]:
-    """Return the format and the path of an option such as ``html=report.html``.
+    """Return the name of the format and the absolute path of a requested report.
+
+    The folder of the file is created.
+
+    Args:
+        text: The format and the path, such as ``html=report.html``.
+        option: The option that has this text, for messages.
 
     Raises:
-        ConfigurationError: If there is no such format, the file cannot be written, or
-            it has other content than such a report.
+        ConfigurationError: If the text has another form, there is no such format, the
+            file cannot be written, or it has other content than such a report.
     """
     name, equals, shown = text.partition("=")
     if not equals or not shown:
@@ -154,7 +161,7 @@ def writable(path: Path, *, shown: str = "") -> None:
 
     Args:
         path: The file. A device or a pipe is refused, since a report replaces the file.
-        shown: The path as the message of the error has it.
+        shown: The path in the message of the error; by default ``path``.
 
     Raises:
         ConfigurationError: If the file cannot be written.
@@ -202,7 +209,8 @@ def report_files(
         previous: The run with which an HTML report is compared. By default it is the
             run of the report at ``path``, if there is one. The same run is not compared
             with itself.
-        differences: The differences from a baseline, or None if there is no baseline.
+        differences: The differences from a baseline, or None if there is no baseline;
+            for formats with ``is_judged`` only.
 
     Raises:
         ConfigurationError: If there is no such format.

@@ -74,8 +74,8 @@ def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> flo
 def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
     """Return the (ε, δ) statements that a recorded claim makes.
 
-    The list is empty if there is no claim, or if it claims no finite level of privacy
-    above 0.
+    The list is empty if there is no claim, if its kind is unknown, or if it claims no
+    finite level of privacy above 0.
     """
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
@@ -122,7 +122,8 @@ def guessing(result: AuditResult) -> str:
 def _from_output(result: AuditResult, statements: Sequence[tuple[float, float]]) -> str:
     """Return the sentence on one output and its probabilities, for a pure claim.
 
-    It is empty if the output does not show the violation.
+    It is empty for other claims, without recorded probabilities, and if the output does
+    not show the violation.
     """
     counterexample = result.counterexample
     # Statements on δ are about sets of outputs, and not about one.
@@ -150,9 +151,14 @@ def _from_guesses(
 ) -> str:
     """Return the sentence on the guesses of the best forecaster in fresh calls.
 
-    The share of right guesses is an observation and no bound. The sentence is empty if
-    the share is allowed. It is also empty if the certified bound on a pure claim
-    implies a larger share after some outputs.
+    The share of right guesses is an observation and no bound. The sentence is empty
+    without a confirmed game, or if the share is allowed. It is also empty if the
+    certified bound on a pure claim implies a larger share after some outputs.
+
+    Args:
+        lead: The evidence on which the verdict rests.
+        claim: The claim.
+        known: The (ε, δ) statements of the claim.
     """
     if not isinstance(lead.details, GameDetails) or claim is None:
         return ""
@@ -282,10 +288,11 @@ def _wrong(epsilon: float) -> float:
 
 
 def _of_100(share: float, other: float, *, up: bool | None = None) -> str:
-    """Return a share as a percentage, with enough digits to differ from ``other``.
+    """Return a share as a percentage, without a sign, that differs from ``other``.
 
-    It also differs from 0 and 100, unless the share is exactly 0 or 1. With ``up`` =
-    False it is rounded down, otherwise to the nearest.
+    It also differs from 0 and 100, unless the share is exactly 0 or 1. Up to
+    ``MOST_DIGITS`` decimals are written for that. With ``up`` = False the percentage is
+    rounded down, otherwise to the nearest.
     """
     for digits in range(MOST_DIGITS):
         shown = round(100 * share, digits)
@@ -410,11 +417,12 @@ def understood_findings(result: AuditResult) -> list[TracedFinding]:
 
 
 def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
-    """Return the suspicions of a trace, which are no evidence, each with its label.
+    """Return (label, finding) for the suspicions of a trace, which are no evidence.
 
-    With every verdict they include a traced training whose steps differ from the
-    parameters of its accountant. With NOT_REFUTED they also include findings that runs
-    with other draws confirmed, except losses, which a notice states.
+    A traced training whose steps differ from the parameters of its accountant has the
+    label 'accountant', with every verdict. With NOT_REFUTED, findings that runs with
+    other draws confirmed follow, with the label 'suspicion'. Losses are not among them,
+    since a notice states them.
     """
     trace = trace_of(result)
     if trace is None:
@@ -431,7 +439,7 @@ def suspicions(result: AuditResult) -> list[tuple[str, TracedFinding]]:
 def trace_sentences(result: AuditResult) -> list[str]:
     """Return the ``understood_findings`` as sentences.
 
-    A finding names its pair unless it is that of the counterexample.
+    A sentence names the pair of its finding if the counterexample has another pair.
     """
     counterexample = result.counterexample
     sentences = []
@@ -447,6 +455,7 @@ def line_of(result: AuditResult) -> Place | None:
     """Return the line of the first of ``understood_findings`` in a file of the project.
 
     A trace names files outside the project without their folder, so these are skipped.
+    The result is None if no finding is left.
     """
     places = (result.mechanism_at, result.audit_at)
     own = {place.file for place in places if place is not None}
@@ -469,11 +478,11 @@ def trace_scope(trace: GameTrace) -> str:
 
 
 def at_most(result: AuditResult) -> str:
-    """Return text with the largest loss in the trace of an audit that is NOT_REFUTED.
+    """Return a phrase with the largest traced loss of an audit that is NOT_REFUTED.
 
-    The text also has the unused part of the claim. It is empty if the trace does not
-    bound the loss, if its loss exceeds the claim, if other evidence certifies a larger
-    loss, or with another verdict.
+    If more than 5 % of the claim is unused, the phrase states this part. It is empty
+    with another verdict, and without a trace that bounds the loss. It is also empty if
+    the traced loss exceeds the claim, or if other evidence certifies a larger loss.
     """
     trace = trace_of(result)
     if trace is None or not trace.is_bound or result.verdict is not Verdict.NOT_REFUTED:
@@ -500,18 +509,19 @@ def at_most(result: AuditResult) -> str:
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
-    """Return the headings of the table of traced lines, whose cells ``rows`` returns.
+    """Return the headings of the table of code lines that add noise.
 
-    The claim decides the letter of the loss, such as ε or μ; None means ε.
+    They are the headings of the cells in each of ``rows``: the line, its noise, and its
+    loss. The claim decides the letter of the loss, such as ε or μ; None means ε.
     """
     lost = f"{symbol(claim)} lost"
     return ["Line", "Noise", "Scale", "Moved at most", lost, "Share of the claim"]
 
 
 def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
-    """Return the lines of a table in aligned columns.
+    """Return the lines of a table in aligned columns; each item of ``cells`` is a row.
 
-    Cells are shortened to at most ``longest`` characters.
+    All rows have equal length. Cells are shortened to at most ``longest`` characters.
     """
     shown = [[shorten(printable(cell), longest) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
@@ -519,7 +529,11 @@ def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
 
 
 def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
-    """Return a row of cells for each traced line of code that adds noise."""
+    """Return a row for each traced line of code that adds noise.
+
+    The cells are the place, the noise, its scale, the distance by which the value under
+    the noise moved, the loss, and the loss as a share of the claim.
+    """
     cells = []
     for row in lines:
         place = "unknown"

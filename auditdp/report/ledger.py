@@ -1,9 +1,9 @@
 """The ledger of published claims, with the verdict, evidence and repairs of each claim.
 
-An audit is listed if it names its published mechanism (``@audit(row=...)``), which is
-the row of the ledger. Each claim is a line of its row. A repair is an audit of a change
-under which a violated claim holds. If it is in the same row as this claim, it is part
-of the claim's line, and has no line of its own.
+The ledger has a row for each published mechanism, and in it a line for each claim. An
+audit is listed if it names its row (``@audit(row=...)``). A repair is an audit of a
+change under which a violated claim is to hold. If it is in the same row as this claim,
+it is part of the claim's line, and has no line of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Repair:
-    """A change under which a violated claim holds, with the audit of the change."""
+    """A change under which a violated claim is to hold, with the audit of the change.
+
+    ``certificate`` is the statement of that audit's leading evidence, or else its
+    summary. ``cost`` is the cost in variance or accuracy; empty if none is stated.
+    """
 
     statement: str
     verdict: Verdict
@@ -73,9 +77,9 @@ class Line:
     source: str
     verdict: Verdict
     evidence: str
-    """The kind of evidence on which the verdict rests."""
+    """The kind of evidence on which the verdict rests; empty if there is none."""
     found: str
-    """The exact epsilon or the bounds of that evidence, as an inequality."""
+    """The bounds of that evidence as an inequality; for a violation the lower alone."""
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
@@ -99,13 +103,13 @@ class Line:
     """The command that repeats the audit."""
     parameters: Mapping[str, Any]
     repairs: Sequence[Repair]
-    """Changes under which the claim holds."""
+    """Changes under which the claim is to hold; each has its own verdict."""
     audit: str
     """The id of the audit."""
 
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
-    """Return the lines of each published mechanism by row, in the order of the record.
+    """Return the lines by their published mechanism, in the order of the record.
 
     A repair in the row of its claim has no line, since it is part of the claim's line.
     """
@@ -122,7 +126,7 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
 
 
 def lines_of(record: RunRecord) -> list[Line]:
-    """Return a line for every audit with a row, also for repairs."""
+    """Return a line for every audit of a published mechanism, also for repairs."""
     repairs = repairs_of(record)
     return [
         _line(result, result.published, repairs.get(result.id, []))
@@ -185,9 +189,9 @@ def _line(
 
 
 def _found(result: AuditResult) -> str:
-    """Return the bounds of the leading evidence, as an inequality.
+    """Return the bounds of the leading evidence as an inequality; "–" without bounds.
 
-    For a violation it is the lower bound alone.
+    For a violation it has the lower bound alone.
     """
     leading = result.leading or Evidence("", result.verdict, "")
     # The upper bound of a violation is about the law, and no reader needs it.

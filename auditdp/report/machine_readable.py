@@ -8,10 +8,11 @@ claim that was refuted without confirmation and an audit that is weaker than in 
 baseline. An audit that crashed, or was planned and has no result, is an error. A
 skipped, inconclusive, undecided or accepted audit counts as skipped, with the reason.
 
-SARIF (OASIS, errata 01) has a result for each finding and for each refutation that was
-not confirmed, at the file and line of the mechanism. Crashed, skipped and undecided
-audits are notifications. A finding that a baseline accepts is a result with a
-suppression, whose justification is the reason.
+SARIF (OASIS, errata 01) has a result for each finding, for each refutation that was not
+confirmed, and for each audit that is weaker than in the baseline. Its place is the line
+that a trace names, or that of the mechanism. Crashed, skipped and undecided audits are
+notifications. A finding that a baseline accepts is a result with a suppression, whose
+justification is the reason.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ class Level(StrEnum):
     """The audit has an undeclared refutation, and its verdict does not rest on it, for
     example because it was not confirmed."""
     FINDING = "finding"
-    """A person has to act."""
+    """The audit is a finding that no baseline accepts, or a mutant survived."""
     CRASHED = "crashed"
     """The audit failed or has no result, so nothing is known about the claim."""
     REGRESSED = "regressed"
-    """The audit is weaker than in the baseline, or is gone."""
+    """Compared with the baseline, the audit is weaker, changed, skipped or gone."""
     ACCEPTED = "accepted"
     """The baseline accepts the finding."""
     UNDECIDED = "undecided"
@@ -196,11 +197,16 @@ OUTCOMES = {
     Level.ACCEPTED: "skipped",
     Level.UNDECIDED: "skipped",
 }
-"""The JUnit element of each severity of cases that did not pass."""
+"""The JUnit element of a case by its severity; with other severities it passed."""
 
 
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the run as a JUnit document; the arguments are those of ``judged``."""
+    """Return the run as a JUnit document.
+
+    Args:
+        record: The run.
+        differences: Its differences from a baseline, or None if there is no baseline.
+    """
     audits = judged(record, differences)
     ended = [OUTCOMES.get(item.level) for item in audits]
     totals = {
@@ -307,11 +313,16 @@ HELP = {
 }
 """The remedy of each SARIF rule by its id."""
 NOTIFIED = {Level.CRASHED: "error", Level.UNDECIDED: "warning"}
-"""Severities that become SARIF notifications instead of results, with SARIF levels."""
+"""SARIF levels of the severities that become notifications instead of results."""
 
 
 def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the run as a SARIF log; the arguments are those of ``judged``."""
+    """Return the run as a SARIF log.
+
+    Args:
+        record: The run.
+        differences: Its differences from a baseline, or None if there is no baseline.
+    """
     audits = judged(record, differences)
     crashed = any(item.level is Level.CRASHED for item in audits)
     invocation: dict[str, Any] = {
@@ -368,7 +379,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 def rule_of(item: Judged) -> str:
     """Return the key in ``RULES`` of the rule that an audit breaks.
 
-    The audit must be one that SARIF lists as a result.
+    The severity must not be FINE, and not one of ``NOTIFIED``.
     """
     result = item.result
     if item.level is Level.UNCONFIRMED:

@@ -11,7 +11,7 @@ from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
 SNAP = 1e-9
-"""Relative distance within which a bound is written as the short decimal beside it."""
+"""Relative difference up to which a bound is written as the nearest short decimal."""
 CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
@@ -46,7 +46,8 @@ def as_float(value: object) -> float | None:
 def number(value: object, digits: int = 4) -> str:
     """Return a number as text with ``digits`` significant digits; "–" without a number.
 
-    Integers have all of their digits. Thousands are separated.
+    Integers have all of their digits, and floats below 1e9 all digits before the point.
+    Thousands are separated.
 
     >>> number(12345.678), number(0.00001), number(float("inf")), number(None)
     ('12,346', '1e-5', '∞', '–')
@@ -72,7 +73,8 @@ def bound(
 
     Digits are added until the written bound is on the same side of ``against`` as the
     exact one. So a refutation of epsilon = 1 by 1.00003 is not written as "1". A bound
-    that differs from ``against`` only by rounding is written as ``against``.
+    that differs from ``against`` only by rounding is written as ``against``. A missing
+    bound is "–".
 
     >>> bound(1.31289, up=False), bound(1.31289, up=True)
     ('1.312', '1.313')
@@ -127,8 +129,15 @@ def interval(
     """Return two bounds as an inequality, such as '1.31 ≤ ε' or '0.98 ≤ ε ≤ 1'.
 
     A missing bound is None, and an infinite upper bound counts as missing. Without any
-    bound the text is "–". Equal bounds are written as 'ε = 1'. If the claim is refuted
-    and the written lower bound is the claimed level, the inequality is strict.
+    bound the text is "–". Equal bounds are written as 'ε = 1', and an infinite lower
+    bound as 'ε = ∞'. The parameter is that of the claim; without a claim it is ε.
+
+    Args:
+        lower: The lower bound.
+        upper: The upper bound.
+        claim: The claim.
+        refuted: True if the claim is refuted. Then the inequality is strict if the
+            written lower bound is the claimed level.
     """
     low = as_float(lower)
     high = as_float(upper)
@@ -174,7 +183,10 @@ def bounds(result: AuditResult) -> str:
 
 
 def e_value(log_e_value: object) -> str:
-    """Return e^``log_e_value`` as text, even if it is too large for a float."""
+    """Return e^``log_e_value`` as text, even if it is too large for a float.
+
+    Without a number it is "–".
+    """
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)
@@ -192,7 +204,7 @@ def e_value(log_e_value: object) -> str:
 
 
 def duration(seconds: object) -> str:
-    """Return a time in at most two units, such as hours and minutes.
+    """Return a time in at most two units, such as hours and minutes; "–" without one.
 
     >>> duration(0.4213), duration(75), duration(7300)
     ('0.42 s', '1 min 15 s', '2 h 1 min')

@@ -16,7 +16,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Unicode categories of control, format and separator characters."""
+"""Unicode categories of characters that are escaped.
+
+They are control, format and private characters, surrogates, and separators of lines.
+"""
 _RUNNER = re.compile(r"^((?:\x1b\[[\d;]*m|[^\S\n])*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
 """Beginnings of commands to CI services in the output of a step.
 

@@ -27,9 +27,11 @@ def seconds_left(
 ) -> float | None:
     """Return an estimate of the seconds until the end of a run.
 
-    The expected time of an audit is its time in the last run, multiplied by the
-    slowdown since then: the time of the finished audits in this run, divided by their
-    time in the last run. For a new audit it is the mean of all known times.
+    The expected time of a waiting audit is its time in the last run, multiplied by the
+    slowdown since then. The slowdown is the time of the finished audits in this run,
+    divided by their time in the last run. For a new audit, the expected time is the
+    mean of all known times. The estimate is the sum of the expected times divided by
+    the number of workers, or the longest of these times if it is larger.
 
     Args:
         waiting: Ids of the audits that are not finished.
@@ -40,7 +42,7 @@ def seconds_left(
             estimate.
 
     Returns:
-        The seconds, or None if no time is known.
+        The seconds; 0 if no audit is waiting, and None if no time is known.
     """
     if not waiting:
         return 0.0
@@ -65,8 +67,9 @@ def seconds_left(
 class Watch:
     """A line at the bottom of a terminal with the progress of a run.
 
-    Nothing is written to a console that is not a terminal. The line names the first
-    unfinished audits as running, since audits are started in the order of ``ids``.
+    The line is displayed inside a ``with`` block of the object, if the console is a
+    terminal. It names the first unfinished audits as running, since audits are started
+    in the order of ``ids``.
 
     Args:
         ids: The ids of all audits that will run.
@@ -119,7 +122,7 @@ class Watch:
         self._progress.refresh()
 
     def finished(self, result: AuditResult) -> None:
-        """Count an audit as finished, and restart the clock of the estimate."""
+        """Count an audit as finished now, with the duration in ``result``."""
         if result.id in self._waiting:
             self._waiting.remove(result.id)
         self._finished[result.id] = float(result.seconds)
@@ -162,7 +165,10 @@ class _Line(ProgressColumn):
 
 
 def _coarse(seconds: float) -> str:
-    """Return an estimated time as text: multiples of 10 s, or of a minute above 90 s."""
+    """Return an estimated time as text, rounded to 10 s, or from 90 s on to a minute.
+
+    It is at least 10 s.
+    """
     if seconds < 90:
         return f"{max(10, round(seconds, -1)):.0f} s"
     return duration(60 * round(seconds / 60)).removesuffix(" 0 s")

@@ -22,7 +22,7 @@ from auditdp.report.numbers import at_most, between, bound, count, level, number
 
 
 class Standing(StrEnum):
-    """Outcomes of audits in view of their declarations, in the order of reports."""
+    """Outcomes of audits, given their declarations; reports list them in this order."""
 
     UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
@@ -41,7 +41,7 @@ AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 MANY_AUDITS = 100
 """Number of audits of a file above which reports remark on its use of alpha."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
-"""Sentence that follows the leaks that the calls would find."""
+"""Sentence after a list of the leaks that the calls would find."""
 
 
 def outcome_words(key: Standing, audits: int) -> str:
@@ -55,7 +55,7 @@ def outcome_words(key: Standing, audits: int) -> str:
 
 
 def standing(result: AuditResult) -> Standing:
-    """Return the outcome of one audit in view of its declaration."""
+    """Return the outcome of one audit, given its declaration."""
     if result.is_finding:
         return Standing.FINDING
     if result.is_unconfirmed:
@@ -100,7 +100,7 @@ def headline(
         beside: Counts that follow the number of findings, such as "2 accepted
             findings".
         findings: The number of findings; by default that of the record.
-        new: "new " if only findings that a baseline does not have are counted.
+        new: "new " if ``findings`` counts only those that no baseline has, else "".
     """
     counts = outcomes(record)
     if findings is not None:
@@ -119,16 +119,17 @@ def headline(
 
 
 def verdict_label(result: AuditResult) -> str:
-    """Return the verdict, with 'as declared' for a declared fault that was found."""
+    """Return the verdict as text, with 'as declared' after it if it was declared."""
     if result.verdict is result.declared:
         return f"{result.verdict} as declared"
     return str(result.verdict)
 
 
 def role(result: AuditResult) -> str:
-    """Return the name of an audit's colour, which is that of its verdict.
+    """Return the name of an audit's colour, such as 'not-refuted'.
 
-    A declared fault that was found has the colour of CERTIFIED.
+    It is the colour of its verdict. A declared fault that was found has the colour of
+    CERTIFIED.
     """
     as_declared = standing(result) in AS_DECLARED
     verdict = result.verdict
@@ -170,7 +171,7 @@ def undecided(result: AuditResult) -> str:
 
 
 def missed_declaration(result: AuditResult) -> list[str]:
-    """Return one sentence if the audit missed its declared fault; otherwise none."""
+    """Return a list of one sentence if the audit missed its declared fault, else []."""
     verdicts = {result.verdict, *(evidence.verdict for evidence in result.evidence)}
     if result.declared in (None, *verdicts):
         return []
@@ -193,7 +194,7 @@ def further_summary(result: AuditResult) -> str:
 def claim_itself(result: AuditResult) -> str:
     """Return the verdict on the claim of an audit whose calibration is refuted.
 
-    The text has the verdict and its reason.
+    The text has the verdict and its reason, or states that the claim was not audited.
     """
     known = of_claim(result.evidence)
     if known is None:
@@ -221,7 +222,7 @@ def unconfirmed(result: AuditResult) -> list[str]:
 
 
 def unrepeated_summary(result: AuditResult) -> list[str]:
-    """Return the summary as a list; empty if a refuting piece of evidence states it."""
+    """Return a list of the summary, or [] if evidence in ``refuting`` states it."""
     statements = [evidence.statement for evidence in result.refuting]
     if result.summary in statements:
         return []
@@ -229,9 +230,9 @@ def unrepeated_summary(result: AuditResult) -> list[str]:
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
-    """Return the slowest audits: at most five, each of a second or more.
+    """Return at most five audits of a second or more, the slowest first.
 
-    The list is empty if it would have every audit of the run.
+    The list is empty if these are all audits of the run.
     """
     ordered = sorted(record.results, key=lambda result: -result.seconds)
     slow = [result for result in ordered if result.seconds >= 1][:5]
@@ -263,9 +264,10 @@ def surviving(result: AuditResult) -> list[str]:
 def next_command(result: AuditResult) -> str:
     """Return the command that may decide an INCONCLUSIVE audit.
 
-    It confirms a refutation with ten times the calls, or traces the mechanism if pieces
-    of evidence contradict each other, or repeats the audit, with the next larger budget
-    if there is one. It is empty if the audit was no part of a run.
+    An unconfirmed refutation is tested again with ten times the calls. If pieces of
+    evidence contradict each other, the mechanism is traced. Otherwise the audit is
+    repeated, with the next larger budget if there is one. The command is empty if the
+    audit was no part of a run.
     """
     lead = result.leading
     if result.reproduce and lead is not None and lead.unconfirmed:
@@ -285,8 +287,9 @@ def next_command(result: AuditResult) -> str:
 def detectable(result: AuditResult) -> str:
     """Return a phrase with the smallest ε that the game refutes nine times in ten.
 
-    The parameter is that of the claim, for example μ instead of ε. The phrase is empty
-    if no game has recorded such a number.
+    The parameter is that of the claim, for example μ instead of ε. If the calls are too
+    few to know the number, the phrase states that. It is empty if no game has recorded
+    such a number.
     """
     for game in details_of(result.evidence, GameDetails):
         smallest = game.detectable_epsilon
@@ -301,7 +304,7 @@ def detectable(result: AuditResult) -> str:
 def would_find(result: AuditResult) -> str:
     """Return a sentence about the losses that the calls of a clean game would find.
 
-    It is empty if ``detectable`` is.
+    It is empty if no game has recorded the smallest such loss.
     """
     smallest = detectable(result)
     if not smallest:
@@ -310,7 +313,7 @@ def would_find(result: AuditResult) -> str:
 
 
 def rare_leaks(result: AuditResult) -> list[str]:
-    """Return phrases about the rarest leaks that the game would find.
+    """Return phrases with the frequencies of the rarest leaks that a game would find.
 
     The list is empty if no game has recorded them.
     """
@@ -335,8 +338,9 @@ def rare_leaks(result: AuditResult) -> list[str]:
 def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
     """Return (label, sentence) for the results of counting outputs.
 
-    They are an upper bound, and the agreement with the stated law. The upper bound is
-    left out if it is not about the pair of the counterexample.
+    The label 'at most' is for an upper bound, and 'law' for the agreement with the
+    stated law. An upper bound that is not about the pair of the counterexample is left
+    out.
     """
     sentences = []
     pair = None
@@ -361,9 +365,10 @@ def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def mutation_score(*mutations: Mutation) -> str:
-    """Return the number of killed mutants in words, also of several audits.
+    """Return the number of killed mutants in words, such as '3 of 4 killed'.
 
-    The numbers of equivalent and invalid mutants, which do not count, follow.
+    The numbers of equivalent and invalid mutants, which do not count, follow. The
+    mutants of all ``mutations``, one for each audit, are counted together.
     """
     killed = sum(each.killed for each in mutations)
     counts = sum(each.counted for each in mutations)
@@ -377,9 +382,10 @@ def mutation_score(*mutations: Mutation) -> str:
 
 
 def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
-    """Return (fate, statement, names) for mutants of equal fate and statement.
+    """Return (fate, statement, names) for each group of equal fate and statement.
 
-    Survivors come first. The statement of killed and invalid mutants is "".
+    ``names`` has the mutants of the group. Survivors come first. The statement of
+    killed and invalid mutants is "".
     """
     groups: dict[tuple[Fate, str], list[str]] = {}
     order = (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID)
@@ -392,7 +398,10 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
 
 
 def audited_claims(record: RunRecord) -> int:
-    """Return the number of audits of a privacy claim that did not crash or skip."""
+    """Return the number of finished audits of a privacy claim.
+
+    Audits that crashed or were skipped are not counted.
+    """
     without = (Verdict.ERROR, Verdict.SKIPPED)
     audited = [each for each in record.results if each.verdict not in without]
     return sum(level(result.claim) is not None for result in audited)
@@ -410,7 +419,10 @@ ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
 
 
 def unseen(record: RunRecord) -> list[tuple[int, str]]:
-    """Return (number, outcome) for 'skipped' and 'crashed' audits, without zeros."""
+    """Return (number of audits, outcome) for the outcomes 'skipped' and 'crashed'.
+
+    An outcome without audits is left out.
+    """
     counts = [
         (record.ended(Verdict.SKIPPED), "skipped"),
         (record.ended(Verdict.ERROR), "crashed"),
@@ -420,6 +432,8 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
 
 def remarks(record: RunRecord) -> dict[str, str]:
     """Return the remarks on a run that every report has, by label.
+
+    A label is missing if there is nothing to remark.
 
     - 'self-reported': verdicts that rest on evidence computed by code of their audits;
     - 'many audits': files with more than ``MANY_AUDITS`` audits, which leave less alpha

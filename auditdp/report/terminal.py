@@ -66,9 +66,9 @@ LABEL = 13
 LONGEST = 10_000
 """Largest number of characters of a fact, since wrapping takes quadratic time."""
 IN_HEADLINE = ("claim", "found", "self-reported")
-"""Labels of facts that are not listed.
+"""Labels of facts that are not listed under the line of an audit.
 
-They stand in the line of the audit, or in the summary of the run.
+This line has them already, or the summary of the run has them.
 """
 
 STYLES: dict[Standing, str] = {
@@ -102,7 +102,8 @@ def line(
     """Return the verdict and the numbers of one audit on a line, and facts under it.
 
     Ids and commands may be longer than ``width`` columns, so that they can be copied.
-    With ``verbose``, the lines of code that add noise are listed.
+    With ``verbose``, facts about the trace are listed, too: its scope, the lines of
+    code that add noise, and the code that it does not understand.
     """
     text = _headline(result, width)
     listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
@@ -232,7 +233,8 @@ def _headline(result: AuditResult, width: int) -> Text:
 def _traced(result: AuditResult) -> list[Fact]:
     """Return facts about the trace of a result.
 
-    They are its scope, the lines of code with noise, and values that it cannot follow.
+    They are its scope, unless ``at_most`` states it, the lines of code with noise, and
+    the code that it does not understand.
     """
     trace = trace_of(result)
     if trace is None:
@@ -319,7 +321,7 @@ def differences_text(
     found_it: str = "",
     width: int = 100,
 ) -> str:
-    """Return the differences from a baseline as text, and the number of each kind.
+    """Return the differences from a baseline as text; the last sentence counts them.
 
     Args:
         differences: The differences, worst first.
@@ -353,7 +355,11 @@ def verdict(
 ) -> str:
     """Return a sentence with the numbers of audits and of differences of each kind.
 
-    The arguments are those of ``differences_text``.
+    Args:
+        differences: The differences from a baseline.
+        known: Number of audits in the baseline.
+        against: Name of the baseline, or of the run or revision in its place.
+        found_it: Phrase that is added if nothing is worse; empty for none.
     """
     counts = Counter(difference.kind for difference in differences)
     numbers = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])

@@ -41,8 +41,9 @@ SAMPLE = "A sample of the points, evenly spaced, where there are many."
 def file_name(audit_id: str) -> str:
     """Return the name of the file with an audit's page, without its suffix.
 
-    It depends on the id alone. Different ids have different names, since a name that
-    changes the id gets a digest.
+    It depends on the id alone. The name of 'audits/FILE.py::NAME' is 'FILE-NAME' if it
+    has no capitals and no special characters. Other names end with a digest of the id,
+    so that different ids have different names.
 
     >>> file_name("audits/audit_edges.py::dprr")
     'audit_edges-dprr'
@@ -58,7 +59,7 @@ def file_name(audit_id: str) -> str:
 
 
 def label(result: AuditResult) -> str:
-    """Return ``verdict_label`` with spaces instead of underscores."""
+    """Return the verdict in words, such as 'NOT REFUTED' or 'VIOLATED as declared'."""
     return verdict_label(result).replace("_", " ")
 
 
@@ -89,7 +90,7 @@ def first_sentence(result: AuditResult) -> str:
 
 
 def meaning(claim: ClaimRecord | None) -> str:
-    """Return sentences about the meaning of a claim of privacy; empty for others."""
+    """Return sentences about the meaning of a claim of privacy; "" for other claims."""
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
         return ""
@@ -116,7 +117,8 @@ def meaning(claim: ClaimRecord | None) -> str:
 def instead(result: AuditResult, repairs: Sequence[AuditResult]) -> Iterator[str]:
     """Yield sentences about the claims that hold instead of a refuted one.
 
-    They are those of repairs, and a finite upper bound on the refuted level.
+    They are the claims of ``repairs``, which are audits of changed mechanisms, and a
+    finite upper bound on the refuted level.
     """
     for repair in repairs:
         published = repair.published or Published("")
@@ -153,7 +155,11 @@ class EvidenceView:
 
 
 def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceView]:
-    """Return the views of an audit's evidence; without plots if ``plots`` is False."""
+    """Return a view of each piece of an audit's evidence.
+
+    With ``plots`` = False no view has plots. Beside a proof, plots that repeat its
+    numbers are left out, too.
+    """
     claim = result.claim
     pair = ""
     if result.counterexample:

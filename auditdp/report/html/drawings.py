@@ -90,6 +90,8 @@ class DrawnPair:
 def inputs(pair: str) -> DrawnPair | None:
     """Return the drawings of both inputs of a recorded pair.
 
+    ``pair`` is text such as 'name: [1, 2] | [1, 3]'.
+
     Returns:
         The drawings; None if the text is too long, or is not of two graphs, arrays or
         numbers.
@@ -105,9 +107,9 @@ def inputs(pair: str) -> DrawnPair | None:
 
 
 def drawing(text: str, other: str = "") -> Drawing:
-    """Return the drawing of a recorded value.
+    """Return the drawing of a recorded value, or ``Words`` if it is not drawn.
 
-    Differences from the recorded value ``other`` are marked.
+    Differences from the recorded value ``other`` are marked; none if it is empty.
     """
     if len(text) > LIMITS.characters:
         return Words(text)
@@ -160,10 +162,10 @@ def _cells(text: str, other: str) -> Cells | None:
 
 
 def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
-    """Return True for each number of ``rows`` that differs from ``beside``.
+    """Return a flag for each number of ``rows``: True if it differs from ``beside``.
 
     If the shapes agree, numbers at the same place are compared. Otherwise the arrays
-    are aligned, and numbers that ``beside`` lacks are marked.
+    are aligned, and the flag is True for numbers that ``beside`` lacks.
     """
     if [len(row) for row in beside] == [len(row) for row in rows]:
         pairs = zip(rows, beside, strict=True)
@@ -176,7 +178,10 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
 
 
 def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
-    """Return True for each of ``items`` outside the common runs of both sequences."""
+    """Return a flag for each of ``items``: True if it is in no common block.
+
+    A common block is a sequence of neighbouring items that ``others`` has as well.
+    """
     added = [True] * len(items)
     matcher = SequenceMatcher(None, others, items, autojunk=False)
     for block in matcher.get_matching_blocks():

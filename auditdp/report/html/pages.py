@@ -130,9 +130,9 @@ def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[Aud
 
 
 class _Drawn:
-    """A function that returns the evidence of an audit for a template.
+    """A function that returns views of an audit's evidence, and counts their plots.
 
-    Once it has drawn ``MOST_PLOTS`` plots, the evidence of further audits has none.
+    Once they have ``MOST_PLOTS`` plots, the views of further audits have none.
     """
 
     def __init__(self) -> None:
@@ -403,7 +403,7 @@ class ClaimSummary:
         claimed: The kind of the claims, in words.
         counts: The number of audits in each of ``COLUMNS``.
         missed: Words for the losses that clean games may have missed, as multiples of
-            the claim.
+            the claim; empty without such games.
     """
 
     claimed: str

@@ -98,7 +98,7 @@ _STYLE: Any = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Use the settings of reports inside the block, not the user's of Matplotlib."""
+    """Use Matplotlib with the settings of reports inside the block, not the user's."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
@@ -115,7 +115,7 @@ def new_axes(
     top: float = 12,
     bottom: float = 44,
 ) -> tuple[Figure, Axes]:
-    """Return a figure of a size, and its axes inside of margins.
+    """Return a figure of the given size, and its axes inside the four margins.
 
     All lengths are in 1/72 inch.
     """
@@ -145,9 +145,10 @@ def log_ticks(
 ) -> None:
     """Set the ticks of a logarithmic axis, "x" or "y", between two values.
 
-    They are at 1, 2 and 5 times powers of ten, or at powers of ten alone if the axis
-    has more than three decades. If fewer than two of these are on the axis, the ticks
-    are its ends. ``write`` returns the text of a tick.
+    They are at 1, 2 and 5 times powers of ten. If the axis has more than three decades,
+    they are at powers of ten alone, and in equal steps if there are too many. If fewer
+    than two of these are on the axis, the ticks are its ends. ``write`` returns the
+    text of a tick.
     """
     first = math.floor(math.log10(low))
     last = math.ceil(math.log10(high))
@@ -323,7 +324,8 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
             left out.
 
     Returns:
-        The plot; None if fewer than two points of the worst pair's curve can be drawn.
+        The plot; None if the worst pair's curve has no two points that can be drawn and
+        have different ε.
     """
     curve = sorted(_finite(exact.curve or [], positive=logarithmic))
     claimed = sorted(_finite(exact.claim_curve, positive=logarithmic))
@@ -367,7 +369,7 @@ def classes(estimation: EstimationDetails) -> Markup | None:
     """Return a plot with an interval for each class of inputs of an estimation.
 
     The interval is of the variance over its bound if any class has a bound, and
-    otherwise of the bias.
+    otherwise of the bias. Of many classes, 24 are drawn.
 
     Returns:
         The plot; None if there are no finite intervals.
