@@ -461,7 +461,8 @@ def audit_training(
         canaries: Number of canaries, with ``pairs=None``.
         attack: ``attack(released)``. With ``canaries`` it is required, and returns a
             score for each, larger for those that seem to be in the data. With ``pairs``
-            it is optional: its value replaces the output, such as the score of a membership inference.
+            it is optional: its value replaces the output, such as the score of a
+            membership inference.
         calls: Limit of the number of trainings, including those of the trace, the
             search and the confirmation. The default is 1,000, or up to 20,000 if traces
             or bets suggest that the claim is false. With ``canaries`` the default is 1;
@@ -473,8 +474,8 @@ def audit_training(
             ``canaries``.
         stop_when_refuted: Whether to end at the verdict. False uses all trainings for
             the best lower bound.
-        alpha: Largest probability that a true claim is refuted, or that the lower bound exceeds
-            the true privacy loss.
+        alpha: Upper limit of the probability that a true claim is refuted, or that the
+            lower bound exceeds the true privacy loss.
         seed: Root seed; equal seeds give equal results.
         controls: Trainers that break the claim on purpose. The result is INCONCLUSIVE
             unless the audit refutes each of them.
