@@ -165,9 +165,10 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
 
 
 class NodeLevelUpper(NodeLevel, GridCurve):
-    """An upper bound: the composition of the pair that reveals ρ.
+    """An upper bound on the curve δ(ε): the composition of steps that reveal ρ.
 
-    The curve of one step is E_ρ δ_Gauss(ε; μ = 2ρC/σ).
+    ρ is the number of reached nodes in the batch. The curve of one step is
+    E_ρ δ_Gauss(ε; μ = 2ρC/σ).
     """
 
     soundness = Soundness.UPPER

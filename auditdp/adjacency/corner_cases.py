@@ -354,9 +354,10 @@ def _all_with_extremes(fields: Any) -> dict[Any, st.SearchStrategy[Any]]:
 
 
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
-    """Return the two ends of a strategy, two of its values that are far apart.
+    """Return two values of a strategy, for an interval its ends.
 
-    If the strategy has only one value, both ends are this value.
+    They are the first two of ``values``, or else of generated values. If the strategy
+    has only one value, both are this value.
 
     Raises:
         AdjacencyError: If the strategy generates nothing.

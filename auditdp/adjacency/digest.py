@@ -199,10 +199,12 @@ class _StableText:
 
 
 def _rounded(array: Any) -> Any:
-    """Return an array with about six digits of each number.
+    """Return an array with about six digits of each number that may be a fraction.
 
     The last digits of computed numbers differ between processors.
     """
+    if array.dtype.kind == "c":
+        return np.stack([_rounded(array.real), _rounded(array.imag)])
     if array.dtype.kind != "f":
         return np.ascontiguousarray(array)
     mantissa, exponent = np.frexp(array.astype(np.float64))

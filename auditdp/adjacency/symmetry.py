@@ -440,10 +440,16 @@ class Alike(GivenPairs):
 
         With an even ``turn`` the replacement is ``opposite``: the negated record, if
         the limits allow it. With an odd one it is ``_against``: the record with its
-        last number negated, if the limits allow it. If the change is to an absent
-        record, ``turn`` has no effect: the replacement is the absent record, but keeps
-        the labels that the given inputs share. Then the first record equals the absent
-        one where both given inputs do.
+        last number negated, if the limits allow it.
+
+        If the change is to an absent record, such as zeros, ``turn`` has no effect. The
+        replacement is the absent record, with the labels of the first one in columns in
+        which the given inputs agree.
+
+        Args:
+            row: The record. If the change is to an absent record, it becomes absent in
+                the columns in which both given inputs are.
+            turn: The choice of the replacement.
         """
         _, unchanged, absent, zeros = self._change
         if absent is not None:

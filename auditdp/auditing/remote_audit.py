@@ -236,7 +236,7 @@ class AuditElsewhere(Audit):
 
     @property
     def digest(self) -> str:
-        """The digest that the process of the mechanism computed."""
+        """The ``Audit.digest``, as the process of the mechanism computed it."""
         return self.held.digest
 
     @property

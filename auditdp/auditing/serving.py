@@ -107,7 +107,11 @@ class Served:
         return found
 
     def told(self, overrides: Mapping[str, str]) -> Answered:
-        """Find the declaration and return its options, as ``DeclaredHeld``."""
+        """Find the declaration and return its options, as ``DeclaredHeld``.
+
+        Args:
+            overrides: Values of the factory's parameters, as text.
+        """
         self.declared = said = self.find()
         held = DeclaredHeld(
             said.description,
@@ -122,7 +126,11 @@ class Served:
         return DECLARED.dump_python(held, mode="json"), ()
 
     def build(self, overrides: Mapping[str, str]) -> Answered:
-        """Make the audit and return the data that describe it, as ``AuditHeld``."""
+        """Make the audit and return the data that describe it, as ``AuditHeld``.
+
+        Args:
+            overrides: Values of the factory's parameters, as text.
+        """
         self.built, parameters = self.declared.build(overrides)
         self.as_declared = self.built
         built, claim = self.built, parameters_of(self.built.claim)

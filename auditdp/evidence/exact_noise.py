@@ -110,7 +110,7 @@ class DeclaredNoise:
                 values = raw.toarray() if is_sparse(raw) else raw
                 answers = np.ravel(values).astype(float)
             except Exception as error:
-                return f"query raised {type(error).__name__}: {error} (on input {brief(data)})"
+                return f"query raised {type(error).__name__} on input {brief(data)}: {error}"
             if not _agree(answers, np.asarray(law.location), _scale(law)):
                 return (
                     f"the law is not of noise around the query: on {brief(data)} its location is {brief(law.location)} and "

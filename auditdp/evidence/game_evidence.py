@@ -419,7 +419,7 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     games = odds(-math.log(played.alpha))
     late = " until the time limit" if single.is_late else ""
     statement = (
-        f"after {count(game.refuted_at, 'call')}, bets had turned 1 unit into {games}, "
+        f"after {count(game.refuted_at, 'call')}, bets had turned a stake of 1 into {games}, "
         f"which has probability at most 1/{games} if the claim is true; "
         f"{single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
         f"({_e_value(single)})"

@@ -50,7 +50,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
-    "replayed ratio": "the likelihood of the output on either input, by the noise in a trace of the code",
+    "replayed ratio": "how likely the output is on either input, computed from the noise in a trace of the code",
     "normal ratio": "how likely the output is on either input, by two normal laws fitted to earlier calls",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
@@ -133,7 +133,7 @@ def explained(fresh: Game) -> Counterexample:
         pair=str(fresh.best.pair),
         python=fresh.best.pair.python,
         explanation=(
-            f"In {played}, bets on which input was used turned 1 unit into {stake}. "
+            f"In {played}, bets on which input was used turned a stake of 1 into {stake}. "
             "If the claim were true, this would happen with probability at most "
             f"1/{stake}. {_raised(fresh) or _best_bets(fresh)}"
         ),

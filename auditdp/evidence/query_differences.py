@@ -190,7 +190,7 @@ class QueryComparison:
             raise
         except Exception as error:
             raise MechanismError(
-                f"{self.name} raised {type(error).__name__}: {error} (on input {brief(data)})"
+                f"{self.name} raised {type(error).__name__} on input {brief(data)}: {error}"
             ) from error
         if value.dtype.kind not in "biuf":
             raise MechanismError(

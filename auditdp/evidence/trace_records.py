@@ -90,9 +90,9 @@ Line = tuple[CodeLine, str]
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
     """Return one row for each line and family of noise, sorted by file and line.
 
-    The loss is the largest on any pair. The row also has the largest difference between
-    two inputs of the values to which the line adds noise, and the largest scale that
-    the claim needs for it.
+    Each row has the largest values on any pair: the privacy loss of the line (None if
+    it is unknown on a pair), the change between the two inputs of the values to which
+    the line adds noise, and the scale that the claim needs.
 
     Args:
         found: The traced pairs.

@@ -106,13 +106,13 @@ class Counterexample:
 
     Attributes:
         pair: Text of the two neighbouring inputs, or the name of a class of inputs.
-        explanation: Why these inputs refute the claim, in one sentence.
-        output: Text of the output whose probabilities differ most; empty if the
-            evidence is not about one output.
+        explanation: Why these inputs refute the claim, in a few sentences.
+        output: Text of the output that shows the excess best, such as the one that adds
+            most to δ, or of a class of outputs; empty if the evidence names none.
         confirmed: True if a game confirmed the finding on fresh randomness, or if the
             finding needs no confirmation, such as that of exact evidence.
-        probabilities: Probability or density of the output on the first and on the
-            second input; None if no law states both.
+        probabilities: Probability or density of ``output`` on the first and on the
+            second input; None if the evidence does not state them.
         python: Python code that makes both inputs, with a mark where they differ; empty
             if ``pair`` shows the inputs in full.
     """

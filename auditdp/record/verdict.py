@@ -28,8 +28,8 @@ from auditdp.record.details import CountingDetails, ExactDetails, Subject
 from auditdp.record.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 
 MISCALIBRATION = (
-    "The noise is calibrated to a smaller difference than two neighbours have, so the "
-    "argument for the claim fails. The claim itself may still hold."
+    "The noise is too small for the difference between two neighbours (the sensitivity), "
+    "so the argument for the claim fails. The claim itself may still hold."
 )
 """Meaning of the verdict MISCALIBRATED."""
 DRAWS_FROM_LAW = "draws from its stated law"

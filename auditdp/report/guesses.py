@@ -179,7 +179,10 @@ def _from_guesses(
     if bets < calls:
         percent = number(100 * bets / calls, 2)
         percent = "more than 99" if percent == "100" else percent
-        each = f"From the {percent}% of outputs that differ most between the inputs"
+        each = (
+            f"{percent}% of the calls gave an output that tells much about the input. "
+            "From these outputs"
+        )
     together = ""
     if beyond:
         together = ", all of these outputs together"
@@ -470,10 +473,10 @@ def trace_scope(trace: GameTrace) -> str:
     """Return the numbers of traced pairs and runs, in words.
 
     >>> trace_scope(GameTrace(pairs=4000, runs=8000, extent="full"))
-    '4,000 pairs in 8,000 runs'
+    '4,000 traced pairs (8,000 runs)'
     """
     extents = {"part": ", followed in part", "none": ", not followed"}
-    scope = f"{count(trace.pairs, 'pair')} in {count(trace.runs, 'run')}"
+    scope = f"{count(trace.pairs, 'traced pair')} ({count(trace.runs, 'run')})"
     return f"{scope}{extents.get(trace.extent, '')}"
 
 
@@ -503,9 +506,7 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the claim is unused"
-    return (
-        f"at most {most}, by a trace of {trace_scope(trace)}, which is no proof{rest}"
-    )
+    return f"at most {most} on {trace_scope(trace)}; this is no proof{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:

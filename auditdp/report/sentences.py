@@ -146,10 +146,12 @@ def reasons(result: AuditResult) -> list[str]:
     undeclared = result.verdict is not result.declared
     if result.verdict is Verdict.VIOLATED and undeclared:
         sentences.append(
-            "The claim is violated. The audit does not declare this, so it is a finding."
+            "The claim is violated. The audit does not declare that the claim is false, so this is a finding."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
-        sentences.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
+        sentences.append(
+            f"{MISCALIBRATION} The audit does not declare that it fails. {REMEDY}"
+        )
     survived = [f"A control survived: {control}" for control in surviving(result)]
     return [*sentences, *missed_declaration(result), *survived]
 
@@ -309,7 +311,7 @@ def would_find(result: AuditResult) -> str:
     smallest = detectable(result)
     if not smallest:
         return ""
-    return f"with probability 9 in 10: {'; '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
+    return f"with probability 9 in 10: {'; or '.join([smallest, *rare_leaks(result)])}. {BEYOND}"
 
 
 def rare_leaks(result: AuditResult) -> list[str]:

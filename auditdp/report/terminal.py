@@ -281,10 +281,10 @@ def _alpha(record: RunRecord) -> str:
         return "0: no finding of this run rests on chance"
     total = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     parts = [
-        f"{purpose} {number(sum(each))} ({count(len(each), 'share')})"
+        f"{number(sum(each))} for the {purpose} of {count(len(each), 'audit')}"
         for purpose, each in shares.items()
     ]
-    return f"a finding of this run is wrong with probability at most {total}: {', '.join(parts)}"
+    return f"the probability that any finding of this run is wrong is at most {total}: {', '.join(parts)}"
 
 
 def _write(text: Text, colour: bool) -> str:

@@ -241,7 +241,10 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
     if outcomes is not None:
         is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
         if outcomes.complete and is_above:
-            sentence = f"with probability {outcomes.delta:.3g} the output is impossible on the other input"
+            sentence = (
+                f"with probability {outcomes.delta:.3g} one input gives an output that "
+                f"the other one never gives; the claim's δ is {allowed:.3g}"
+            )
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:
             return []

@@ -83,7 +83,8 @@ def called_by_builtin() -> bool:
 def here() -> CodeLine:
     """Return the innermost line of the caller's code that is running.
 
-    If there is none, return the innermost line outside of this room, or ``NOWHERE``.
+    If only the harness, Python and installed libraries are running, return the innermost
+    line outside of this room, or ``NOWHERE`` if there is none.
     """
     fallback = NOWHERE
     for frame in _frames():

@@ -232,10 +232,11 @@ class WatchedRun:
     ) -> Any:
         """Return the numbers of a recorded draw, adapted to this input.
 
-        They have the location and scale of this input. If one record was added or
-        removed, the other records keep their numbers in a uniform draw for each record,
-        and their order in draws among records. Any other draw whose shape changed is
-        drawn anew. So is a draw of unknown law whose location or scale changed.
+        They are moved to the location and scale of this input. If one record was added
+        or removed, the other records keep their numbers in a uniform draw of one number
+        for each record, and their places in a draw that orders or chooses records
+        (``among``). Any other draw whose shape changed is drawn anew. So is a draw of
+        unknown law whose location or scale changed.
 
         Args:
             expected: The recorded draw.
@@ -248,11 +249,14 @@ class WatchedRun:
             change = self._change_among(expected.law, law)
             if change is not None:
                 return among(law.family, expected.numbers, perform(), *change)
+        unmoved = same(expected.law.scale, law.scale) and same(
+            expected.location, location
+        )
         # A draw of another shape cannot be replayed, except one number for each record.
         recorded_shape = shape_of(expected.value)
         if shape is not None and recorded_shape != shape:
             fresh = perform()
-            if law.family == "uniform":
+            if law.family == "uniform" and unmoved:
                 value = self._for_these_records(expected.numbers, fresh)
                 if value is not None:
                     return value
@@ -263,7 +267,7 @@ class WatchedRun:
                 expected.site, f"{sentence} on one input and {shape} on the other"
             )
             return fresh
-        if same(expected.law.scale, law.scale) and same(expected.location, location):
+        if unmoved:
             return expected.value if expected.drawn is None else _clone(expected.drawn)
         # The standard draw is known only for families that the trace knows.
         if expected.law.known is None:

@@ -117,7 +117,7 @@ def unknown_expectation():
     pass
 """
 MESSAGES = """
-of_raises | raises raised ValueError: cannot count to 7 | on every input that was tried
+of_raises | raises raised ValueError on every tested input: cannot count to 7
 of_unreadable | cannot read an output of type object | return numbers, text, None
 of_one_too_many | one_too_many: returned shape (3,) | first dimension size=2
 of_one_number | one_number: returned shape () | first dimension size=2

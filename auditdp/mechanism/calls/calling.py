@@ -231,7 +231,7 @@ class Calls:
     def _represent(self, samples: list[Outputs]) -> None:
         outputs = [output for sample in samples for output in sample]
         if outputs and all(isinstance(output, Raised) for output in outputs):
-            raise self._error(outputs[0].error, "every input that was tried")
+            raise self._error(outputs[0].error, "every tested input")
         try:
             self._representation = Representation.of(samples)
         except MechanismError as error:
@@ -303,7 +303,7 @@ class Calls:
         if self._representation is not None and not self.raising:
             place += "; as a function f(data, rng) of one output, it may raise: that is an output then"
         found = RaisedError(
-            f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}"
+            f"{self.name} raised {type(error).__name__} on {where}: {error}{place}"
         )
         found.__cause__ = error
         return found

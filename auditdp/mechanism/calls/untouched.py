@@ -47,7 +47,10 @@ class Untouched:
         self._forked: ForkedProcess | None = None
 
     def start(self) -> None:
-        """Fork the process, unless it exists. Without it, ``rows`` returns None."""
+        """Fork the process, unless it was forked before.
+
+        Before this, and after ``close``, ``rows`` returns None.
+        """
         self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
     def rows(

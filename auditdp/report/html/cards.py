@@ -42,7 +42,7 @@ def file_name(audit_id: str) -> str:
     """Return the name of the file with an audit's page, without its suffix.
 
     It depends on the id alone. The name of 'audits/FILE.py::NAME' is 'FILE-NAME' if it
-    has no capitals and no special characters. Other names end with a digest of the id,
+    has at most 80 characters, no capitals and no special ones. Other names end with a digest of the id,
     so that different ids have different names.
 
     >>> file_name("audits/audit_edges.py::dprr")

@@ -366,7 +366,7 @@ def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
     ]
     then, now = options
     return [
-        f"{name} {then[name]} then, {now[name]} now"
+        f"{name} “{then[name]}” then and “{now[name]}” now"
         for name in then
         if then[name] != now[name]
     ]

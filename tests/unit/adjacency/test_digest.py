@@ -170,6 +170,7 @@ def used(adjacency, attribute):
         (used(AnyValues([0, 1, 2]), "pairs"), AnyValues([0, 1, 2])),
         (used(record(9), "_ends"), record(9)),
         (Box(0.0, 0.1 + 0.2), Box(0.0, 0.3)),
+        (np.array([0.1 + 0.2, 1j]), np.array([0.3, 1j])),
         ({"a": 1, "b": {1, 2}}, {"b": {2, 1}, "a": 1}),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing():
     found = play(by_size, trace=False)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
-    assert "1 unit into 20, which has probability at most 1/20" in found.statement
+    assert "a stake of 1 into 20, which has probability at most 1/20" in found.statement
     assert "ε ≥" not in found.statement
     assert found.epsilon_lower is None
     assert found.details.bound_path == []
@@ -71,7 +71,7 @@ def test_an_explanation_counts_bets_of_the_confirmation():
         assert found.verdict is Verdict.VIOLATED
         confirmation = found.details.confirmation
         assert 0 < confirmation.right <= confirmation.bets <= confirmation.calls
-        assert "turned 1 unit into" in found.counterexample.explanation
+        assert "turned a stake of 1 into" in found.counterexample.explanation
 
 
 @pytest.mark.parametrize(

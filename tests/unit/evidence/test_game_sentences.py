@@ -125,8 +125,8 @@ def test_a_finding_is_two_sentences_without_undefined_letters(claim):
         found.statement,
     )
     assert re.fullmatch(
-        r"In [\d,]+ fresh calls, bets on which input was used turned 1 unit into ([\d,]+|10\^\d+)\. If the claim were true, "
-        r"this would happen with probability at most 1/\1\. The best bets were based on [^()]+",
+        r"In [\d,]+ fresh calls, bets on which input was used turned a stake of 1 into ([\d,]+|10\^\d+)\. If the claim "
+        r"were true, this would happen with probability at most 1/\1\. The best bets were based on [^()]+",
         found.counterexample.explanation,
     )
 

@@ -126,8 +126,8 @@ CLOSE = 0.01 * math.exp(1.00003)
         (found(ONE, exact(4.4), (0.2, 0.0)), "100 times in 100"),
         (
             found(ONE, game(166, 198, 385)),
-            "From the 51% of outputs that differ most between the inputs, one can guess rightly 84 times in "
-            f"100 {WHICH} (166 of 198 guesses on fresh calls); the claim allows 73 in 100.",
+            "51% of the calls gave an output that tells much about the input. From these outputs, one can guess "
+            f"rightly 84 times in 100 {WHICH} (166 of 198 guesses on fresh calls); the claim allows 73 in 100.",
         ),
         (
             found(ONE, game(36, 36, 36)),

@@ -54,6 +54,15 @@ def test_uniform_draws_stay_uniform_and_other_records_stay(family, more):
     assert sorted(seen) == sorted(DRAWS[family](after))
 
 
+@pytest.mark.parametrize("records", [3, 5])
+def test_uniform_numbers_are_drawn_anew_if_their_range_depends_on_the_records(records):
+    def in_moving_range(rows, rng):
+        return rng.uniform(len(rows), len(rows) + 1, len(rows))
+
+    pair = pair_of(in_moving_range, np.arange(4.0), np.arange(float(records)))
+    assert np.all(np.floor(pair.second.draws[0].numbers) == records)
+
+
 def test_a_draw_of_another_shape_is_left_as_it_is():
     fresh = np.array([2, 0])
     assert among("permutation", np.array([3, 1, 0, 2]), fresh, PLACE, False) is fresh

@@ -81,7 +81,7 @@ def test_what_was_asked_otherwise(record):
     assert asked_otherwise(record, record) == []
     other = replace(record, root_seed=7, arguments={"budget": "quick"}, revision="abc")
     assert asked_otherwise(record, other) == [
-        "root seed 20240611 then, 7 now",
-        "budget standard then, quick now",
-        "revision 4f1c2d7e9b then, abc now",
+        "root seed “20240611” then and “7” now",
+        "budget “standard” then and “quick” now",
+        "revision “4f1c2d7e9b” then and “abc” now",
     ]
