@@ -37,6 +37,7 @@ mutate: .venv/ready  ## would the audits detect faults in the noise of their mec
 		--report html=reports/mutation.html --report json=reports/mutation.json
 
 test: .venv/ready  ## run the test suite
+	$(BIN)/python -m compileall -q auditdp
 	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 statistics: .venv/ready  ## the statistical tests with all their repetitions, and what only they have time for

@@ -20,6 +20,7 @@ from auditdp.claims.estimates import Promise
 from auditdp.errors import CollectionError, ConfigurationError, ExhaustedError, Timeout
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.allowance import ASIDE, allowing
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.calls.remote_mechanism import MechanismElsewhere
 from auditdp.mechanism.calls.untouched import starting_untouched
 from auditdp.numerics.streams import Streams, stream
@@ -201,9 +202,10 @@ def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | N
         The evidence, or None if that kind does not apply.
     """
     mechanism = request.mechanism
-    if isinstance(mechanism, MechanismElsewhere) and kind not in mechanism.plays:
-        return evidence_elsewhere(mechanism, kind, alpha)
-    return gathered_here(kind, request, alpha)
+    with phase(kind):
+        if isinstance(mechanism, MechanismElsewhere) and kind not in mechanism.plays:
+            return evidence_elsewhere(mechanism, kind, alpha)
+        return gathered_here(kind, request, alpha)
 
 
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from auditdp.accountants import Description, narrowest
@@ -14,6 +15,7 @@ from auditdp.claims.estimates import Unbiased, VarianceAtMost
 from auditdp.errors import CollectionError, Timeout
 from auditdp.evidence.confirmation import play_again
 from auditdp.mechanism.calls.allowance import allowance
+from auditdp.mechanism.calls.phases import phase, phases
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
@@ -41,12 +43,19 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
     Raises:
         AuditError: If the audit cannot be run; the runner records the verdict ERROR.
     """
-    with one_thread():
-        return _run_audit(built, settings)
+    elsewhere = _mechanism_cpu(built)
+    with one_thread(), phases(lambda: _cpu(built)) as spent:
+        result = _run_audit(built, settings)
+    return replace(
+        result,
+        cpu_seconds=sum(spent.seconds.values()),
+        cpu_by_phase=spent.seconds,
+        mechanism_cpu_seconds=_mechanism_cpu(built) - elsewhere,
+    )
 
 
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
-    started, cpu, before = time.perf_counter(), _cpu(built), allowance().made
+    started, before = time.perf_counter(), allowance().made
     evidence = gather(built, built.mechanism, settings, "mechanism")
     calls = allowance().made - before
     controls: list[ControlResult] = []
@@ -61,7 +70,8 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
                 ) from None
         for number, twin in enumerate(built.controls):
             try:
-                controls.append(_control(built, twin, settings, number))
+                with phase("controls", whole=True):
+                    controls.append(_control(built, twin, settings, number))
             except Timeout as late:
                 # A refuted claim needs no controls, so the time limit ends the audit.
                 if any(each.verdict is Verdict.VIOLATED for each in evidence):
@@ -89,7 +99,6 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         controls=controls,
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         asked=list(built.asked),
-        cpu_seconds=_cpu(built) - cpu,
         seconds=time.perf_counter() - started,
         lacking=_lacking(built, settings, evidence),
     )
@@ -97,9 +106,12 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def _cpu(built: Audit) -> float:
     """Return the CPU seconds so far of this process and of the mechanism's process."""
-    return time.process_time() + (
-        built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0
-    )
+    return time.process_time() + _mechanism_cpu(built)
+
+
+def _mechanism_cpu(built: Audit) -> float:
+    """Return the CPU seconds so far of the mechanism's own process, if it has one."""
+    return built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
@@ -121,6 +133,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     So it has to refute a control only if there is no other evidence; a refuted
     calibration then suffices.
     """
+    before = _cpu(built)
     evidence = gather(built, twin, settings, f"control {number}", control=True)
     judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
@@ -132,6 +145,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
         calls=sum(e.calls for e in evidence),
         epsilon_lower=bounds(evidence, verdict)[0],
         blind=[e.kind for e in blind],
+        cpu_seconds=_cpu(built) - before,
     )
 
 

@@ -21,6 +21,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.evidence.game_plan import PLAIN
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import MAIN, allowing
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.streams import Streams, prefixed
@@ -31,6 +32,7 @@ SHRINKING_ALPHA = 0.05
 the audit."""
 
 
+@phase("confirmation")
 def confirm(
     game: Game,
     streams: Streams,

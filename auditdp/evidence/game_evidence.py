@@ -54,6 +54,7 @@ from auditdp.evidence.trace_records import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import ASIDE, MAIN, allowing
 from auditdp.mechanism.calls.independence import CheckLimits
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.protocol import Mechanism, is_seeded, is_vectorised, name_of
 from auditdp.numerics.rounding import at_least, confidence, count, outwards
 from auditdp.numerics.streams import Streams
@@ -450,6 +451,7 @@ def _e_value(game: Game) -> str:
     return f"e-value {math.exp(min(game.wealth.log_wealth, 700.0)):.3g}"
 
 
+@phase("smaller pair")
 def _on_smaller_pair(
     found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams
 ) -> Evidence:

@@ -40,6 +40,7 @@ from auditdp.mechanism.calls.independence import (
     runs_in_processes,
     runs_to_look,
 )
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.calls.remote_mechanism import calls_of
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
@@ -387,6 +388,7 @@ def _extend_to_find(opened: PreparedGame) -> None:
         )
 
 
+@phase("trace")
 def _plain_trace(opening: _Opening) -> Traced:
     calls = opening.options.budget.game_calls
     seed = opening.trace_seed()
@@ -404,6 +406,7 @@ def _plain_trace(opening: _Opening) -> Traced:
     )
 
 
+@phase("trace")
 def _plain_forecaster(opening: _Opening, look: Traced) -> ReplayedRatio | None:
     if isinstance(look, TraceElsewhere):
         return ReplayedElsewhere() if look.reads() else None
@@ -442,6 +445,7 @@ def _open_scarce_game(opening: _Opening) -> PreparedGame:
     return opened
 
 
+@phase("trace")
 def _scarce_trace(opening: _Opening) -> TraceLook:
     return looked_by_trace(
         opening.calls.mechanism,
@@ -454,6 +458,7 @@ def _scarce_trace(opening: _Opening) -> TraceLook:
     )
 
 
+@phase("trace")
 def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | None:
     budget = _run_budget(opening.options.budget, is_suspect=look.is_suspect)
     return look.replayed(opening.calls.form, opening.claim, budget)
@@ -539,6 +544,7 @@ def _play_proposed_pairs(
     return game.refuted_at is not None
 
 
+@phase("search")
 def _search_pairs(opened: PreparedGame, adjacency: Adjacency) -> None:
     before = opened.used
     left = max(opened.to_play - before, 0)

@@ -20,6 +20,7 @@ from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.independence import CheckLimits, look
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.capabilities import Capabilities, capabilities
 from auditdp.mechanism.protocol import Mechanism, as_mechanism
 from auditdp.numerics.streams import Streams
@@ -192,6 +193,7 @@ def processes_to_check_memory(claim: Claim) -> int:
     return min(needed, MAX_PROCESSES)
 
 
+@phase("checks")
 def believed(
     evidence: Evidence,
     calls: Calls,

@@ -281,6 +281,7 @@ class ControlResult:
     calls: Count = 0
     epsilon_lower: Number | None = None
     blind: list[str] = field(default_factory=list)
+    cpu_seconds: Seconds = 0.0
 
     @property
     def survived(self) -> bool:
@@ -306,6 +307,9 @@ class AuditResult:
         calls: Number of runs of the mechanism, without those of its controls.
         counterexample: The counterexample of the leading evidence; None unless the
             claim or its calibration is refuted.
+        cpu_by_phase: Seconds of ``cpu_seconds`` by phase, such as 'trace' or 'controls'.
+        mechanism_cpu_seconds: Seconds of ``cpu_seconds`` in the mechanism's own process:
+            the code of the audit, its traces, and evidence that needs its code.
         printed: Text that the audit wrote to standard output and standard error.
         lacking: Number of calls that a limited budget such as ``quick`` left out.
         mechanism_at: Where the mechanism is defined; None outside the working folder.
@@ -331,6 +335,8 @@ class AuditResult:
     alpha: Probability | None = None
     calls: Count = 0
     cpu_seconds: Seconds = 0.0
+    cpu_by_phase: dict[str, Seconds] = field(default_factory=dict)
+    mechanism_cpu_seconds: Seconds = 0.0
     seconds: Seconds = 0.0
     controls: list[ControlResult] = field(default_factory=list)
     counterexample: Counterexample | None = None

@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from auditdp.numerics.rounding import confidence, outwards
@@ -18,7 +18,16 @@ from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.guesses import CLEAN_RUN
-from auditdp.report.numbers import at_most, between, bound, count, level, number, symbol
+from auditdp.report.numbers import (
+    at_most,
+    between,
+    bound,
+    count,
+    duration,
+    level,
+    number,
+    symbol,
+)
 
 
 class Standing(StrEnum):
@@ -241,6 +250,35 @@ def slowest(record: RunRecord) -> list[AuditResult]:
     if len(record.results) > len(slow):
         return slow
     return []
+
+
+def cpu_shares(results: Iterable[AuditResult]) -> dict[str, float]:
+    """Return the share of each phase in the CPU time of audits, the largest first.
+
+    Phases with less than a hundredth of the total are left out.
+    """
+    spent: Counter[str] = Counter()
+    for result in results:
+        spent.update(result.cpu_by_phase)
+    total = sum(spent.values())
+    return {
+        name: seconds / total
+        for name, seconds in spent.most_common()
+        if seconds > total / 100
+    }
+
+
+def cpu_sentence(results: Sequence[AuditResult]) -> str:
+    """Return the CPU time of audits in words, with the share of each phase.
+
+    It is empty if no phase is recorded.
+    """
+    shares = [f"{name} {share:.0%}" for name, share in cpu_shares(results).items()]
+    if not shares:
+        return ""
+    total = duration(sum(result.cpu_seconds for result in results))
+    elsewhere = duration(sum(result.mechanism_cpu_seconds for result in results))
+    return f"{total}: {', '.join(shares)}; {elsewhere} of it in processes of the audited code"
 
 
 def surviving(result: AuditResult) -> list[str]:

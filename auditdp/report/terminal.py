@@ -48,6 +48,7 @@ from auditdp.report.sentences import (
     ENDED,
     Standing,
     audited_claims,
+    cpu_sentence,
     mutation_score,
     of_planned,
     outcome_words,
@@ -109,6 +110,8 @@ def line(
     listed = [fact for fact in facts(result) if fact.label not in IN_HEADLINE]
     if verbose:
         listed += _traced(result)
+        if result.cpu_by_phase:
+            listed.append(Fact("CPU", cpu_sentence([result]), Tone.QUIET))
     for fact in listed:
         text.append("\n").append_text(_note(fact, width))
     return _write(text, colour)

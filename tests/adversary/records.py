@@ -97,7 +97,7 @@ def number_in(number: float) -> Fill:
         if kind in (int, Any):
             return int(min(max(number, 0), 2**63 - 1)) if number == number else 0
         if kind is float:
-            return max(0.0, number) if name in ("seconds", "cpu_seconds") else number
+            return max(0.0, number) if name.endswith(("seconds", "phase")) else number
         return {
             str: {"parameter": "epsilon", "kind": "PureDP"}.get(name, f"a {name}"),
             bool: False,

@@ -70,7 +70,8 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-UNTIMED = ("seconds", "cpu_seconds", "started", "finished", "run")
+CPU = ("cpu_seconds", "cpu_by_phase", "mechanism_cpu_seconds")
+UNTIMED = ("seconds", *CPU, "started", "finished", "run")
 
 
 def untimed(value: Any) -> Any:

@@ -517,6 +517,8 @@ def _with_totals(result: AuditResult, index: int) -> AuditResult:
         calls=calls,
         seconds=seconds,
         cpu_seconds=seconds * 0.9,
+        cpu_by_phase={"game": seconds * 0.6, "trace": seconds * 0.3},
+        mechanism_cpu_seconds=seconds * 0.2,
         log_e_value=max(logs) if logs else None,
         alpha=ALPHA if logs else None,
     )

@@ -89,7 +89,7 @@ class _Line:
 
     ticket: str
     """The ticket of the request."""
-    cpu: Annotated[float, Field(ge=0)]
+    cpu: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Processor seconds of the other process since its start."""
     runs: Annotated[int, Field(ge=0, lt=1 << 48)] = 0
     """Number of runs of the mechanism that the answer took."""
@@ -157,7 +157,7 @@ class Channel:
             reason = str(error).splitlines()[0]
             self._lost = f"the process of the mechanism answered {what!r} with something other than the answer: {reason}"
             raise LostError(self._lost) from None
-        self.cpu = line.cpu
+        self.cpu = max(self.cpu, line.cpu)
         allowed.count(line.runs)
         if line.error is not None:
             raise _raised(*line.error)

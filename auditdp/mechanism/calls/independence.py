@@ -37,6 +37,7 @@ from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calling import PROBES, Calls, Run
+from auditdp.mechanism.calls.phases import phase
 from auditdp.mechanism.calls.untouched import Untouched, untouched
 from auditdp.mechanism.protocol import Array, is_vectorised
 from auditdp.numerics.arrays import Floats
@@ -96,6 +97,7 @@ class IndependenceTest:
     """True if calls were also made in an untouched process."""
 
 
+@phase("checks")
 def check_calls(
     calls: Calls, inputs: Sequence[Any], streams: Streams, *, probes: int = PROBES
 ) -> None:

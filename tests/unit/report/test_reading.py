@@ -123,7 +123,7 @@ def test_a_share_that_bounds_nothing_is_not_stated(fields):
 
 
 def test_a_share_of_the_claim_is_an_epsilon_without_delta_alone(clean):
-    assert "at most ε = 0.52, by a trace of 4,000 pairs" in at_most(clean)
+    assert "at most ε = 0.52 on 4,000 traced pairs" in at_most(clean)
     approximate = replace(clean, claim=replace(clean.claim, delta=1e-5))
     assert at_most(approximate).startswith(
         "at most 0.52 of the claim, by a trace of 4,000 pairs"
@@ -139,7 +139,7 @@ def test_a_share_of_all_leaves_nothing(clean):
 def test_the_scope_of_a_trace_of_part_of_the_code():
     opaque = ["line 3: noise is rounded"]
     trace = GameTrace(pairs=1, runs=2, extent="part", opaque=opaque)
-    assert trace_scope(trace) == "1 pair in 2 runs, followed in part"
+    assert trace_scope(trace) == "1 traced pair (2 runs), followed in part"
 
 
 def test_a_notebook_shows_a_trace_as_it_is_printed():
