@@ -157,13 +157,13 @@ class MiscalibrationWarning(UserWarning):
     """
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a phrase such as ``did you mean 'seed'?``, with the most similar name.
 
     If no name in ``known`` is similar, the phrase lists all of them, sorted.
     """
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(str(name), known, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     shown = [name if name.isprintable() else repr(name) for name in known]

@@ -279,6 +279,7 @@ class Analysis(Description):
         Raises:
             AccountantError: If ``delta`` is not in [0, 1].
         """
+        check_delta(self.name, delta)
         return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 

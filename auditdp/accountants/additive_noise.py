@@ -54,6 +54,7 @@ from auditdp.accountants.parameter_checks import (
     AccountantError,
     check_epsilon,
     check_positive,
+    check_target,
 )
 from auditdp.accountants.root_finding import greatest, settle
 from auditdp.mechanism.laws import precision
@@ -144,15 +145,25 @@ class GaussianCurve(GaussianNoise, Analysis):
     ) -> float:
         """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases.
 
-        ``delta`` has to be in (0, 1).
+        Raises:
+            AccountantError: If ``epsilon`` is not finite and >= 0, ``delta`` not in (0,
+                1), another number not as in ``GaussianNoise``, or if no σ is found.
         """
-        check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
-        check_epsilon("sigma_for", epsilon)
-        # δ rises with 1/σ, so that the largest 1/σ is the smallest σ.
-        return 1 / greatest(
-            lambda inverse: cls(1 / inverse, sensitivity, count).delta_at(epsilon),
+        check_positive("sigma_for", sensitivity=sensitivity)
+        check_target("sigma_for", epsilon, delta)
+        # δ rises with Δ/σ, so that the largest Δ/σ gives the smallest σ.
+        largest = greatest(
+            lambda ratio: cls(sensitivity / ratio, sensitivity, count).delta_at(
+                epsilon
+            ),
             delta,
         )
+        if not largest:
+            raise AccountantError(
+                "sigma_for: no sigma up to 1e300 times the sensitivity is proved to meet "
+                f"epsilon={epsilon!r} and delta={delta!r}; use a larger target"
+            )
+        return sensitivity / largest
 
 
 @dataclass(frozen=True)
@@ -207,12 +218,11 @@ class ClassicGaussian(GaussianNoise, Analysis):
         """Return the formula's σ for one release, Δ√(2 ln(1.25/δ))/ε, rounded up.
 
         Raises:
-            AccountantError: If a number is not finite and > 0, or ``epsilon`` > 1 and
-                not ``everywhere``.
+            AccountantError: If ``epsilon`` or ``sensitivity`` is not finite and > 0,
+                ``delta`` is not in (0, 1), or ``epsilon`` > 1 and not ``everywhere``.
         """
-        check_positive(
-            "sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity
-        )
+        check_positive("sigma_for", epsilon=epsilon, sensitivity=sensitivity)
+        check_target("sigma_for", epsilon, delta)
         if epsilon > 1 and not everywhere:
             raise AccountantError(
                 "ClassicGaussian: the formula is proved for epsilon <= 1, got "

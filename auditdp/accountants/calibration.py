@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from auditdp.accountants.accountant import Accountant, failure
-from auditdp.accountants.parameter_checks import AccountantError, check_epsilon
+from auditdp.accountants.parameter_checks import AccountantError, check_target
 from auditdp.errors import StoppedError
 
 DIGITS = 5
@@ -42,7 +42,7 @@ def solve(
     Args:
         model: Function from a value of the parameter to its accountants. Only exact
             curves and upper bounds are evaluated.
-        epsilon: ε of the target, >= 0.
+        epsilon: ε of the target, finite and >= 0.
         delta: δ of the target, in (0, 1).
         larger_is_safer: True if δ falls with the parameter, as for noise; False if δ
             rises with it, as for the ε of a part.
@@ -54,11 +54,7 @@ def solve(
         StoppedError: If an accountant fails at a value, and no other one proves the
             target there.
     """
-    check_epsilon("solve", epsilon)
-    if not 0 < delta < 1:
-        raise AccountantError(
-            f"solve: expected a target delta in (0, 1), got delta={delta!r}"
-        )
+    check_target("solve", epsilon, delta)
     sign = 1 if larger_is_safer else -1
 
     def proof(place: int) -> Accountant | None:

@@ -30,6 +30,7 @@ from auditdp.accountants.parameter_checks import (
     check_count,
     check_delta,
     check_positive,
+    check_target,
 )
 from auditdp.accountants.root_finding import greatest, settle
 from auditdp.mechanism.laws import precision
@@ -175,7 +176,7 @@ class OptimalComposition(Composition, Analysis):
             AccountantError: If a number is outside its range, or the composition of the
                 mechanisms' own δ exceeds ``delta``.
         """
-        check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
+        check_target("largest_epsilon", epsilon, delta)
         largest = greatest(
             lambda each: cls(each, delta_each, count).delta_at(epsilon), delta
         )

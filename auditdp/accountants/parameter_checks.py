@@ -41,6 +41,18 @@ def check_epsilon(kind: str, epsilon: float) -> None:
         _refuse(kind, "epsilon >= 0", "epsilon", epsilon)
 
 
+def check_target(kind: str, epsilon: float, delta: float) -> None:
+    """Raise AccountantError unless ``epsilon`` is finite, >= 0, and ``delta`` in (0, 1).
+
+    Every amount of noise meets a target with an infinite ε or δ = 1, so none is the
+    smallest.
+    """
+    if not 0 <= epsilon < math.inf:
+        _refuse(kind, "a finite target epsilon >= 0", "epsilon", epsilon)
+    if not 0 < delta < 1:
+        _refuse(kind, "a target delta in (0, 1)", "delta", delta)
+
+
 def check_count(kind: str, **counts: int) -> None:
     """Raise AccountantError unless every count is an integer >= 1."""
     for name, count in counts.items():

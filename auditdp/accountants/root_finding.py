@@ -154,7 +154,7 @@ def epsilon_from(
     Raises:
         AccountantError: If ``delta`` is not in [0, 1].
     """
-    check_delta("epsilon_at", delta)
+    check_delta("epsilon_from", delta)
     if delta > 0:
         return least(delta_at, delta, high=pure, near=near)
     if delta_at(0.0) == 0:

@@ -33,7 +33,11 @@ from auditdp.accountants.composition import (
     binomial_cdf,
 )
 from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.parameter_checks import check_epsilon, check_positive
+from auditdp.accountants.parameter_checks import (
+    check_delta,
+    check_epsilon,
+    check_positive,
+)
 from auditdp.accountants.root_finding import epsilon_below, settle
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import above, below, double_above
@@ -291,6 +295,7 @@ class TopKNonAdaptive(TopK, Analysis):
 
     def epsilon_at(self, delta: float) -> float:
         """Return the largest ε at which the bound exceeds δ, rounded down."""
+        check_delta(self.name, delta)
         return epsilon_below(self.delta_at, delta, pure=self.largest_loss)
 
     def _delta(self, t: float, epsilon: float) -> float:

@@ -31,6 +31,7 @@ from auditdp.accountants.accountant import Analysis, Description, Soundness
 from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.accountants.composition import Composition
 from auditdp.accountants.dp_sgd_parameters import ADD_OR_REMOVE, REPLACE, Poisson
+from auditdp.accountants.parameter_checks import check_epsilon, check_rate
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import above, double_above
 
@@ -189,9 +190,14 @@ class WithReplacementSubsampled(Analysis):
 def amplified(epsilon: float, rate: float) -> float:
     """Return the ε of an ε-DP mechanism on a sample of rate q, ln(1 + q(e^ε − 1)).
 
+    Raises:
+        AccountantError: If ``epsilon`` is not >= 0, or ``rate`` is not in (0, 1].
+
     >>> round(amplified(1.0, 0.01), 6)
     0.017037
     """
+    check_epsilon("amplified", epsilon)
+    check_rate("amplified", rate)
     if epsilon == math.inf:
         return epsilon
     if epsilon < 30:
@@ -201,10 +207,15 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def unamplified(epsilon: float, rate: float) -> float:
-    """Return the ε before sampling, ln(1 + (e^ε − 1)/q), for a rate q > 0.
+    """Return the ε before sampling, ln(1 + (e^ε − 1)/q), for a rate q.
 
     It is the inverse of ``amplified``.
+
+    Raises:
+        AccountantError: If ``epsilon`` is not >= 0, or ``rate`` is not in (0, 1].
     """
+    check_epsilon("unamplified", epsilon)
+    check_rate("unamplified", rate)
     if epsilon == math.inf:
         return epsilon
     if epsilon < 30:

@@ -126,6 +126,7 @@ class AdjacencyLimits:
 
 
 LIMITS = AdjacencyLimits()
+NUMBERS = (int, float, np.integer, np.floating)
 
 # The source of a pair may call these names and classes, and consist of these nodes. It
 # may be pasted, also if another process wrote it, so it must not run other code.
@@ -542,10 +543,15 @@ def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
     return ("data", pair.data), ("neighbour", pair.neighbour)
 
 
+def is_integer(value: Any) -> bool:
+    """Return True if a value is an integer of Python or of NumPy, and no bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def require_integer(adjacency: Any, name: str, least: int) -> None:
     """Raise ``AdjacencyError`` unless the field ``name`` is an integer >= ``least``."""
     value = getattr(adjacency, name)
-    if not isinstance(value, int | np.integer) or value < least:
+    if not is_integer(value) or value < least:
         raise AdjacencyError(
             f"{type(adjacency).__name__}: expected {name}, an integer >= {least}, "
             f"got {value!r}"

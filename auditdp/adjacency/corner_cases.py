@@ -43,7 +43,10 @@ from auditdp.mechanism.protocol import identity_key
 # doubles cease to hold all integers at 2^53.
 POWERS_OF_TWO = [2**power for power in (7, 8, 15, 16, 31, 32, 53, 63, 64)]
 OPEN_END = 2**31
-"""Absolute value that stands for a missing or infinite end of a domain."""
+"""Absolute value that stands for a missing or infinite end of a domain.
+
+Twice the other end does if that is beyond.
+"""
 TINY_NUMBERS = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
 """Smallest double, normal double and single, and half the spacing of doubles at one."""
 ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
@@ -53,9 +56,8 @@ ODD_CHARACTERS = "0z Aß\u200b\n\0'😀"
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     """Return numbers of an interval at which code breaks, the two ends first.
 
-    A missing or infinite upper end is replaced by ``OPEN_END``, and such a lower end by
-    0, or by −``OPEN_END`` if 0 is not in the interval. A replacement outside the
-    interval is left out.
+    A missing or infinite end is replaced as in ``_ends``. But a lower one is replaced
+    by 0 if 0 is in the interval.
 
     Args:
         low: The lower end, or None if there is none.
@@ -65,12 +67,9 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     >>> numbers(0, 300, whole=True)
     [0, 300, 1, 299, 150, 2, 11, 12, 15, 16, 127, 128, 129, 181, 182, 255, 256, 257]
     """
-    lowest = -math.inf if low is None else low
-    highest = math.inf if high is None else high
-    last = highest if highest < math.inf else OPEN_END
-    first = lowest if lowest > -math.inf else -OPEN_END
+    first, last = _ends(low, high)
     start = first
-    if lowest == -math.inf and last >= 0:
+    if low in (None, -math.inf) and last >= 0:
         # The simplest number stands for an end that does not exist.
         start = 0
     near: list[Any] = [0, 1, 2]
@@ -94,8 +93,23 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     candidates = [start, last, *special, start + step, last - step, middle, *near]
     if not whole:
         candidates = [float(x) for x in candidates]
-    inside = [x for x in candidates if lowest <= x <= highest]
+    inside = [
+        x
+        for x in candidates
+        if (low is None or low <= x) and (high is None or x <= high)
+    ]
     return list({repr(x): x for x in inside}.values())
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float]:
+    """Return both ends of an interval, or stand-ins for missing and infinite ends."""
+    first = -math.inf if low is None else low
+    last = math.inf if high is None else high
+    if first == -math.inf:
+        first = min(-OPEN_END, 2 * last)
+    if last == math.inf:
+        last = max(OPEN_END, 2 * first)
+    return first, last
 
 
 def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
@@ -392,14 +406,14 @@ class Domain:
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the domain of a strategy of numbers, or None for another strategy.
 
-        The ends of an interval are the first two results of ``numbers``, which replaces
-        missing ends.
+        ``OPEN_END`` has the stand-ins for missing and infinite ends.
         """
         match _part_of(strategy):
-            case Integers() | Floats() as part:
-                both_ends = leaf_values(part)[:2]
-                is_whole = isinstance(part, Integers)
-                return cls(min(both_ends), max(both_ends), is_whole)
+            case Integers(low=low, high=high):
+                return cls(*_ends(low, high), whole=True)
+            case Floats(low=low, high=high):
+                first, last = _ends(low, high)
+                return cls(float(first), float(last))
             case ListedValues(elements=elements):
                 return cls.listing(elements)
         return None

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.adjacency import LIMITS, Pair, require_integer, sides
+from auditdp.adjacency.adjacency import (
+    LIMITS,
+    Pair,
+    is_integer,
+    require_integer,
+    sides,
+)
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
 
@@ -35,6 +41,10 @@ def _bits_of(name: str, pair: Pair, shape: tuple[int, ...]) -> list[Bits]:
             )
         arrays.append(array.astype(np.int8))
     return arrays
+
+
+def _are_nodes(given: Any, nodes: int) -> bool:
+    return np.iterable(given) and all(is_integer(x) and 0 <= x < nodes for x in given)
 
 
 @dataclass(frozen=True)
@@ -297,7 +307,7 @@ class NeighbourLists:
 
     def __post_init__(self) -> None:
         require_integer(self, "nodes", 2)
-        if not self.users or not set(self.users) <= set(range(self.nodes)):
+        if not _are_nodes(self.users, self.nodes) or not self.users:
             raise AdjacencyError(
                 "NeighbourLists: expected protected users in "
                 f"0..{self.nodes - 1}, got {self.protected!r}"
@@ -396,7 +406,8 @@ class Edges:
 
     def __post_init__(self) -> None:
         require_integer(self, "nodes", 2)
-        if len(self._inner) < 2 or not self._inner <= set(range(self.nodes)):
+        among = range(self.nodes) if self.among is None else self.among
+        if not _are_nodes(among, self.nodes) or len(self._inner) < 2:
             raise AdjacencyError(
                 "Edges: expected among, two or more of the nodes "
                 f"0..{self.nodes - 1}, got {self.among!r}"

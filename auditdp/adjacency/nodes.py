@@ -305,10 +305,6 @@ class Canaries:
     count: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool):
-            raise AdjacencyError(
-                f"Canaries: expected count, an integer >= 1, got {self.count!r}"
-            )
         require_integer(self, "count", 1)
 
     @property

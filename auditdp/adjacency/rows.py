@@ -24,6 +24,7 @@ from auditdp.adjacency.adjacency import (
     different,
     places,
     require_change,
+    require_integer,
     sides,
 )
 from auditdp.adjacency.corner_cases import Domain, ends, values, with_extremes
@@ -59,7 +60,7 @@ class Rows:
             For matrices of a small set of values, ``Records`` can enumerate all pairs.
         change: "add/remove" or "replace".
         least: Smallest number of rows of an input.
-        most: Largest number of rows of an input, >= 1.
+        most: Largest number of rows of an input, >= 1; with "add/remove", > ``least``.
         into: Type of an input: ``list``, ``tuple``, ``np.ndarray`` (a row is one entry
             of the first axis), ``str`` (a row is one character), or ``dict`` (keys 0,
             1, ..., and a row for each). If rows are dicts of the same keys, it may be
@@ -85,11 +86,9 @@ class Rows:
                 f"hypothesis.strategies.integers(0, 9), got {brief(self.row)}"
             )
         require_change(self, "add/remove", "replace")
-        if not 0 <= self.least <= self.most or self._fewest > self.most:
-            raise AdjacencyError(
-                "Rows: expected 0 <= least <= most with room for a change, "
-                f"got {self.least!r} and {self.most!r}"
-            )
+        require_integer(self, "least", 0)
+        # There has to be room for a change.
+        require_integer(self, "most", self._fewest)
         if self.into not in CONTAINERS:
             names = ", ".join(map(_type_name, CONTAINERS))
             raise AdjacencyError(

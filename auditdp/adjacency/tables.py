@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product, zip_longest
+from itertools import chain, pairwise, product, zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import (
     LIMITS,
+    NUMBERS,
     Pair,
     different,
     places,
     require_change,
+    require_integer,
     sides,
 )
 from auditdp.adjacency.corner_cases import (
@@ -29,8 +31,6 @@ from auditdp.adjacency.corner_cases import (
 )
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key
-
-NUMBERS = (int, float, np.integer, np.floating)
 
 Record = dict[str, Any]
 
@@ -60,11 +60,8 @@ class Records:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        if self.users < 1 or self.dimension < 1:
-            raise AdjacencyError(
-                "Records: expected users >= 1 and dimension >= 1, "
-                f"got {self.users!r} and {self.dimension!r}"
-            )
+        require_integer(self, "users", 1)
+        require_integer(self, "dimension", 1)
         are_numbers = all(isinstance(value, NUMBERS) for value in self.values)
         if not are_numbers and not all(isinstance(x, str) for x in self.values):
             raise AdjacencyError(
@@ -72,7 +69,8 @@ class Records:
                 f"got {brief(list(self.values))}; for rows of anything else give "
                 "Rows(strategy, change='replace'), with a Hypothesis strategy of one row"
             )
-        if len(self.values) < 2 or list(self.values) != sorted(set(self.values)):  # type: ignore[type-var]
+        ascending = all(a < b for a, b in pairwise(self.values))  # type: ignore[operator]
+        if len(self.values) < 2 or not ascending:
             raise AdjacencyError(
                 "Records: expected at least two values, ascending, "
                 f"got {list(self.values)!r}"

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import (
     LIMITS,
+    NUMBERS,
     Pair,
     different,
+    is_integer,
     places,
     require_change,
     require_integer,
@@ -38,6 +40,10 @@ REACH = 10
 """Largest absolute answer that ``strategy`` generates, in units of the sensitivity."""
 GRID_STEPS = 16
 """Number of grid steps between the ends of a box, for generated coordinates."""
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, NUMBERS) and math.isfinite(number)
 
 
 class _VectorsOfLengths:
@@ -66,6 +72,13 @@ class _VectorsOfLengths:
         if self.shortest is None:
             return self._longest
         return self.shortest
+
+    def _check_shortest(self) -> None:
+        if not is_integer(self._shortest) or not 1 <= self._shortest <= self._longest:
+            raise AdjacencyError(
+                f"{type(self).__name__}: expected shortest in 1..{self._longest}, "
+                f"got {self.shortest!r}"
+            )
 
     def _vectors(self, pair: Pair) -> list[Vector]:
         """Return both inputs as float64, after a check of lengths and domain."""
@@ -147,20 +160,14 @@ class QueryAnswers(_VectorsOfLengths):
     def __post_init__(self) -> None:
         require_integer(self, "length", 1)
         require_change(self, "one", "all")
-        if not (np.isfinite(self.sensitivity) and self.sensitivity > 0):
+        if not (_is_finite(self.sensitivity) and self.sensitivity > 0):
             raise AdjacencyError(
                 "QueryAnswers: expected a finite sensitivity > 0, "
                 f"got {self.sensitivity!r}"
             )
-        if not 1 <= self._shortest <= self.length:
-            raise AdjacencyError(
-                f"QueryAnswers: expected shortest in 1..{self.length}, "
-                f"got {self.shortest!r}"
-            )
-        if self.largest is not None and self.largest < 1:
-            raise AdjacencyError(
-                f"QueryAnswers: expected largest, an integer >= 1, got {self.largest!r}"
-            )
+        self._check_shortest()
+        if self.largest is not None:
+            require_integer(self, "largest", 1)
 
     @property
     def _longest(self) -> int:
@@ -402,16 +409,13 @@ class Box(_VectorsOfLengths):
     _entries = "coordinates"
 
     def __post_init__(self) -> None:
-        are_finite = np.isfinite(self.low) and np.isfinite(self.high)
+        are_finite = _is_finite(self.low) and _is_finite(self.high)
         if not (are_finite and self.low < self.high):
             raise AdjacencyError(
                 f"Box: expected finite low < high, got {self.low!r} and {self.high!r}"
             )
         require_integer(self, "dimension", 1)
-        if not 1 <= self._shortest <= self.dimension:
-            raise AdjacencyError(
-                f"Box: expected shortest in 1..{self.dimension}, got {self.shortest!r}"
-            )
+        self._check_shortest()
 
     @property
     def _longest(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.digest import digest_of
 from auditdp.adjacency.values import of_size, records
-from auditdp.claims.claim import Claim
+from auditdp.claims.claim import Claim, is_number
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, did_you_mean
 from auditdp.mechanism.calls.observed import Observed
@@ -146,6 +145,16 @@ class Audit:
             raise CollectionError(
                 f"about={self.about!r} describes the mechanism for accountants, and there are none"
             )
+        if self.mechanism is None and not self.accountants:
+            raise CollectionError(
+                "expected a mechanism, or accountants= for a formula, got mechanism=None"
+            )
+        if not isinstance(self.controls, Sequence) or not all(
+            map(callable, self.controls)
+        ):
+            raise CollectionError(
+                f"expected controls, a list of mechanisms, got controls={brief(self.controls)}"
+            )
         if self.is_formula and (self.is_promise or self.controls):
             raise CollectionError(
                 f"an audit of {self.claim} by accountants alone needs a claim of privacy and has no controls"
@@ -163,7 +172,7 @@ class Audit:
         for stream in self.observe:
             if stream not in STREAMS:
                 raise CollectionError(
-                    f"observe={self.observe!r}: {did_you_mean(str(stream), STREAMS)}"
+                    f"observe={self.observe!r}: {did_you_mean(stream, STREAMS)}"
                 )
         if self.observe and not self.is_formula:
             object.__setattr__(
@@ -175,9 +184,10 @@ class Audit:
                 [_observed(twin, self.observe) for twin in self.controls],
             )
         if self.calls is not None:
-            if not 1 <= self.calls < math.inf:
+            whole = is_number(self.calls) and float(self.calls).is_integer()
+            if not whole or self.calls < 1:
                 raise ConfigurationError(
-                    f"expected calls >= 1, got calls={self.calls!r}"
+                    f"expected a whole number calls >= 1, got calls={self.calls!r}"
                 )
             # The number may be written as 1e5.
             object.__setattr__(self, "calls", int(self.calls))

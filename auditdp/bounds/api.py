@@ -79,8 +79,10 @@ def methods(
         delta: The delta that goes with epsilon.
 
     Raises:
-        ConfigurationError: If there is no such kind.
+        ConfigurationError: If there is no such kind or parameter, or delta is out of
+            range.
     """
+    question_of(parameter, delta, 0.05, None)
     # One event measures little of a whole curve, so a game comes first for mu.
     one_run: tuple[str, ...] = ("one-run-curve",)
     runs: tuple[str, ...] = ("split-exact", "split-clopper-pearson", "dkw")
@@ -354,9 +356,14 @@ def in_one_run(
     """
     if method == "scan" or (method == "auto" and question.curve == EpsilonDelta()):
         return scanned(thresholds.nested_sets(scores, labels, guess), question, ONE_RUN)
+    if guesses is None:
+        guesses = [*_guess_numbers(len(scores))]
+    if np.ndim(guesses) != 1 or 0 in (len(guesses), *guesses):
+        raise ConfigurationError(
+            f"expected guesses, a list of numbers >= 1, got {guesses!r}; leave it out for the usual ones"
+        )
     numbers = {
-        data.increasing(guesses=number, canaries=len(scores))[0]
-        for number in guesses or _guess_numbers(len(scores))
+        data.increasing(guesses=number, canaries=len(scores))[0] for number in guesses
     }
     truth = labels[thresholds.descending(scores, rng)]
     pairs = [

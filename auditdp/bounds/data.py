@@ -21,6 +21,7 @@ from scipy.special import bdtr
 
 from auditdp.bounds.privacy_curves import curve_of
 from auditdp.bounds.result import LIMITS, Question
+from auditdp.claims.claim import is_number
 from auditdp.errors import (
     AuditError,
     ConfigurationError,
@@ -51,9 +52,11 @@ def question_of(
         ConfigurationError: If a value is no number or is out of range, or the parameter
             is unknown.
     """
-    for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
-        is_number = isinstance(value, int | float | np.floating | np.integer | None)
-        if not is_number or isinstance(value, bool):
+    numbers = {"alpha": alpha, "delta": delta}
+    if claim is not None:
+        numbers["claim"] = claim
+    for name, value in numbers.items():
+        if not is_number(value) or isinstance(value, bool):
             remedy = f"; give its {parameter} as a number" if name == "claim" else ""
             raise ConfigurationError(
                 f"expected {name} as a number, got {value!r}{remedy}"

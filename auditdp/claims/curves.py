@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.claims.claim import Claim, check_positive
+from auditdp.claims.claim import Claim, check_positive, is_number
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
 from auditdp.numerics.arrays import Floats
@@ -74,7 +74,7 @@ class AccountedDP(Claim):
     alternative = "the leakiest mechanism with a curve of this family"
 
     def __post_init__(self) -> None:
-        if not 0 < self.quoted < 1:
+        if not (is_number(self.quoted) and 0 < self.quoted < 1):
             raise ClaimError(
                 f"AccountedDP: expected quoted in (0, 1), got quoted={self.quoted!r}"
             )
@@ -97,7 +97,12 @@ class AccountedDP(Claim):
     @cached_property
     def _points(self) -> Floats:
         if self.is_its_points:
-            points = np.asarray(self.curve, dtype=np.float64)
+            try:
+                points = np.asarray(self.curve, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ClaimError(
+                    f"AccountedDP: expected points (epsilon, delta), got {self.curve!r:.200}"
+                ) from None
             # It raises if they are no statements.
             DominatingPair.of(points)
             return points
@@ -238,7 +243,7 @@ class RenyiDP(Claim):
 
     def __post_init__(self) -> None:
         check_positive("RenyiDP", "epsilon", self.epsilon)
-        if not (self.order > 1 and math.isfinite(self.order)):
+        if not (is_number(self.order) and 1 < self.order < math.inf):
             raise ClaimError(
                 f"RenyiDP: expected a finite order > 1, got order={self.order!r}"
             )

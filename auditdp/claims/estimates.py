@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from auditdp.claims.claim import check_positive, is_number
 from auditdp.errors import ClaimError
 
 Limits = tuple[float, float]
@@ -78,7 +79,8 @@ class VarianceAtMost:
 
     def __post_init__(self) -> None:
         _check(self, bound=self.bound)
-        if self.kurtosis is not None and not 1 <= self.kurtosis < math.inf:
+        kurtosis = 1 if self.kurtosis is None else self.kurtosis
+        if not (is_number(kurtosis) and 1 <= kurtosis < math.inf):
             raise ClaimError(
                 "VarianceAtMost: expected a finite kurtosis >= 1, got "
                 f"kurtosis={self.kurtosis!r}"
@@ -97,10 +99,7 @@ def _check(promise: Promise, **positive: float) -> None:
     A range that is a function is not checked here.
     """
     for name, value in positive.items():
-        if not (value > 0 and math.isfinite(value)):
-            raise ClaimError(
-                f"{promise.kind}: expected a finite {name} > 0, got {name}={value!r}"
-            )
+        check_positive(promise.kind, name, value)
     if promise.range is not None and not callable(promise.range):
         checked_range(promise.range, promise.kind, ClaimError)
 

@@ -444,9 +444,7 @@ def needed_scale(
             return distance / math.sqrt(2 * claim.level)
         if not isinstance(claim, ApproxDP) or not claim.delta > 0:
             return None
-        if not distance:
-            return 0.0
-        return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance)
+        return distance * GaussianCurve.sigma_for(claim.epsilon, claim.delta)
     is_linear = known.norm == "L1" and not known.is_part
     if is_linear and isinstance(claim, PureDP | ApproxDP) and claim.level:
         return distance / claim.level

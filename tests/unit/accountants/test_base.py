@@ -45,11 +45,13 @@ from auditdp.accountants import (
     TopKPure,
     TopKZCDP,
     WithReplacementSubsampled,
+    amplified,
     bounded_range,
     cross_check,
     fixed_size_accountants,
     node_level_accountants,
     shuffled_accountants,
+    unamplified,
 )
 from auditdp.accountants.root_finding import (
     epsilon_below,
@@ -156,7 +158,8 @@ def test_every_accountant_keeps_the_protocol(accountant):
     assert accountant.epsilon_at(1.0) == 0.0
     assert accountant.delta_at(math.inf) <= accountant.delta_at(0.0) <= 1.0
     for wrong in (-1e-9, 1.5, math.nan):
-        with pytest.raises(AccountantError, match="expected delta in"):
+        kind = type(accountant).__name__
+        with pytest.raises(AccountantError, match=f"^{kind}.*: expected delta in"):
             accountant.epsilon_at(wrong)
     for wrong in (-0.1, math.nan):
         with pytest.raises(AccountantError, match="expected epsilon >= 0"):
@@ -190,6 +193,10 @@ TOGETHER = [
     (lambda: NodeLevelRDP(1.0, 10, 2, 11, 1), "batch <= nodes=10, got 11"),
     (lambda: HeterogeneousComposition((1.0, 2.0), (0.0,)), "2 epsilons and 1 deltas"),
     (lambda: HeterogeneousComposition((math.inf,), (0.0,)), "got epsilon=inf"),
+    (lambda: GaussianCurve.sigma_for(0.0, 1e-300), "use a larger target"),
+    (lambda: amplified(-1.0, 0.5), "got epsilon=-1"),
+    (lambda: amplified(1.0, 0), "got rate=0"),
+    (lambda: unamplified(1.0, 0), "got rate=0"),
 ]
 
 

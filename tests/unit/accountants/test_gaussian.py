@@ -41,6 +41,9 @@ def test_known_values():
     assert curve.epsilon_at(0.0) == math.inf
     composed = GaussianCurve(2.0, 3.0, 4).delta_at(1.3)
     assert composed == pytest.approx(GaussianDP(3.0).delta_at(1.3), rel=1e-12)
+    # Balle & Wang's σ for (1, 1e-5)-DP is 3.7306.
+    huge = GaussianCurve.sigma_for(1.0, 1e-5, sensitivity=1e300)
+    assert 3.73e300 < huge < 3.74e300
 
 
 @pytest.mark.parametrize(("delta", "first"), [(1e-2, 6.78), (1e-5, 8.42), (1e-9, 9.63)])

@@ -6,11 +6,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.normal_quantiles import (
-    gaussian_cells,
-    log_cdf,
-    upper_tail,
-)
+from auditdp.accountants.normal_quantiles import gaussian_cells, log_cdf, upper_tail
 from auditdp.mechanism.laws import precision
 
 GRID = np.concatenate(

@@ -254,8 +254,7 @@ def test_a_function_of_epsilon_is_certified_as_the_curve_of_a_proof_alone(
 
 @pytest.mark.parametrize("soundness", [Soundness.APPROXIMATION, Soundness.UNPROVED])
 @pytest.mark.parametrize(
-    "claim",
-    [PureDP(9.0), ApproxDP(9.0, 1e-3), AccountedDP([(3.0, 0.5)], quoted=0.6)],
+    "claim", [PureDP(9.0), ApproxDP(9.0, 1e-3), AccountedDP([(3.0, 0.5)], quoted=0.6)]
 )
 def test_accountants_that_prove_nothing_decide_nothing(claim, soundness):
     loose = type("Loose", (BasicComposition,), {"soundness": soundness})

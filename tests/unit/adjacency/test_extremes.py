@@ -45,6 +45,7 @@ def test_numbers_lie_in_their_interval_with_the_ends_first(low, width, whole):
 
 STRUCTURES = [
     (st.integers(0, 9), (0, 9)),
+    (st.integers(2**40), (2**40, 2**41)),
     (st.booleans(), (False, True)),
     (st.sampled_from("abc"), ("a", "c")),
     (st.tuples(st.integers(0, 9), st.booleans()), ((0, False), (9, True))),
@@ -118,3 +119,5 @@ def test_listed_numbers_with_a_sum_stay_among_those_listed():
     assert Domain.of(st.text()) is None
     assert Domain.of(st.sampled_from((3, 1))) == Domain(1, 3, listed=(1, 3))
     assert Domain.of(st.integers(0, 1000)).limits(40) == [128, 256, 32768]
+    assert Domain.of(st.integers(2**40)) == Domain(2**40, 2**41, whole=True)
+    assert Domain.of(st.floats(max_value=3)) == Domain(-(2.0**31), 3.0)

@@ -3,6 +3,8 @@
 Arguments that make no adjacency are, too.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -56,10 +58,7 @@ VECTORS = [
         QueryAnswers(2, "all"),
         {"1 1 | 1 1": "at least one", "1 1 | 2 2.5": "changes by 1.5"},
     ),
-    (
-        QueryAnswers(2, largest=1),
-        {".5 1 | 1 1": "other than these"},
-    ),
+    (QueryAnswers(2, largest=1), {".5 1 | 1 1": "other than these"}),
     (
         Box(-1, 1),
         {
@@ -74,10 +73,7 @@ VECTORS = [
 ]
 GRAPHS = [
     (NeighbourList(5), {"00 | ": r"\(4, 4\)"}),
-    (
-        NeighbourLists(4),
-        {"22 0>1 | 22": "off-diagonal", " | ": "0 bits"},
-    ),
+    (NeighbourLists(4), {"22 0>1 | 22": "off-diagonal", " | ": "0 bits"}),
     (
         Edges(4),
         {
@@ -148,13 +144,9 @@ NODES = ("nodes", [1, 0, -3, 2.0, "8", None])
 REFUSED = [
     *((kind, *NODES) for kind in (NeighbourList, NeighbourLists, Edges, Relationship)),
     (Nodes, "an integer >= 2", NODES[1]),
-    (
-        lambda change: Nodes(4, change),
-        "'replaced' or 'removed', got 'moved'",
-        ["moved"],
-    ),
-    (lambda those: Edges(4, among=those), "two or more", [(0,), (0, 0), (0, 4)]),
-    (lambda those: NeighbourLists(3, those), "protected", [(), (3,), (-1,), (0, 9)]),
+    (partial(Nodes, 4), "'replaced' or 'removed', got 'moved'", ["moved"]),
+    (partial(Edges, 4, "edges"), "two or more", [(0,), (0, 0), (0, 4), (0.0, 1)]),
+    (partial(NeighbourLists, 3), "protected", [(), (3,), (-1,), (0.0,), 0]),
     (AnyValues, "two different values", [(), (1,), (1, 1)]),
     (Neighbours, "none", [[], ()]),
     (
@@ -163,25 +155,26 @@ REFUSED = [
         [3, (1, 2, 3), "ab", np.zeros(2), None],
     ),
     (Canaries, "expected count, an integer >= 1", [0, -1, 2.0, True, "3"]),
-    (lambda ends: Box(*ends), "expected", [(1, 1), (2, 1), (0, np.inf)]),
-    (lambda sizes: Box(0, 1, *sizes), "expected", [(0,), (2, 3), (2, 0)]),
+    (lambda ends: Box(*ends), "expected", [(1, 1), (2, 1), (0, np.inf), ("0", 1)]),
+    (lambda sizes: Box(0, 1, *sizes), "expected", [(0,), (2, 3), (2, 0), (2, 1.5)]),
     (
-        lambda values: Records(2, values),
+        partial(Records, 2),
         r"all numbers or all texts, got .*Rows\(strategy",
         [(None, "b"), (0, "b"), ((0, 1), (1, 0)), ("b", 1.0)],
     ),
-    (lambda values: Records(1, values), "expected", [(0.0,), (1.0, 0.0), (0.0, 0.0)]),
-    (lambda length: QueryAnswers(length), "expected", [0, 2.5]),
-    (lambda by: QueryAnswers(2, sensitivity=by), "expected", [0.0, np.inf]),
-    (lambda most: QueryAnswers(2, largest=most), "expected", [0]),
+    (partial(Records, 1), "expected", [(0.0,), (1.0, 0.0), (0.0, 0.0), (0.0, np.nan)]),
+    (partial(Records, values=(0, 1)), "expected users", [0, 2.5, "3"]),
+    (QueryAnswers, "expected", [0, 2.5]),
+    (lambda by: QueryAnswers(2, sensitivity=by), "expected", [0.0, np.inf, "1"]),
+    (lambda most: QueryAnswers(2, largest=most), "expected", [0, 1.5]),
     (lambda rows: Rows(rows, "replace"), "a Hypothesis strategy such as .* got 3", [3]),
-    (lambda change: Rows(NUMBER, change), "or 'replace', got 'remove'", ["remove"]),
-    (lambda sizes: Rows(NUMBER, "replace", *sizes), "least <= most", [(3, 2), (-1,)]),
-    (lambda most: Rows(NUMBER, "replace", 0, most), "room for a change", [0]),
-    (lambda into: Rows(NUMBER, "replace", 0, 3, into), "pandas, polars, got", [set]),
+    (partial(Rows, NUMBER), "or 'replace', got 'remove'", ["remove"]),
+    (partial(Rows, NUMBER, "replace"), "least, an integer >= 0", [-1, 0.5]),
+    (partial(Rows, NUMBER, "add/remove", 1), "most, .* >= 2", [1, 2.5]),
+    (partial(Rows, NUMBER, "replace", 0, 3), "pandas, polars, got", [set]),
     (lambda rows: Rows(rows, "replace").pairs(), "generates something", [st.nothing()]),
     (lambda age: Fields({"age": age}, "one"), "a Hypothesis strategy by name", [3]),
-    (lambda change: Fields(FIELDS, change), "'one' or 'any', got 'two'", ["two"]),
+    (partial(Fields, FIELDS), "'one' or 'any', got 'two'", ["two"]),
 ]
 ARGUMENTS = [(make, part, each) for make, part, wrong in REFUSED for each in wrong]
 

@@ -12,16 +12,9 @@ from auditdp.adjacency import AnyValues
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.decorator import audit, collect, data_file
 from auditdp.claims.statements import PureDP
-from auditdp.errors import (
-    AuditError,
-    CollectionError,
-    ConfigurationError,
-    Skip,
-)
+from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip
 from auditdp.evidence.estimation import Unbiased
-from auditdp.testing import (
-    Response,
-)
+from auditdp.testing import Response
 
 BIT = AnyValues((0, 1))
 
@@ -40,14 +33,18 @@ PRIVATE = {"claim": PureDP(1.0), "pairs": BIT}
         (PRIVATE | {"evidence": ["gaem"]}, "did you mean 'game'"),
         (PRIVATE | {"evidence": "exact"}, "unknown evidence"),
         (PRIVATE | {"claim": 1.0}, "claim=1.0"),
-        (PRIVATE | {"calls": math.nan}, "expected calls >= 1, got calls=nan"),
-        (PRIVATE | {"calls": math.inf}, "expected calls >= 1, got calls=inf"),
+        *(
+            (PRIVATE | {"calls": calls}, f"calls >= 1, got calls={calls!r}")
+            for calls in (0, math.nan, math.inf, 7.5, "7")
+        ),
+        (PRIVATE | {"controls": {"none": len}}, "controls, a list .*'none'"),
+        (PRIVATE | {"mechanism": None}, "or accountants= for a formula"),
         (PRIVATE | {"pairs": ((0, 1), (2, 3))}, "can be read as one pair"),
     ],
 )
 def test_arguments_that_do_not_fit_together_are_refused(arguments, fragment):
     with pytest.raises(AuditError, match=fragment):
-        Audit(Response(1.0), **arguments)
+        Audit(**{"mechanism": Response(1.0)} | arguments)
 
 
 def nothing(nodes=2):

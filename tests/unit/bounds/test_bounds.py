@@ -35,12 +35,7 @@ from auditdp.bounds.result import LIMITS, Question
 from auditdp.errors import ConfigurationError
 
 every_curve = pytest.mark.parametrize(
-    "curve",
-    [
-        EpsilonDelta(),
-        EpsilonDelta(0.05),
-        Gaussian(),
-    ],
+    "curve", [EpsilonDelta(), EpsilonDelta(0.05), Gaussian()]
 )
 
 
@@ -55,13 +50,7 @@ def divergence_of(share, p):
 
 
 @every_curve
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (110, 40),
-        (140, 100),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [(110, 40), (140, 100)])
 def test_clopper_pearson_is_that_of_statsmodels(curve, first, second):
     """The bound from the event, or the one from its complement."""
     low, _ = proportion_confint(first, 150, alpha=0.05, method="beta")
@@ -73,14 +62,7 @@ def test_clopper_pearson_is_that_of_statsmodels(curve, first, second):
 
 
 @pytest.mark.parametrize("method", ["exact", "clopper-pearson"])
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (0, 0),
-        (50, 50),
-        (5, 40),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (50, 50), (5, 40)])
 def test_no_difference_gives_no_bound(method, first, second):
     found = from_counts(first, 50, second, 50, method=method, claim=0.1)
     assert found.lower == 0
@@ -166,14 +148,7 @@ def largest_divergence(right, sizes, q):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.5])
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        range(1, 11),
-        [2, 3, 7, 11],
-        [11],
-    ],
-)
+@pytest.mark.parametrize("sizes", [range(1, 11), [2, 3, 7, 11], [11]])
 def test_the_law_of_the_scan_is_exact(sizes, epsilon):
     """P(S >= s) over all outcomes of independent guesses."""
     sizes = np.array(sizes)
@@ -291,14 +266,7 @@ def test_bets_refute_a_curve_that_no_single_event_refutes():
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(
-    ("n_first", "n_second"),
-    [
-        (25, 400),
-        (20, 20),
-        (400, 25),
-    ],
-)
+@pytest.mark.parametrize(("n_first", "n_second"), [(25, 400), (20, 20), (400, 25)])
 def test_bets_use_no_recorded_output_twice(monkeypatch, n_first, n_second):
     used = {0: [], 1: []}
     call = stated_assumptions._Recorded.__call__
@@ -407,12 +375,7 @@ def test_labels_that_fair_coins_hardly_give_are_refused(design, rows):
 
 @pytest.mark.parametrize(
     ("share", "design"),
-    [
-        (0.5, "coin"),
-        (0.5, "one-run"),
-        (0.5, "arms"),
-        (0.95, "arms"),
-    ],
+    [(0.5, "coin"), (0.5, "one-run"), (0.5, "arms"), (0.95, "arms")],
 )
 def test_guesses_without_information_bound_nothing(share, design):
     """Always 'in', always 'out', or by chance.
@@ -445,10 +408,6 @@ def counts(*numbers, **options):
     return lambda: from_counts(*(numbers or (1, 4, 0, 4)), **options)
 
 
-def guesses(*numbers, **options):
-    return lambda: from_guesses(*numbers, **options)
-
-
 def scores(scores=(3.0, 2, 1, 0), labels=(1, 1, 0, 0), design="coin", **options):
     return lambda: from_scores(scores, labels, design=design, **options)
 
@@ -469,12 +428,16 @@ ROWS = np.zeros((30, 2))
         (counts(1.5, 4, 0, 4), "whole numbers.*1.5"),
         (counts(parameter="mu", delta=0.1), "delta=0.1 has no meaning for mu"),
         (counts(parameter="epsilom"), "did you mean 'epsilon'"),
-        (guesses(0, 0, canaries=3), "none of 3 canaries was guessed"),
+        (counts(parameter=None), "unknown parameter None"),
+        (counts(alpha=None), "expected alpha as a number, got None"),
+        (lambda: from_guesses(0, 0, canaries=3), "none of 3 canaries was guessed"),
         (lambda: methods("score"), "unknown kind of record 'score'"),
+        (lambda: methods("coin", parameter="mo"), "unknown parameter 'mo'"),
         (scores(guess="inn"), "did you mean 'in'"),
         (scores(guesses=[2]), r"guesses=\[2\].*'scan'"),
         (scores(design="arms", guess="in"), "guess='in'.*'split-exact'"),
         (scores(design="one-run", delta=0.1, guesses=[5]), "guesses <= canaries.*5"),
+        (scores(design="one-run", delta=0.1, guesses=[0]), r"numbers >= 1.*\[0\]"),
         (scores([1, 2, 3]), r"\(3,\).*\(4,\)"),
         (scores([1, 1, 1, 1]), "all 4 scores are equal to 1"),
         (outputs(ZEROS, ZEROS, claim=PureDP(1.0)), r"as a number.*PureDP\(epsilon=1"),

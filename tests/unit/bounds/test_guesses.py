@@ -89,12 +89,7 @@ def test_the_one_run_p_value_is_that_of_the_worst_of_all_mechanisms(
 
 @pytest.mark.parametrize(
     ("canaries", "correct", "mu"),
-    [
-        (2, 1, 1.0),
-        (2, 2, 0.3),
-        (30, 24, 0.5),
-        (30, 27, 2.0),
-    ],
+    [(2, 1, 1.0), (2, 2, 0.3), (30, 24, 0.5), (30, 27, 2.0)],
 )
 def test_the_recursion_allows_the_worst_of_all_mechanisms_under_a_curve(
     canaries, correct, mu
@@ -114,26 +109,14 @@ def test_the_one_run_p_value_grows_with_epsilon(delta, correct):
     assert np.all(np.diff(values) >= -1e-12)
 
 
-@pytest.mark.parametrize(
-    ("factor", "refuted"),
-    [
-        (1 - 1e-6, False),
-        (1 + 1e-6, True),
-    ],
-)
+@pytest.mark.parametrize(("factor", "refuted"), [(1 - 1e-6, False), (1 + 1e-6, True)])
 def test_the_recursion_is_exact_for_one_canary(factor, refuted):
     """P(right) <= Φ(mu/2), which is attained for one guess."""
     limit = norm.cdf(0.5) * factor
     assert curve_refuted(1, 1, 1, Gaussian(), 1.0, limit)[0] == refuted
 
 
-@pytest.mark.parametrize(
-    ("correct", "guesses"),
-    [
-        (80, 100),
-        (730, 1000),
-    ],
-)
+@pytest.mark.parametrize(("correct", "guesses"), [(80, 100), (730, 1000)])
 def test_the_recursion_is_hardly_below_the_binomial_bound(correct, guesses):
     exact = from_guesses(correct, guesses).lower
     found = from_guesses(correct, guesses, method="one-run-curve").lower

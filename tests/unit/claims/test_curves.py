@@ -39,14 +39,7 @@ ZCDP = ZeroConcentratedDP(0.5)
 RENYI = RenyiDP(4.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    "curve",
-    [
-        GDP.delta_at,
-        GDP,
-        PLDUpper(1.0, 1.0, 1),
-    ],
-)
+@pytest.mark.parametrize("curve", [GDP.delta_at, GDP, PLDUpper(1.0, 1.0, 1)])
 def test_the_points_of_a_curve_are_on_it_and_its_level_is_epsilon_at_the_quoted_delta(
     curve,
 ):
@@ -87,10 +80,9 @@ def test_levels_are_those_of_the_family():
     ("make", "message"),
     [
         (lambda: AccountedDP(3.0), "expected a curve with delta_at"),
-        (
-            lambda: AccountedDP([(0.0, 0.4)], quoted=2.0),
-            r"expected quoted in \(0, 1\), got quoted=2.0",
-        ),
+        (lambda: AccountedDP("abc"), "expected points .* got 'abc'"),
+        (lambda: AccountedDP([], quoted="2"), r"quoted in \(0, 1\), got quoted='2'"),
+        (lambda: AccountedDP([], quoted=2.0), r"quoted in \(0, 1\), got quoted=2.0"),
         (
             lambda: AccountedDP([(0.0, 0.4)], quoted=1e-3),
             "does not fall to the quoted delta 0.001",
@@ -99,6 +91,7 @@ def test_levels_are_those_of_the_family():
         (lambda: AccountedDP(lambda epsilon: math.nan), "expected delta >= 0"),
         (lambda: ZeroConcentratedDP(-1.0), "expected finite rho > 0, got rho=-1.0"),
         (lambda: RenyiDP(1.0, 1.0), "expected a finite order > 1, got order=1.0"),
+        (lambda: RenyiDP("2", 1.0), "expected a finite order > 1, got order='2'"),
         (lambda: RenyiDP(2.0, 0.0), "expected finite epsilon > 0"),
     ],
 )
@@ -148,12 +141,7 @@ def test_a_curve_is_refuted_or_bounded():
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
-    ("claim", "parameter"),
-    [
-        (CURVE, "epsilon"),
-        (ZCDP, "rho"),
-        (RENYI, "epsilon"),
-    ],
+    ("claim", "parameter"), [(CURVE, "epsilon"), (ZCDP, "rho"), (RENYI, "epsilon")]
 )
 def test_an_audit_of_a_curve_is_a_game_alone(claim, parameter):
     for scale, verdict in ((1.0, NOT_REFUTED), (0.25, VIOLATED)):

@@ -59,13 +59,7 @@ def test_a_black_box_is_played_and_counted(share, claim, verdict):
     assert result.epsilon_lower >= 0
 
 
-@pytest.mark.parametrize(
-    ("delta", "verdict"),
-    [
-        (0.2, CERTIFIED),
-        (0.05, VIOLATED),
-    ],
-)
+@pytest.mark.parametrize(("delta", "verdict"), [(0.2, CERTIFIED), (0.05, VIOLATED)])
 def test_accountants_decide_total_variation(delta, verdict):
     twice = [OptimalComposition(0.1, 0.01, 2)]
     result = audited(None, ApproxDP(0.0, delta), None, accountants=twice)

@@ -135,6 +135,11 @@ def test_the_level_is_that_of_the_accountants(code, claim, level, needs):
     assert pair.share > 1
 
 
+def test_a_move_as_large_as_a_double_needs_infinite_noise():
+    pair = pair_of(gaussian, 0.0, 1e308, ApproxDP(1.0, 1e-5))
+    assert "scale inf" in pair.findings[0].sentence
+
+
 def test_many_releases_compose_by_the_optimal_theorem():
     """The theorem is of Kairouz, Oh & Viswanath (2015); δ = 1e-5."""
 

@@ -33,9 +33,7 @@ def test_record_level_accounting_of_nodes_is_violated():
     record = PLDUpper(8.0, 0.01, 100)
     claim = ApproxDP(record.epsilon_at(1e-5), 1e-5)
     check = cross_check(
-        claim,
-        [record, *node_level_accountants(*WORKED)],
-        about=NodeLevelRDP(*WORKED),
+        claim, [record, *node_level_accountants(*WORKED)], about=NodeLevelRDP(*WORKED)
     )
     assert check.verdict is Verdict.VIOLATED
     assert len(check.findings) == 1

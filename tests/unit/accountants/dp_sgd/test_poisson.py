@@ -8,20 +8,12 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants import (
-    RDP,
-    PLDLower,
-    PLDUpper,
-)
+from auditdp.accountants import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd_poisson import SampledPair
 
 
 @pytest.mark.parametrize(
-    ("noise", "rate", "steps"),
-    [
-        (1.0, 0.01, 1000),
-        (4.0, 0.5, 100),
-    ],
+    ("noise", "rate", "steps"), [(1.0, 0.01, 1000), (4.0, 0.5, 100)]
 )
 def test_it_is_dp_accountings_own_bound_where_that_is_exact(noise, rate, steps):
     own = privacy_loss_distribution.from_gaussian_mechanism(

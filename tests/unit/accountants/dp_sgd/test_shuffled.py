@@ -7,10 +7,7 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from auditdp.accountants import (
-    ShuffledLower,
-    ShuffledUpper,
-)
+from auditdp.accountants import ShuffledLower, ShuffledUpper
 
 
 def event_delta(sigma, batches, epsilon):
