@@ -125,13 +125,13 @@ run --changed-since main | run inside a repository, or without this option
     "run --continue": """
 run --continue played | give the total number of calls of its game, such as --calls 1e7
 run --continue played --calls 200 | the game of audits/audit_it.py::played has made 535 calls
-run --continue played --calls 300,400 | give one number, or one fault
+run --continue played --calls 300,400 | give one number of calls, or one fault
 run --continue played --calls 300 --seed 3 --resume | give it without --seed, --resume
 run --continue played --calls 300 --trace | without --trace or --no-trace
 run --continue plaid --calls 300 | did you mean 'played'?
-run --continue proved --calls 300 | ended NOT_REFUTED and has no game that could go on
-run --continue crashes --calls 300 | ended ERROR and has no game that could go on
-run --continue own --calls 300 | its mechanism draws its own randomness, so its game cannot be played again
+run --continue proved --calls 300 | ended NOT_REFUTED and has no game to continue
+run --continue crashes --calls 300 | ended ERROR and has no game to continue
+run --continue own --calls 300 | its mechanism draws its own randomness, so its game cannot be repeated
 """,
     "baseline": """
 baseline update --reason so | --accept
@@ -214,7 +214,7 @@ bounds ragged.csv SCORED | row 2 has 1 cells, expected 2
 bounds twice.csv SCORED | two columns have the same name | rename one
 bounds words.csv SCORED | column 'in', row 1 | 'yes'
 bounds minus.csv SCORED | 1 for in and 0 for out, got -1 | recode
-bounds hole.csv SCORED | scores: row 2 is nan | the same for either label
+bounds hole.csv SCORED | scores: row 2 is nan | the same for both labels
 bounds ones.csv SCORED | 3 in and 0 out
 bounds fake.npz SCORED | fake.npz: cannot read it as .npz: BadZipFile
 bounds s.csv --guesses guess --labels in --design coin --propensities in | leave out --propensities
