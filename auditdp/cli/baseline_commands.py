@@ -218,7 +218,7 @@ def merge(
         )
     )
     if kept is not None:
-        say(f"the log had an unfinished run, which is kept: {os.path.relpath(kept)}")
+        say(f"the log had {log.held}, which is kept: {os.path.relpath(kept)}")
     for result in record.results:
         if result.id in planned:
             log.add(result)
