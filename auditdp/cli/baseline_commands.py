@@ -195,7 +195,7 @@ def merge(
     """Join the logs of shards to one run.
 
     If a shard is missing, so are its audits: the exit code is 3, and auditdp run
-    --resume runs them. The exit code is also at least 3 if lines of a log do not count.
+    --resume runs them. It is also 3 if lines of a log do not count.
     """
     from auditdp.cli.run_scope import code_of
     from auditdp.report import terminal
@@ -234,6 +234,5 @@ def merge(
             f"--resume and without --shard, and --log {log_path}"
         )
         raise typer.Exit(ExitCode.CRASHED)
-    raise typer.Exit(
-        code_of(record) or (ExitCode.OK if reading.is_whole else ExitCode.CRASHED)
-    )
+    # The exit code of a finding is for a complete record only.
+    raise typer.Exit(code_of(record) if reading.is_whole else ExitCode.CRASHED)
