@@ -145,7 +145,10 @@ def compare(
         ),
     ],
 ) -> None:
-    """Compare two recorded runs: new findings, and audits that became weaker."""
+    """Print the differences of two recorded runs.
+
+    They are, for example, new findings and audits that became weaker.
+    """
     from auditdp.cli.run_scope import against_run, exit_code
     from auditdp.report.html.pages import asked_otherwise
     from auditdp.report.terminal import differences_text
