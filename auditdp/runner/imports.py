@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 IMPORTERS = ("import_module", "__import__")
@@ -419,16 +420,13 @@ def _registers(statement: ast.stmt, own: set[str]) -> bool:
         statement: The statement.
         own: Names that the file binds at its top, by definitions and imports, without
             those that it imports from ``PLAIN_DECORATORS``. A decorator that uses one
-            of them may register.
+            of them may register, except as a keyword argument.
     """
-    decorators = getattr(statement, "decorator_list", ())
-    names = {
-        node.id
-        for each in decorators
-        for node in ast.walk(each)
-        if isinstance(node, ast.Name)
-    }
-    return not names.isdisjoint(own)
+    parts: list[ast.expr] = []
+    for each in getattr(statement, "decorator_list", ()):
+        parts += [each.func, *each.args] if isinstance(each, ast.Call) else [each]
+    nodes = chain.from_iterable(map(ast.walk, parts))
+    return any(isinstance(node, ast.Name) and node.id in own for node in nodes)
 
 
 def _modules(statement: ast.stmt) -> set[str]:

@@ -92,8 +92,8 @@ def test_a_change_concerns_the_audits_that_reach_it(
         ),
         (b"f()\n", b"g()\n", {""}),
         (
-            b"from functools import cache\n@cache\ndef f(): return 1\n",
-            b"from functools import cache\n@cache\ndef f(): return 2\n",
+            b"from auditdp import audit as a\nP = 1\n@a(source=P)\ndef f(): return 1\n",
+            b"from auditdp import audit as a\nP = 1\n@a(source=P)\ndef f(): return 2\n",
             {"f"},
         ),
         (b"", b"if __name__ == '__main__':\n    f()\n", set()),
