@@ -36,6 +36,10 @@ def shuffled(rng, records):
     return [order[:2], order[2:]]
 
 
+def without_replacement(rng, records):
+    return [rng.choice(len(records), 2, replace=False) for _ in range(2)]
+
+
 def one_by_one(rng, records, rate=0.5):
     return [[k for k in range(len(records)) if rng.random() < rate] for _ in range(2)]
 
@@ -107,6 +111,7 @@ def at_two_lines(data, rng):
     ("train", "claim", "difference"),
     [
         (trainer(shuffled), CLAIM, "draws records by permutation"),
+        (trainer(without_replacement), CLAIM, "draws records by sample of items"),
         (
             trainer(one_by_one_at_another_rate),
             CLAIM,
