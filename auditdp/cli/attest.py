@@ -45,12 +45,12 @@ def attest(
         ),
     ] = "",
 ) -> None:
-    """Write a signed in-toto statement (predicate test-result v0.1) of a recorded run.
+    """Sign the results of a recorded run, with digests of its sources.
 
-    Its subjects are the record, and every file of the project that was imported to
-    collect the audits, as it was when the run began. A log that was edited, and sources
-    that have changed since, are not signed: the exit code is then 3. The envelope is
-    DSSE.
+    It writes an in-toto statement with the predicate test-result v0.1. Its subjects are
+    the record, and every file of the project that was imported to collect the audits,
+    as it was when the run began. A log that was edited, and sources that have changed
+    since, are not signed: the exit code is then 3. The envelope is DSSE.
     """
     from auditdp.report.attestation import PAYLOAD, statement
     from auditdp.runner.run_record import sha256
@@ -107,7 +107,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Verify the signature of a statement, and that its record and sources are unchanged.
+    """Check that a record and its sources are as they were signed.
 
     The exit code is 0 if they are, whatever the run found. Otherwise it is 3, and the
     changes are listed.

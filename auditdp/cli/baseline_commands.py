@@ -145,7 +145,10 @@ def compare(
         ),
     ],
 ) -> None:
-    """Compare two recorded runs: new findings, and audits that became weaker."""
+    """Print the differences of two recorded runs.
+
+    They are, for example, new findings and audits that became weaker.
+    """
     from auditdp.cli.run_scope import against_run, exit_code
     from auditdp.report.html.pages import asked_otherwise
     from auditdp.report.terminal import differences_text
@@ -195,7 +198,7 @@ def merge(
     """Join the logs of shards to one run.
 
     If a shard is missing, so are its audits: the exit code is 3, and auditdp run
-    --resume runs them. The exit code is also at least 3 if lines of a log do not count.
+    --resume runs them. It is also 3 if lines of a log do not count.
     """
     from auditdp.cli.run_scope import code_of
     from auditdp.report import terminal
@@ -218,7 +221,7 @@ def merge(
         )
     )
     if kept is not None:
-        say(f"the log had an unfinished run, which is kept: {os.path.relpath(kept)}")
+        say(f"the log had {log.held}, which is kept: {os.path.relpath(kept)}")
     for result in record.results:
         if result.id in planned:
             log.add(result)
@@ -234,6 +237,5 @@ def merge(
             f"--resume and without --shard, and --log {log_path}"
         )
         raise typer.Exit(ExitCode.CRASHED)
-    raise typer.Exit(
-        code_of(record) or (ExitCode.OK if reading.is_whole else ExitCode.CRASHED)
-    )
+    # The exit code of a finding is for a complete record only.
+    raise typer.Exit(code_of(record) if reading.is_whole else ExitCode.CRASHED)

@@ -110,7 +110,7 @@ class BoundsOptions:
 @app.command()
 @taking(BoundsOptions)
 def bounds(options: BoundsOptions) -> None:
-    """Certify a lower bound on epsilon from scores, guesses or outputs of any tool.
+    """Bound ε from below by scores, guesses or outputs of any tool.
 
     One method decides, chosen by the kind of data; the others are printed for
     comparison.

@@ -96,17 +96,17 @@ COMMANDS = {
     "list": Command("recorded", "List the audits that would run."),
     "show": Command("recorded", "Show what one audit declares."),
     "coverage": Command(
-        "small_commands", "List functions that draw noise and that no audit reaches."
+        "small_commands",
+        "List public functions that draw randomness and that no audit reaches.",
     ),
     "explain": Command("recorded", "Explain a verdict, and what to do about it."),
     "trace": Command(
         "small_commands", "Show the noise of each line of one mechanism, and its loss."
     ),
-    "report": Command(
-        "recorded", "Render the report of a recorded run, such as -f html."
-    ),
+    "report": Command("recorded", "Render the report of a recorded run."),
     "replay": Command(
-        "recorded", "Run one audit of a recorded run again, bit for bit."
+        "recorded",
+        "Run one audit of a recorded run again, with its seed, level and budget.",
     ),
     "confirm": Command(
         "recorded", "Test a finding again, with a fresh seed and a fresh α."
@@ -129,7 +129,9 @@ COMMANDS = {
     "verify": Command(
         "attest", "Check that a record and its sources are as they were signed."
     ),
-    "config": Command("small_commands", "Show the settings of the project."),
+    "config": Command(
+        "small_commands", "Show the settings, and where each comes from."
+    ),
     "account": Command(
         "account", "Compute ε, δ or the noise of a mechanism from its parameters."
     ),

@@ -68,7 +68,9 @@ def init(
         CI, typer.Option(help="For which service a job is written.")
     ] = CI.github,
 ) -> None:
-    """Write first audits of functions, settings, and a job for CI. Nothing is overwritten.
+    """Write first audits of your functions.
+
+    Settings and a job for CI are written, too, and nothing is overwritten.
 
     The functions are read, and not run. The claim comes from parameters or the
     docstring; otherwise it is a guess, and the file states so. The neighbours come from
@@ -98,8 +100,7 @@ def init(
             if folder.suffix == ".py"
             else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
         )
-        before = file.read_text(encoding="utf-8") if file.is_file() else ""
-        if re.search(rf"^def {audit_name(signature)}\b", before, re.MULTILINE):
+        if re.search(rf"^def {audit_name(signature)}\b", _text_of(file), re.MULTILINE):
             left.append(
                 f"{signature.called}: {file} has {audit_name(signature)} already"
             )
@@ -112,11 +113,14 @@ def init(
             "; ".join(left)
             or "nothing draws randomness there; name a function: FILE::FUNCTION"
         )
+    texts = {
+        file: with_audits(_text_of(file), audits) for file, audits in written.items()
+    }
     for file, audits in written.items():
-        before = file.read_text(encoding="utf-8") if file.is_file() else ""
-        write(file, with_audits(before, audits))
+        done = "added to" if file.is_file() else "wrote"
+        write(file, texts[file])
         tell(
-            f"{'added to' if before else 'wrote'} {file}: "
+            f"{done} {file}: "
             f"{', '.join(s.called for s, _ in audits)}; answer the questions in its "
             "comments"
         )
@@ -189,8 +193,6 @@ def _signatures(
 
 
 def _parameter(text: str) -> tuple[str, str]:
-    import ast
-
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise ConfigurationError(f"-P {text}: expected name=VALUE")
@@ -214,6 +216,25 @@ def _add_settings(path: Path) -> None:
         + _template("settings.toml"),
     )
     tell(f"wrote [tool.auditdp] to {path.name}")
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file of audits, or "" if there is no such file.
+
+    Raises:
+        ConfigurationError: If audits cannot be added to it, since it is not Python in
+            UTF-8.
+    """
+    if not file.is_file():
+        return ""
+    try:
+        text = file.read_text(encoding="utf-8")
+        ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise ConfigurationError(
+            f"{file}: not Python in UTF-8: {error}; correct it, or move it away"
+        ) from error
+    return text
 
 
 def _template(name: str) -> str:

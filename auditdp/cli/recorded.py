@@ -65,9 +65,9 @@ def replay(
     ] = None,
     data: Data = "",
 ) -> None:
-    """Run one audit of a recorded run again, with its randomness, level and budget.
+    """Run one audit of a recorded run again, with its seed, level and budget.
 
-    The verdicts are compared. The file has to be one that collection finds below the
+    The outcomes are compared. The file has to be one that collection finds below the
     working folder: a record names the files to import, and may come from somebody else.
     """
     from auditdp.cli.common import interruptible
@@ -266,14 +266,15 @@ def confirm(
     budget: Annotated[list[str] | None, budget_option("that of the run")] = None,
     data: Data = "",
 ) -> None:
-    """Test a finding again with a fresh seed and a fresh α.
+    """Test a finding again, with a fresh seed and a fresh α.
 
-    The exit code is 1 if it is found again, and 0 if not. A refutation that the run did
-    not confirm can be tested as well; if it is not confirmed again, the exit code is 4.
-    The two tests are independent, so both refute a true claim with probability at most
-    the product of their error probabilities. A finding that is not found again is not
-    withdrawn: a smaller budget, or chance, may have missed it. The file has to be one
-    that collection finds below the working folder.
+    The exit code is 1 if it is found again, 0 if not, and 3 if the audit crashes or is
+    skipped. A refutation that the run did not confirm can be tested as well; if it is
+    not confirmed again, the exit code is 4. The two tests are independent, so both
+    refute a true claim with probability at most the product of their error
+    probabilities. A finding that is not found again is not withdrawn: a smaller budget,
+    or chance, may have missed it. The file has to be one that collection finds below
+    the working folder.
     """
     from auditdp.cli.common import interruptible
     from auditdp.record.results import REFUTATIONS, Verdict
@@ -339,7 +340,10 @@ def _other_than(seed: int) -> int:
 def list_audits(
     paths: Paths = None, keyword: Keyword = "", profile: Profile = ""
 ) -> None:
-    """List the audits that would run, with the first line of their descriptions."""
+    """List the audits that would run.
+
+    Each has the first line of its description.
+    """
     declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
     for item in declared:
         first = item.description.partition("\n")[0]
@@ -358,7 +362,10 @@ def list_audits(
 def show(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
 ) -> None:
-    """Show the declaration of an audit: claim, source, parameters, neighbours, controls."""
+    """Show what one audit declares.
+
+    That is its claim with its source, parameters, neighbours and controls.
+    """
     from auditdp.runner.plan import PlanOptions
 
     item, answer = answer_about(

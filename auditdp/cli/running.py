@@ -308,12 +308,12 @@ class _Run:
                 self.start, keep=self.going_on is not None and self.going_on.keep
             )
         ) is not None:
-            what = "an unreadable run, kept as"
+            what = f"{self.log.held}, kept as"
             if self.going_on is not None:
                 what = "the run that is continued, which is kept as"
             elif before is not None:
                 what = (
-                    "an unfinished run, which is kept: continue it with --resume --log"
+                    f"{self.log.held}, which is kept: continue it with --resume --log"
                 )
             say(
                 f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}"

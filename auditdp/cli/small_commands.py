@@ -185,10 +185,10 @@ def trace(
         AnswerFormat, typer.Option("--format", help="How to print it.")
     ] = AnswerFormat.text,
 ) -> None:
-    """Trace an audit's mechanism: its lines that add noise, and the privacy loss of each.
+    """Show the noise of each line of one mechanism, and its loss.
 
-    A trace suggests and proves nothing. So the exit code is 0 in any case; the audit
-    decides.
+    A trace suggests and proves nothing. So the exit code is 0 also with a finding; the
+    audit decides. It is 3 if the code crashes, and 5 if the audit is skipped.
     """
     from auditdp.runner.plan import PlanOptions
     from auditdp.runner.run_record import TRACED
@@ -246,7 +246,7 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
 
 @app.command()
 def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
-    """Test that this installation refutes broken mechanisms and accepts correct ones.
+    """Test that this installation refutes broken mechanisms, and no others.
 
     It takes less than a minute.
     """
@@ -267,15 +267,13 @@ def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     raise typer.Exit(ExitCode.FOUND if failures else ExitCode.OK)
 
 
-config_app = typer.Typer(
-    no_args_is_help=True, help="Show the settings, and where each comes from."
-)
+config_app = typer.Typer(no_args_is_help=True)
 app.add_typer(config_app, name="config")
 
 
 @config_app.callback()
 def _group() -> None:
-    """Show the settings, and the origin of each.
+    """Show the settings, and where each comes from.
 
     Settings come from [tool.auditdp], its profiles, and the environment.
     """

@@ -384,6 +384,14 @@ class AuditResult:
         return next((each for each in self.evidence if each.known.opposes), None)
 
     @property
+    def game_details(self) -> GameDetails | None:
+        """The details of the game, or None if none was played.
+
+        Evidence of support has such details as well, of a game about last bits alone.
+        """
+        return next(details(filter(None, [self.game]), GameDetails), None)
+
+    @property
     def power(self) -> float | None:
         """The smallest loss that the game would have refuted nine times in ten.
 
@@ -395,13 +403,13 @@ class AuditResult:
         if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
         claimed = getattr(self.claim, self.claim.parameter, None)
-        games = self._games
-        if not games or games[0].detectable_epsilon is None or not claimed:
+        game = self.game_details
+        if game is None or game.detectable_epsilon is None or not claimed:
             return None
         # No loss is detectable in equal outputs, whatever the calls are.
-        if games[0].same_outputs:
+        if game.same_outputs:
             return math.inf
-        return float(games[0].detectable_epsilon) / float(claimed)
+        return float(game.detectable_epsilon) / float(claimed)
 
     @property
     def has_same_outputs(self) -> bool:
@@ -543,7 +551,7 @@ class AuditResult:
         is empty without a game, for a claim without a parameter, and if a finding was
         not confirmed.
         """
-        return list(chain.from_iterable(game.bound_path for game in self._games))
+        return list(self.game_details.bound_path if self.game_details else ())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON data, with infinities as "inf" and "-inf"."""

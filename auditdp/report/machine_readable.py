@@ -359,9 +359,9 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "revision": printable(record.revision),
     }
     for label, sentence in remarks(record).items():
-        # Properties have names in camel case; every label has two words.
-        first, second = label.replace("-", " ").split()
-        properties[first + second.capitalize()] = printable(sentence)
+        # Properties have names in camel case.
+        first, *rest = label.replace("-", " ").split()
+        properties[first + "".join(map(str.capitalize, rest))] = printable(sentence)
     description = {"text": "The folder in which the audits were run."}
     silent = {*NOTIFIED, Level.FINE}
     run = {

@@ -16,7 +16,7 @@ CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
 
-def between(before: str, text: object, after: str = "") -> str:
+def between(before: str, text: str | None, after: str = "") -> str:
     """Return ``text`` between two others, or "" if ``text`` is empty or None.
 
     >>> between(" (", "1-DP", ")"), between(" (", None, ")")
@@ -188,9 +188,9 @@ def e_value(log_e_value: object) -> str:
     Without a number it is "–".
     """
     log = as_float(log_e_value)
-    if log is None or math.isinf(log):
-        return number(log)
-    if abs(log) < math.log(1e6):
+    if log is None:
+        return MISSING
+    if math.isinf(log) or abs(log) < math.log(1e6):
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
     # Beyond 1e12 the fractional part of a logarithm has no correct digit.

@@ -11,10 +11,9 @@ from enum import StrEnum
 
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
-from auditdp.record.details import CountingDetails, GameDetails
+from auditdp.record.details import CountingDetails
 from auditdp.record.differences import EXPECTED_POWER
 from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict
-from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.guesses import CLEAN_RUN
@@ -331,14 +330,14 @@ def detectable(result: AuditResult) -> str:
     few to know the number, the phrase states that. It is empty if no game has recorded
     such a number.
     """
-    for game in details_of(result.evidence, GameDetails):
-        smallest = game.detectable_epsilon
-        if smallest == math.inf:
-            return "no size of violation is known, since there are few calls"
-        if smallest is not None:
-            against = between(" (", game.detectable_alternative, ")")
-            return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
-    return ""
+    game = result.game_details
+    if game is None or game.detectable_epsilon is None:
+        return ""
+    smallest = game.detectable_epsilon
+    if smallest == math.inf:
+        return "no size of violation is known, since there are few calls"
+    against = between(" (", game.detectable_alternative, ")")
+    return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
 
 
 def would_find(result: AuditResult) -> str:
@@ -357,22 +356,20 @@ def rare_leaks(result: AuditResult) -> list[str]:
 
     The list is empty if no game has recorded them.
     """
-    for game in details_of(result.evidence, GameDetails):
-        if game.detectable_rarely:
-            tail, alone = game.detectable_rarely
-            twice = number(2 * (level(result.claim) or 0.0))
-            leak = (
-                f"{symbol(result.claim)} = {twice} if the leak is in outputs that occur"
-            )
-            only = "an output that only one of two neighbours gives, if it occurs"
-            phrases = [
-                f"{phrase} once in {math.floor(1 / share):,} calls"
-                for phrase, share in ((leak, tail), (only, alone))
-                # More frequent outputs are not rare.
-                if share <= 0.5
-            ]
-            return phrases or ["no leak that is in rare outputs only"]
-    return []
+    game = result.game_details
+    if game is None or not game.detectable_rarely:
+        return []
+    tail, alone = game.detectable_rarely
+    twice = number(2 * (level(result.claim) or 0.0))
+    leak = f"{symbol(result.claim)} = {twice} if the leak is in outputs that occur"
+    only = "an output that only one of two neighbours gives, if it occurs"
+    phrases = [
+        f"{phrase} once in {math.floor(1 / share):,} calls"
+        for phrase, share in ((leak, tail), (only, alone))
+        # More frequent outputs are not rare.
+        if share <= 0.5
+    ]
+    return phrases or ["no leak that is in rare outputs only"]
 
 
 def counting_sentences(result: AuditResult) -> list[tuple[str, str]]:

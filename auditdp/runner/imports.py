@@ -10,7 +10,7 @@ to the statements that bind it, these lead to the names that they use, and an im
 leads to the name in the other file. If code uses a module as a whole, all statements of
 the module are reached. Statements that bind no name, such as a call, run at the import,
 so they are reached in every imported file. The same holds for functions with a
-decorator, which may register them. Docstrings and comments are not code.
+decorator that may register them. Docstrings and comments are not code.
 """
 
 from __future__ import annotations
@@ -21,9 +21,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 IMPORTERS = ("import_module", "__import__")
+PLAIN_DECORATORS = {
+    "abc",
+    "auditdp",
+    "contextlib",
+    "dataclasses",
+    "functools",
+    "typing",
+}
+"""Modules whose decorators register no function."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +346,12 @@ def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
     part that runs only in a script, are left out.
     """
     found: dict[str, list[ast.stmt]] = {ALWAYS: []}
-    top = {name for statement in tree.body for name in bound_by(statement)}
+    top = {
+        name
+        for statement in tree.body
+        if not _modules(statement) <= PLAIN_DECORATORS
+        for name in bound_by(statement)
+    }
     for statement in tree.body:
         if _is_text(statement) or _is_script(statement):
             continue
@@ -403,24 +418,27 @@ def _registers(statement: ast.stmt, own: set[str]) -> bool:
 
     Args:
         statement: The statement.
-        own: Names that the file binds at its top, by definitions and imports. A
-            decorator that uses one of them may register, except for the decorators of
-            auditdp, dataclasses and functools, and ``property``.
+        own: Names that the file binds at its top, by definitions and imports, without
+            those that it imports from ``PLAIN_DECORATORS``. A decorator that uses one
+            of them may register, except as a keyword argument.
     """
-    decorators = getattr(statement, "decorator_list", ())
-    names = {
-        node.id
-        for each in decorators
-        for node in ast.walk(each)
-        if isinstance(node, ast.Name)
-    }
-    return bool(
-        names
-        & (
-            own
-            - {"audit", "auditdp", "dataclass", "dataclasses", "functools", "property"}
-        )
-    )
+    parts: list[ast.expr] = []
+    for each in getattr(statement, "decorator_list", ()):
+        parts += [each.func, *each.args] if isinstance(each, ast.Call) else [each]
+    nodes = chain.from_iterable(map(ast.walk, parts))
+    return any(isinstance(node, ast.Name) and node.id in own for node in nodes)
+
+
+def _modules(statement: ast.stmt) -> set[str]:
+    """Return the top-level modules that an import names; {""} for others.
+
+    A relative import counts as one of the others.
+    """
+    if isinstance(statement, ast.ImportFrom) and not statement.level:
+        return {str(statement.module).partition(".")[0]}
+    if isinstance(statement, ast.Import):
+        return {alias.name.partition(".")[0] for alias in statement.names}
+    return {""}
 
 
 def _is_text(statement: ast.stmt) -> bool:

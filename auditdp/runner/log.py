@@ -1,8 +1,8 @@
 """The append-only log of a run; an audit is finished when its line is on the disk.
 
 ``run_record`` has the format of a log. A process that is killed at any moment leaves a
-readable log. A log has one writer at a time. If a log has results of an unfinished run,
-it is copied before another run begins. Changes by other processes during the run are
+readable log. A log has one writer at a time. If a log has results of an unfinished run
+or of a shard, it is copied before another run begins. Changes by other processes during the run are
 repaired at its end.
 """
 
@@ -165,6 +165,16 @@ class Log:
         """Close the file, so that other runs may write it."""
         os.close(self._file)
 
+    @property
+    def held(self) -> str:
+        """The run that ``start`` keeps, in words."""
+        if self.before is None:
+            return "an unreadable run"
+        status = self.before.record.status
+        if self.before.edited:
+            return "a run that was changed"
+        return status if status.startswith("shard ") else "an unfinished run"
+
     def _is_to_keep(self) -> bool:
         """Return True if the earlier log is unreadable or changed, or has open results.
 
@@ -186,7 +196,7 @@ class Log:
                 # An incomplete copy would look like another run.
                 kept.unlink()
             raise RecordingError(
-                f"cannot keep the unfinished run as {kept}: {error.strerror}; it is still in {self.path}: make room, or "
+                f"cannot keep {self.held} as {kept}: {error.strerror}; it is still in {self.path}: make room, or "
                 "give another --log"
             ) from error
         return kept

@@ -62,8 +62,8 @@ def aligned(
             line are matched so that values move least.
 
     Returns:
-        The alignment of the lines that are aligned anew. None if there is no such line.
-        Without ``in_order`` also None if the replay has this alignment already.
+        The alignment of the lines that are aligned anew. None if there is no such line,
+        or if the replay has this alignment already.
     """
     before, after = (_by_key(run.releases, family_key) for run in (recorded, replayed))
     # Coins of records come first, since their places are known exactly.
@@ -78,14 +78,24 @@ def aligned(
             continue
         if len(mine) != len(theirs):
             found[key] = _in_order(mine, theirs)
-    own = {key: [each.recorded for each in after[key]] for key in found}
-    if not found or (not in_order and found == own):
+    if not found:
         return None
-    draws = (
+    tossed, tossed_again = (
         _by_key(filter(_is_tossed, run.draws), sampler_key)
         for run in (recorded, replayed)
     )
-    return RunAlignment(found, _by_record(recorded, replayed, *draws))
+    draws = _by_record(recorded, replayed, tossed, tossed_again)
+    own = {key: [each.recorded for each in after[key]] for key in found}
+    # The draws of a first replay are in order.
+    moved = [key for key in draws if not _is_in_order(draws[key], tossed[key])]
+    if found == own and not (in_order and moved):
+        return None
+    return RunAlignment(found, draws)
+
+
+def _is_in_order(numbers: Numbers, items: Sequence[WatchedDraw]) -> bool:
+    own = [item.number for item in items][: len(numbers)]
+    return numbers == own + [None] * (len(numbers) - len(own))
 
 
 def _by_key(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.tracing.among import AMONG
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.trace_limits import LIMITS
 
@@ -44,9 +45,9 @@ def is_sample(release: Release) -> bool:
     """Return True if a release may decide which records take part.
 
     A vector of events may, and a coin that a loop tosses for each record. So may an
-    order, and a vector of places or integers that are drawn with replacement.
+    order, and a vector of drawn places or integers.
     """
-    is_draw = release.kind == ALONE and release.law.family in SAMPLES
+    is_draw = release.kind == ALONE and release.law.family in AMONG
     is_vector = bool(release.shape)
     return release.of_record or (is_vector and (is_draw or release.kind == COIN))
 

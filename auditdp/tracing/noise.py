@@ -488,8 +488,8 @@ def value_of(item: Any) -> Any:
 def plain(value: Any, why: str) -> Any:
     """Return a value with ordinary numbers in place of noise, which ends.
 
-    Values of dicts are replaced as well, at any depth. A list or a tuple is replaced
-    only if one of its own items is noise.
+    Noise in dicts, lists and tuples is replaced as well, at any depth. A list or a
+    tuple without noise stays the same object, which the function may change.
 
     Args:
         value: Any value.
@@ -500,9 +500,11 @@ def plain(value: Any, why: str) -> Any:
         return value.settle(why)
     if type(value) is dict:
         return {key: plain(item, why) for key, item in value.items()}
-    # Other lists stay the same object, which the function may change.
-    if isinstance(value, list | tuple) and Noise in map(type, value):
-        return type(value)([plain(item, why) for item in value])
+    if isinstance(value, list | tuple):
+        parts = [plain(item, why) for item in value]
+        if not all(map(operator.is_, parts, value)):
+            # The class of a named tuple takes its fields as separate arguments.
+            return getattr(type(value), "_make", type(value))(parts)
     return value
 
 

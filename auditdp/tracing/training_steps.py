@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -52,9 +51,7 @@ def differences(pair: PairRecord) -> Iterator[tuple[CodeLine, str]]:
     is_one_step_a_line = _is_one_step_a_line(by_line.values(), stated)
     for site, moved in by_line.items():
         line = f"line {site.line} adds noise"
-        # A step releases each parameter of a model, and some may share a shape. So the
-        # rarest shape counts the steps.
-        times = min(Counter(each.first.shape for each in moved).values())
+        times = min(map(len, _parts(moved, pair)))
         if times != stated.steps and not is_one_step_a_line:
             yield (
                 site,
@@ -110,29 +107,28 @@ def as_run(pair: PairRecord, rate: float | None = None) -> Poisson | None:
     Returns:
         The parameters. None if the run samples no records, adds no Gaussian noise or
         has equal values on both inputs. Also None if lines add noise different numbers
-        of times, and if sampling rates differ or are arrays.
+        of times, and if sampling rates differ.
     """
     samples = [release for release in pair.first.releases if is_sample(release)]
-    rates: list[Any] = [
-        release.location if release.kind == COIN else rate for release in samples
-    ]
+    # The rate of other batches may be None, which becomes NaN.
+    given = [release.location if release.kind == COIN else rate for release in samples]
+    rates = {each for some in given for each in np.unique(np.asarray(some, float))}
     lines = list(_gaussian_lines(pair).values())
     stated = _stated(pair)
     if stated is not None and _is_one_step_a_line(lines, stated):
         lines = [list(chain.from_iterable(lines))]
     # Each parameter of a model has its own release in every step.
-    parts = [part for moved in lines for part in _by_shape(moved)]
-    if not rates or not parts or len({len(part) for part in parts}) > 1:
+    parts = [part for moved in lines for part in _parts(moved, pair)]
+    if len(rates) != 1 or len({len(part) for part in parts}) != 1:
         return None
-    if any(each is None or np.ndim(each) or each != rates[0] for each in rates):
-        return None
+    (common,) = rates
     ratios = [[each.distance / _scale(each) for each in part] for part in parts]
     # The releases of one step compose to one release, whose ratio is the norm of
     # theirs.
     farthest = float(np.linalg.norm(ratios, axis=0).max())
-    if not 0 < rates[0] <= 1 or not farthest:
+    if not 0 < common <= 1 or not farthest:
         return None
-    return Poisson(1 / farthest, float(rates[0]), len(parts[0]))
+    return Poisson(1 / farthest, float(common), len(parts[0]))
 
 
 def cost_as_run(
@@ -210,9 +206,25 @@ def _gaussian_lines(pair: PairRecord) -> dict[CodeLine, list[Moved]]:
     return pair.by_line(gaussian)
 
 
-def _by_shape(moved: Sequence[Moved]) -> list[list[Moved]]:
+def _parts(moved: Sequence[Moved], pair: PairRecord) -> list[list[Moved]]:
+    """Return the releases of a line, one list for each parameter of a model.
+
+    Every step releases each parameter, and parameters of one shape in the same order.
+    The rarest shape counts the steps. If batches are vectors of coins, and the
+    accountant assumed as many steps, then the batches count them.
+    """
     shapes = dict.fromkeys(each.first.shape for each in moved)
-    return [[each for each in moved if each.first.shape == shape] for shape in shapes]
+    same = [[each for each in moved if each.first.shape == shape] for shape in shapes]
+    times, stated = min(map(len, same)), _stated(pair)
+    vectors = [each for each in pair.first.releases if each.kind == COIN and each.shape]
+    batches = len(vectors)
+    if stated is not None and batches == stated.steps and times % batches == 0:
+        times = batches
+    return [
+        each[k :: len(each) // times]
+        for each in same
+        for k in range(len(each) // times)
+    ]
 
 
 def _is_one_step_a_line(lines: Iterable[Sequence[Moved]], stated: Poisson) -> bool:

@@ -51,6 +51,7 @@ FILES = {
     "pyproject.toml": "[tool.auditdp.profiles.ci]\nalpha = 0.02\n",
     "f.py": "class C: pass\ndef f(x, rng): pass\ndef nodata(rng): pass\n",
     "broken.py": "def f(\n",
+    "worse.py": "def f(x, rng): pass\n",
     "empty/__init__.py": "",
     "no-module.py": "def f(x, rng): pass\n",
     "s.csv": "score,in,guess\n1,1,1\n2,0,0\n3,1,\n",
@@ -124,13 +125,13 @@ run --changed-since main | run inside a repository, or without this option
     "run --continue": """
 run --continue played | give the total number of calls of its game, such as --calls 1e7
 run --continue played --calls 200 | the game of audits/audit_it.py::played has made 535 calls
-run --continue played --calls 300,400 | give one number, or one fault
+run --continue played --calls 300,400 | give one number of calls, or one fault
 run --continue played --calls 300 --seed 3 --resume | give it without --seed, --resume
 run --continue played --calls 300 --trace | without --trace or --no-trace
 run --continue plaid --calls 300 | did you mean 'played'?
-run --continue proved --calls 300 | ended NOT_REFUTED and has no game that could go on
-run --continue crashes --calls 300 | ended ERROR and has no game that could go on
-run --continue own --calls 300 | its mechanism draws its own randomness, so its game cannot be played again
+run --continue proved --calls 300 | ended NOT_REFUTED and has no game to continue
+run --continue crashes --calls 300 | ended ERROR and has no game to continue
+run --continue own --calls 300 | its mechanism draws its own randomness, so its game cannot be repeated
 """,
     "baseline": """
 baseline update --reason so | --accept
@@ -175,16 +176,17 @@ trace played --format xml | --format
 mutate --budget enormous | enormous
 """,
     "init": """
+init worse.py::f | audits/audit_worse.py: not Python in UTF-8
 init nothing.py::f | nothing.py: no such file
 init empty | nothing draws randomness there
 init f.py::g | has no function 'g'
-init f.py::C | is no plain function; name a method, such as C.release
+init f.py::C | is not a plain function; name a method, such as C.release
 init f.py::nodata | takes no private data
 init f.py::f -P x=1 | no function has such a parameter
 init f.py::f -P x | expected name=VALUE
 init f.py::f -P 'x=os.system()' | a value as Python writes it
-init broken.py::f | broken.py, line 1: no Python
-init no-module.py::f | 'no-module' is no name of a module
+init broken.py::f | broken.py, line 1: not Python
+init no-module.py::f | 'no-module' is not a module name
 init ../f.py::f | no such file
 init f.py::f --ci travis | travis
 """,
@@ -212,7 +214,7 @@ bounds ragged.csv SCORED | row 2 has 1 cells, expected 2
 bounds twice.csv SCORED | two columns have the same name | rename one
 bounds words.csv SCORED | column 'in', row 1 | 'yes'
 bounds minus.csv SCORED | 1 for in and 0 for out, got -1 | recode
-bounds hole.csv SCORED | scores: row 2 is nan | the same for either label
+bounds hole.csv SCORED | scores: row 2 is nan | the same for both labels
 bounds ones.csv SCORED | 3 in and 0 out
 bounds fake.npz SCORED | fake.npz: cannot read it as .npz: BadZipFile
 bounds s.csv --guesses guess --labels in --design coin --propensities in | leave out --propensities
@@ -247,7 +249,7 @@ SCORED = "--scores score --labels in --design coin"
 def everything(shared_project):
     """A project with files of every kind and a finished run."""
     shared_project.audits(AUDITS)
-    shared_project.write("audits/audit_worse.py", "import no_such_module")
+    shared_project.write("audits/audit_worse.py", "import (")
     for name, text in {**FILES, "h.csv": HISTOGRAM}.items():
         shared_project.write(name, text)
     columns = {"pairs": np.arange(400.0).reshape(200, 2), "count": np.arange(200)}

@@ -43,6 +43,9 @@ def test_merged_shards_are_the_run_of_one_machine(project, shards):
     assert record(project) == whole
     names = [result["id"].partition("::")[2] for result in whole["results"]]
     assert names == ["first", "second", "third"]
+    with (project.root / "1.jsonl").open("a") as log:
+        log.write("not a line of the run\n")
+    assert project("merge 2.jsonl 1.jsonl").code == 3
 
 
 @pytest.mark.full

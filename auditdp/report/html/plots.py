@@ -30,7 +30,7 @@ from auditdp.record.details import (
     GameDetails,
     Scatter,
 )
-from auditdp.record.results import AuditResult, Verdict, details
+from auditdp.record.results import AuditResult, Verdict
 from auditdp.report.numbers import as_float, bounds, level, number
 from auditdp.report.plain_text import printable, shorten
 from auditdp.report.sentences import role
@@ -244,11 +244,10 @@ def interval_of(result: AuditResult) -> Interval | None:
         mark = end
     # A game that refuted or proved nothing else is described by its power.
     detectable = None
-    if result.verdict is Verdict.NOT_REFUTED:
-        games = details(result.evidence, GameDetails)
-        losses = [game.detectable_epsilon for game in games]
-        finite = [loss for loss in losses if loss is not None]
-        detectable = next((place(loss / claimed) for loss in finite), None)
+    game = result.game_details
+    if result.verdict is Verdict.NOT_REFUTED and game is not None:
+        loss = game.detectable_epsilon
+        detectable = None if loss is None else place(loss / claimed)
     return Interval(
         start=start,
         end=max(start, end),

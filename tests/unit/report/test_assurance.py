@@ -37,7 +37,10 @@ def test_what_all_would_have_found_is_said():
     assert said(audit("a", 2.9), audit("b", 3.0)).endswith(
         "would have been found with probability 9 in 10 in these 2 audits"
     )
-    assert said(audit("a", 2.9)).endswith("in this audit")
+    one = audit("a", 2.9)
+    assert said(one).endswith("in this audit")
+    bits = replace(one.evidence[0], kind="support")
+    assert said(replace(one, evidence=[bits])) == ""
 
 
 def test_who_would_not_is_named_with_the_remedy():

@@ -79,6 +79,7 @@ def test_interval(lower, upper, claim, shown):
         (5000.0, "3.0e2171"),
         (-5000.0, "3.4e-2172"),
         ("inf", "∞"),
+        ("-inf", "0"),
     ],
 )
 def test_e_value(log, shown):

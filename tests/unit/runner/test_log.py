@@ -235,6 +235,9 @@ def test_an_unfinished_log_is_kept_and_a_finished_one_where_that_is_asked_for(pa
     new = Log(path.with_name("new.jsonl"))
     assert new.start(record("five"), keep=True) is None
     new.close()
+    log, _ = begun(new.path, "six", "a")
+    log.end("shard 1 of 2", 1.0)
+    assert Log(new.path).held == "shard 1 of 2"
 
 
 # harm

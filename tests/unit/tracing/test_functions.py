@@ -7,6 +7,7 @@ the reason why the trace does not follow the noise.
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ MATRIX = np.array([[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
 MIXED = 1.5 * math.sqrt(np.linalg.inv(4 * MATRIX @ MATRIX.T)[2, 2])
 TENSOR = torch.tensor(MATRIX, dtype=torch.float32)
 PARTS = np.array([True, False, True])
+Two = namedtuple("Two", "first second")
 IN_PLACE = "may have been changed in place"
 
 
@@ -320,6 +322,12 @@ NOT_FOLLOWED = [
         IN_PLACE,
         slice_changed,
     ),
+    *cases(
+        "numpy",
+        "is used by",
+        block=lambda x, v, n: v + x.block([[n(3)], [n(3)]])[0],
+        hypot=lambda x, v, n: v + x.hypot(n(2), Two(n(), 1.0)).sum(),
+    ),
     *cases(TORCH, IN_PLACE, view_changed),
     *cases(TORCH, "by clamp", clamped),
     *cases(
@@ -362,6 +370,7 @@ def test_functions_of_noise(function, library, expected):
     elif isinstance(expected, str):
         assert pair.extent != "full"
         assert any(expected in why for _, why in pair.opaque)
+        assert not pair.first.untraceable
         assert not pair.proposes
     else:
         assert pair.extent == "full"

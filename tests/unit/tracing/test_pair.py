@@ -21,6 +21,7 @@ from auditdp import (
 )
 from auditdp.accountants import GaussianCurve
 from auditdp.errors import MechanismError
+from auditdp.tracing import Trace
 from auditdp.tracing.outputs import where_differ
 from tests.unit.tracing.toys import certain_kinds, kinds, pair_of, two_sided
 
@@ -211,6 +212,13 @@ def test_a_loop_that_runs_more_often_is_named_and_proposes_nothing():
     flow = [finding for finding in found if finding.kind == "flow"]
     assert "more often" in flow[0].sentence
     assert not flow[0].is_read_off
+
+
+@pytest.mark.parametrize(("rows", "runs"), [([1, 2, 3], 2), ([0, 1, 2], 3)])
+def test_a_replay_is_repeated_only_if_its_releases_are_matched_anew(rows, runs):
+    trace = Trace(lambda rows, rng: [row + rng.laplace() for row in rows])
+    trace.replay(rows, trace.record([1, 2], np.random.default_rng(0)))
+    assert trace.runs == runs
 
 
 def test_vectorised_mechanisms_are_traced_for_one_run():

@@ -23,6 +23,10 @@ def poisson(rng, records, rate=0.5, steps=2):
     return [rng.random(len(records)) < rate for _ in range(steps)]
 
 
+def by_binomial(rng, records):
+    return [rng.binomial(1, 0.5, len(records)) == 1 for _ in range(2)]
+
+
 def once_more(rng, records):
     return poisson(rng, records, steps=3)
 
@@ -30,6 +34,10 @@ def once_more(rng, records):
 def shuffled(rng, records):
     order = rng.permutation(len(records))
     return [order[:2], order[2:]]
+
+
+def without_replacement(rng, records):
+    return [rng.choice(len(records), 2, replace=False) for _ in range(2)]
 
 
 def one_by_one(rng, records, rate=0.5):
@@ -77,6 +85,11 @@ def traced(code, neighbour=ZEROED, claim=CLAIM, seeds=4, **options):
         yield compare(code, RECORDS, neighbour, rng, claim=claim, **options)
 
 
+def two_layers(data, rng):
+    sums = [np.clip(data[batch], -1.0, 1.0).sum() for batch in poisson(rng, data)]
+    return [share * total + rng.normal() for total in sums for share in (0.6, 0.8)]
+
+
 def step_sentences(train, claim=CLAIM):
     pairs = traced(Trace(train), claim=claim, outcomes=0)
     found = [finding for pair in pairs for finding in pair.findings]
@@ -98,6 +111,7 @@ def at_two_lines(data, rng):
     ("train", "claim", "difference"),
     [
         (trainer(shuffled), CLAIM, "draws records by permutation"),
+        (trainer(without_replacement), CLAIM, "draws records by sample of items"),
         (
             trainer(one_by_one_at_another_rate),
             CLAIM,
@@ -107,6 +121,7 @@ def at_two_lines(data, rng):
         (trainer(once_more), CLAIM, "adds noise 3 times"),
         (trainer(one_by_one), CLAIM, None),
         (at_two_lines, CLAIM, None),
+        (two_layers, CLAIM, None),
         (trainer(of_binomial_size, norm=2.0), CLAIM, None),
         (trainer(shuffled), GaussianDP(1.0), None),
     ],
@@ -143,6 +158,7 @@ def test_the_coins_of_other_records_are_the_same_on_both_inputs(batches, is_adde
     [
         (trainer(poisson, norm=2.0), (0.5, 0.5, 2)),
         (trainer(one_by_one_at_another_rate), (1.0, 0.75, 2)),
+        (trainer(by_binomial, norm=2.0), (0.5, 0.5, 2)),
         (trainer(shuffled), None),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import ControlResult, Place, Verdict
+from auditdp.report import machine_readable
 from auditdp.report.forge import commands
 from auditdp.report.machine_readable import RULES, judged, rule_of, sarif
 from tests.unit.report.scenarios import only
@@ -29,6 +30,13 @@ def test_it_validates_against_the_published_schema(record, clean_record, large_r
     started = replace(record, results=[], started="2026-06-11T08:00:00+00:00")
     for some in (record, clean_record, large_record, started):
         validated(sarif(some))
+
+
+def test_a_remark_is_a_property_in_camel_case(record, monkeypatch):
+    labels = {"one": "a", "two-part label": "b"}
+    monkeypatch.setattr(machine_readable, "remarks", lambda run: labels)
+    properties = validated(sarif(record))["properties"]
+    assert (properties["one"], properties["twoPartLabel"]) == ("a", "b")
 
 
 def test_the_schema_refuses_what_is_none(record):

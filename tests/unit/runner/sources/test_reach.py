@@ -91,6 +91,11 @@ def test_a_change_concerns_the_audits_that_reach_it(
             set(),
         ),
         (b"f()\n", b"g()\n", {""}),
+        (
+            b"from auditdp import audit as a\nP = 1\n@a(source=P)\ndef f(): return 1\n",
+            b"from auditdp import audit as a\nP = 1\n@a(source=P)\ndef f(): return 2\n",
+            {"f"},
+        ),
         (b"", b"if __name__ == '__main__':\n    f()\n", set()),
         (b"x = 1\n", b"no python (", {"*"}),
         (None, b"x = 1\n", {"*"}),
