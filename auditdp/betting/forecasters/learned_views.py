@@ -98,15 +98,18 @@ def learned_views(width: int) -> list[Learner]:
     views: list[Learner] = [Interaction(), Smallest()]
     if width > LIMITS.coordinates:
         views = [Screen(rank) for rank in range(4)]
-    return [
-        *views,
+    views += [
         Above("coordinates"),
         Above("differences"),
         Votes(),
         Linear(),
         Additive(),
-        Trees(),
     ]
+    if width > 2:
+        # For two numbers, ``Interaction`` has their product, and trees would cost an
+        # import of scikit-learn, which takes a second.
+        views.append(Trees())
+    return views
 
 
 class Screen(Learner):
@@ -349,7 +352,7 @@ class Additive(Learner):
 
 
 class Trees(Learner):
-    """Boosted trees, for dependence that no sum over coordinates has.
+    """Boosted trees, for dependence among three and more numbers.
 
     They are slow, and so they start late.
     """

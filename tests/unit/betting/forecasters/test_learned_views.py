@@ -85,6 +85,7 @@ def test_one_number_needs_no_learner_and_screens_are_for_long_outputs():
     assert learned_views(0) == learned_views(1) == []
     narrow, wide = ([type(each) for each in learned_views(k)] for k in (32, 33))
     assert {Linear, Additive, Trees} <= set(narrow)
+    assert Trees not in map(type, learned_views(2))
     assert narrow.count(Screen) == 0
     assert wide.count(Screen) == 4
     names = {each.name for each in learned_views(33)}
