@@ -249,7 +249,7 @@ def test_no_call_is_counted_by_a_view_that_was_learned_from_it(size):
     ],
 )
 def test_a_heavy_view_is_learned_only_if_the_claim_still_stands(calls, stalled, ready):
-    (trees,) = (view for view in learned_views(2) if view.heavy)
+    (trees,) = (view for view in learned_views(3) if view.heavy)
     assert isinstance(trees, Trees)
     assert trees.is_ready(calls, stalled) == ready
 
