@@ -395,7 +395,7 @@ def _refuted(played: _Played, streams: Streams) -> Evidence:
         return _unconfirmed(replace(played, details=details), fresh, streams)
     statement = (
         f"{count(game.refuted_at, 'call')} were enough to refute the claim "
-        f"({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
+        f"({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed the refutation"
     )
     counterexample = explained(fresh)
     return played.evidence(
@@ -420,9 +420,9 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     games = odds(-math.log(played.alpha))
     late = " until the time limit" if single.is_late else ""
     statement = (
-        f"after {count(game.refuted_at, 'call')}, bets had turned a stake of 1 into {games}, "
+        f"after {count(game.refuted_at, 'call')}, a stake of 1 had become {games}, "
         f"which has probability at most 1/{games} if the claim is true; "
-        f"{single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
+        f"{single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm the refutation "
         f"({_e_value(single)})"
     )
     if together is not None and together.wealth.refuted(alpha):
@@ -468,7 +468,7 @@ def _on_smaller_pair(
         return found
     assert isinstance(found.details, GameDetails)
     smallest = replace(confirmation_of(again, alpha), outputs=None)
-    confirmed = f"{count(again.wealth.calls, 'call')} more confirmed it on the smaller pair given here"
+    confirmed = f"{count(again.wealth.calls, 'call')} more confirmed the refutation on the smaller pair given here"
     return replace(
         found,
         statement=f"{found.statement}; {confirmed}",

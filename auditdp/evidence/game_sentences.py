@@ -50,7 +50,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
-    "replayed ratio": "how likely the output is on either input, computed from the noise in a trace of the code",
+    "replayed ratio": "how likely the output is on either input, by the noise that a trace found in the code",
     "normal ratio": "how likely the output is on either input, by two normal laws fitted to earlier calls",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
@@ -133,7 +133,7 @@ def explained(fresh: Game) -> Counterexample:
         pair=str(fresh.best.pair),
         python=fresh.best.pair.python,
         explanation=(
-            f"In {played}, bets on which input was used turned a stake of 1 into {stake}. "
+            f"In {played}, the input was guessed by bets, and a stake of 1 became {stake}. "
             "If the claim were true, this would happen with probability at most "
             f"1/{stake}. {_raised(fresh) or _best_bets(fresh)}"
         ),
@@ -306,13 +306,13 @@ def unsearched(
     played = (
         "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
     )
+    listed = "pair" if pairs == 1 else f"{pairs:,} pairs"
     if not searched:
         return [
-            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} tested, and no others: other "
-            "neighbours may lose more. An adjacency that generates pairs, such as "
-            "Rows(...) or Neighbours(..., search=...), "
-            "makes the audit search for "
-            f"others{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
+            f"the audit tested only the {listed} that it lists, and the "
+            "privacy loss may be larger on other pairs. To let it search for others, give "
+            "it an adjacency that generates pairs, such as Rows(...) or Neighbours(..., "
+            f"search=...){f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
         trace = (

@@ -506,7 +506,7 @@ def at_most(result: AuditResult) -> str:
     rest = ""
     if share < 0.95:
         rest = f"; {math.floor(100 * (1 - share))}% of the claim is unused"
-    return f"at most {most} on {trace_scope(trace)}; this is no proof{rest}"
+    return f"the noise in {trace_scope(trace)} allows at most {most}; this is no proof{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:

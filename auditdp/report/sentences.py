@@ -154,11 +154,11 @@ def reasons(result: AuditResult) -> list[str]:
     undeclared = result.verdict is not result.declared
     if result.verdict is Verdict.VIOLATED and undeclared:
         sentences.append(
-            "The claim is violated. The audit does not declare that the claim is false, so this is a finding."
+            "The claim is violated. The audit did not declare in advance that the claim is false, so this is a finding."
         )
     if result.verdict is Verdict.MISCALIBRATED and undeclared:
         sentences.append(
-            f"{MISCALIBRATION} The audit does not declare that it fails. {REMEDY}"
+            f"{MISCALIBRATION} The audit did not declare this in advance. {REMEDY}"
         )
     survived = [f"A control survived: {control}" for control in surviving(result)]
     return [*sentences, *missed_declaration(result), *survived]

@@ -284,10 +284,10 @@ def _alpha(record: RunRecord) -> str:
         return "0: no finding of this run rests on chance"
     total = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     parts = [
-        f"{number(sum(each))} for the {purpose} of {count(len(each), 'audit')}"
+        f"{number(sum(each))} shared by {count(len(each), 'audit')} for {purpose}"
         for purpose, each in shares.items()
     ]
-    return f"the probability that any finding of this run is wrong is at most {total}: {', '.join(parts)}"
+    return f"the probability that this run has any wrong finding is at most {total} ({'; '.join(parts)})"
 
 
 def _write(text: Text, colour: bool) -> str:

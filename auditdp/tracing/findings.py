@@ -242,8 +242,9 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
         is_above = outcomes.delta > max(allowed, ABSOLUTE_ROUNDING)
         if outcomes.complete and is_above:
             sentence = (
-                f"with probability {outcomes.delta:.3g} one input gives an output that "
-                f"the other one never gives; the claim's δ is {allowed:.3g}"
+                f"by the traced code, one input gives with probability "
+                f"{outcomes.delta:.3g} an output that the other one never gives; the "
+                f"claim's δ is {allowed:.3g}"
             )
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:

@@ -105,12 +105,14 @@ def meaning(claim: ClaimRecord | None) -> str:
     factor = f"e^{number(claimed)}"
     if claimed < 20:
         factor += f" = {number(math.exp(claimed))}"
-    rest = ""
     if claim.delta:
-        rest = f", but for outputs of probability {number(claim.delta)}"
+        return (
+            f"The probability of any set of outputs on one input is at most {factor} "
+            f"times that on its neighbour, plus {number(claim.delta)}.{neighbours}"
+        )
     return (
         f"No output is more than {factor} times as likely on one input as on its "
-        f"neighbour{rest}.{neighbours}"
+        f"neighbour.{neighbours}"
     )
 
 

@@ -114,7 +114,7 @@ def test_the_card_of_a_clean_check_states_its_power(clean):
         "an output that only one of two neighbours gives, if it occurs once in" in text
     )
     assert "Smaller or rarer leaks may be missed; more calls find more." in text
-    assert "that the audit lists was tested, and no others" in text
+    assert "the audit tested only the pair that it lists" in text
     assert text.count("NOT REFUTED") == 1
     assert "NOT_REFUTED" not in text
 
@@ -319,7 +319,7 @@ def test_a_violation_has_the_counterexample_and_how_to_reproduce_it():
     assert text.startswith("noisy is not 0.5-DP")
     assert "pair: 10 | 11" in text
     assert "ε ≥ " in text
-    assert "fresh calls, made one by one, confirmed it" in text
+    assert "fresh calls, made one by one, confirmed the refutation" in text
     assert "the claim allows 62" in text
     assert re.search(r"seed=3, calls=5,?000, alpha=1e-06", text)
     by_law = violation(Response(2.0), PureDP(1.0), Pair(0, 1), calls=100)

@@ -56,8 +56,11 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing():
     # A trace would read the noise off the code.
     found = play(by_size, trace=False)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "made one by one, did not confirm it" in found.statement
-    assert "a stake of 1 into 20, which has probability at most 1/20" in found.statement
+    assert "made one by one, did not confirm the refutation" in found.statement
+    assert (
+        "a stake of 1 had become 20, which has probability at most 1/20"
+        in found.statement
+    )
     assert "ε ≥" not in found.statement
     assert found.epsilon_lower is None
     assert found.details.bound_path == []
@@ -71,7 +74,7 @@ def test_an_explanation_counts_bets_of_the_confirmation():
         assert found.verdict is Verdict.VIOLATED
         confirmation = found.details.confirmation
         assert 0 < confirmation.right <= confirmation.bets <= confirmation.calls
-        assert "turned a stake of 1 into" in found.counterexample.explanation
+        assert "a stake of 1 became" in found.counterexample.explanation
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,11 @@ def test_a_finding_is_two_sentences_without_undefined_letters(claim):
     assert found.verdict is VIOLATED
     assert re.fullmatch(
         r"[\d,]+ calls were enough to refute the claim \([εμ] ≥ [\d.]+, confidence 95%\), and [\d,]+ fresh calls, made "
-        r"one by one, confirmed it",
+        r"one by one, confirmed the refutation",
         found.statement,
     )
     assert re.fullmatch(
-        r"In [\d,]+ fresh calls, bets on which input was used turned a stake of 1 into ([\d,]+|10\^\d+)\. If the claim "
+        r"In [\d,]+ fresh calls, the input was guessed by bets, and a stake of 1 became ([\d,]+|10\^\d+)\. If the claim "
         r"were true, this would happen with probability at most 1/\1\. The best bets were based on [^()]+",
         found.counterexample.explanation,
     )

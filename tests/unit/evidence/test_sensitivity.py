@@ -307,7 +307,7 @@ RNG = np.random.default_rng(0)
         (lambda bits: {"count": 3}, "returned dtype object .* encode it as numbers"),
         (
             lambda bits: 1 // int(bits.sum()),
-            r"Query\.query raised ZeroDivisionError: .*on input \[0,0,0\]",
+            r"Query\.query raised ZeroDivisionError on input \[0,0,0\]: integer",
         ),
         (lambda bits: [[1], [1, 2]], r"Query\.query raised ValueError"),
         (lambda bits: RNG.random(), r"gave .* and .* on one input with one seed"),
