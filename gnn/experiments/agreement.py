@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from scipy import stats
+
 from gnn.experiments.experiment import FORM, PROFILES, PUBLISHED, Parameters, Value
 from gnn.experiments.grid import canonical, plain, settings
 from gnn.experiments.published import Ordering, Printed, Published
@@ -25,6 +27,11 @@ from gnn.experiments.summary import (
 
 DEVIATIONS = 2
 """Largest distance of an agreeing number, in standard deviations of ours."""
+BY_CHANCE = float(2 * stats.t.sf(DEVIATIONS * math.sqrt(FEWEST), FEWEST - 1))
+"""Probability that a comparison of equal means by ``FEWEST`` runs is confirmed or reversed.
+
+It is for paired normal differences; of independent runs, and of more runs, it is smaller.
+"""
 AGREES, DIFFERS, FEW, NOT_RUN = "agrees", "differs", "too few runs", "not run"
 CONFIRMED, REVERSED, OPEN = "confirmed", "reversed", "within 2 sd"
 PLANNED = "they are planned and not computed yet"

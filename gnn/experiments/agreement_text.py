@@ -56,7 +56,7 @@ def sentence(answer: Answer) -> str:
     parts = [numbers(answer.cells, exact=answer.printed.exact)]
     if not answer.cells:
         parts = ["It prints no number.", _runs(answer)]
-    parts += [contrasts(answer.contrasts), answer.printed.substitutes]
+    parts += [contrasts(answer.contrasts), answer.printed.remark]
     return " ".join(filter(None, parts))
 
 

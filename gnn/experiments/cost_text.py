@@ -133,10 +133,10 @@ def _ranking(found: Sequence[Line]) -> list[str]:
             else "not told apart from RR"
         )
         p = f" (p = {number(against.p, 2)})" if against.p is not None else ""
-        parts.append(f"{line.method} is {result}{p} on {at}.")
+        parts.append(f"Ours is {result}{p} on {at}.")
         if word == "below":
             parts += _below(line)
-    return parts
+    return [f"The paper plots {found[0].method} above RR.", *parts] if parts else []
 
 
 def _below(line: Line) -> list[str]:
@@ -257,8 +257,8 @@ DIFFERENCES = (
     "audits of the published form",
     "audits of the repaired form",
     "repair costs",
-    "published gains",
-    "repaired gains",
+    "gain, published",
+    "gain, repaired",
     "beside, same ε",
 )
 

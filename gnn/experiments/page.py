@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from auditdp.report.numbers import count, duration
 from auditdp.report.plain_text import printable
-from gnn.experiments.agreement import DEVIATIONS
+from gnn.experiments.agreement import BY_CHANCE, DEVIATIONS
 from gnn.experiments.experiment import Experiment
 from gnn.experiments.grid import plain
 from gnn.experiments.plots import COST_MARKS
@@ -126,7 +126,8 @@ RULE = (
     f"A printed number agrees if it is within {DEVIATIONS} standard deviations (sd) of the mean of ours. The sd is that of "
     f"our runs, at least {FEWEST}. The printed number is taken as exact. Counts of data sets have to be equal. A comparison "
     "is an order that a paper states, such as “A is more accurate than B”, at one of our settings. It is "
-    f"confirmed or reversed if our difference is larger than {DEVIATIONS} sd of the difference of two runs."
+    f"confirmed or reversed if our difference is larger than {DEVIATIONS} sd of the difference of two runs. Of equal means, "
+    f"{FEWEST} runs pass this limit by chance in {BY_CHANCE:.0%} of cases, and more runs less often."
 )
 EXPLANATION = (
     'Numbers are means ± standard deviations over repetitions; "paper" is the printed number. "Printed ε" is the ε under '

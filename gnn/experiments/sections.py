@@ -81,8 +81,9 @@ class Costs:
         return (
             f"Means are over {self.seeds} seeds if no other number is stated. A bar is one standard deviation. A hollow "
             "mark is a predictor of one class, in some seeds or all. Differences are tested by two-sided t-tests, paired "
-            f"over seeds, {cost_text.tests(self.lines)} in all. Better and worse mean p < {cost.ALPHA:g}. The best row "
-            "without the data is picked by its mean on the seeds of the comparison, which favours it."
+            f"over seeds, {cost_text.tests(self.lines)} in all. Better and worse mean p < {cost.ALPHA:g}. A gain is "
+            "the accuracy above the best row without the data. That row is picked by its mean on the seeds of the "
+            "comparison, which favours it."
         )
 
     @property

@@ -341,15 +341,15 @@ PAPERS = {
                 for words, changed in (
                     ("tests in the whole graph", {"test nodes": dpar.WHOLE}),
                     (
-                        "tests in the whole graph, of binary features",
+                        "tests in the whole graph and binary features",
                         {"test nodes": dpar.WHOLE, "features": dpar.BINARY},
                     ),
                 )
             ),
         ),
         remark=(
-            f"DPAR's numbers on Cora-ML are all whole multiples of 1/{dpar_published.TEST_NODES}, so that each seems to be "
-            "of one run, on a part that the published code has METIS cut, and not the mean of ten on a fifth of the nodes."
+            f"All printed numbers of DPAR on Cora-ML are multiples of 1/{dpar_published.TEST_NODES}. Each therefore seems to "
+            "be of one run, tested on one of the parts that the published code cuts by METIS."
         ),
     ),
 }

@@ -52,7 +52,7 @@ class Ordering:
         factor: The factor whose two values are compared, all other factors being equal.
         higher: Its value with the higher metric.
         lower: Its value with the lower metric.
-        substitutes: The data that ours are on, if it is not the paper's, as a sentence.
+        remark: How ours differ from it, such as by their data, in a sentence.
         where: Values of other factors that the statement is about.
     """
 
@@ -76,7 +76,7 @@ class Printed:
         cells: Its printed numbers; none of a figure, whose points cannot be read in the text.
         orderings: Its statements, or those of the text about it, that experiments test.
         lacking: Why cells of certain rows and columns are not run, by these, such as "LastFM, MBM".
-        substitutes: The data that ours are on, if it is not the paper's, as a sentence.
+        remark: How ours differ from it, such as by their data, in a sentence.
         where: Values of factors that select its part of the experiments.
         reason: Why nothing is run, or why nothing that is run can be compared.
         exact: Whether its numbers count something, so that one run decides whether they are equal.
@@ -89,7 +89,7 @@ class Printed:
     cells: tuple[Published, ...] = ()
     orderings: tuple[Ordering, ...] = ()
     lacking: Mapping[str, str] = field(default_factory=dict)
-    substitutes: str = ""
+    remark: str = ""
     where: Mapping[str, str | float] = field(default_factory=dict)
     reason: str = ""
     exact: bool = False

@@ -112,6 +112,7 @@ PRINTED = (
         orderings=_costs(
             "dprr-cost-nodes", "edges received", "more edges are received"
         ),
+        remark="Ours are the edges that the server receives.",
     ),
     Printed(
         "Table III",
@@ -129,14 +130,14 @@ PRINTED = (
         "accuracy and AUC against the share of non-private users at ε = 1",
         ("dprr-share",),
         orderings=_best("dprr-share", ("RR", "LocalLap", "NonPriv-Part")),
-        substitutes=_SUBSTITUTES,
+        remark=_SUBSTITUTES,
     ),
     Printed(
         "Figure 5",
         "accuracy and AUC against ε, all users private",
         ("dprr-epsilon",),
         orderings=_best("dprr-epsilon", ("RR", "LocalLap")),
-        substitutes=_SUBSTITUTES,
+        remark=_SUBSTITUTES,
     ),
     Printed(
         "Figure 6",
@@ -153,7 +154,7 @@ PRINTED = (
                 {"epsilon": 0.1},
             ),
         ),
-        substitutes=_SUBSTITUTES,
+        remark=_SUBSTITUTES,
     ),
     Printed(
         "Figure 7",
@@ -170,7 +171,7 @@ PRINTED = (
             )
             for each in ("RR", "LocalLap")
         ),
-        substitutes="Ours are on REDDIT-BINARY and on Barabási–Albert graphs.",
+        remark="Ours are on REDDIT-BINARY and on Barabási–Albert graphs.",
     ),
     Printed(
         "Figure 8",
@@ -179,6 +180,7 @@ PRINTED = (
         orderings=_costs(
             "dprr-cost-rate", "aggregation", "a layer takes longer on lists"
         ),
+        remark="Ours time the sum of one layer over the lists, not a training.",
     ),
     Printed(
         "Figure 9",
@@ -187,6 +189,7 @@ PRINTED = (
         orderings=_costs(
             "dprr-cost-nodes", "aggregation", "a layer takes longer on lists"
         ),
+        remark="Ours time the sum of one layer over the lists, not a training.",
     ),
 )
 """The paper's Figures 1 to 9 and Tables I to III."""

@@ -495,6 +495,7 @@ PRINTED = (
             f"ε = {epsilon:g}": "ε = 17, 14, 11 and 5 are not in our grid"
             for epsilon in (17.0, 14.0, 11.0, 5.0)
         },
+        "The paper states “no less accurate”, in almost all cases; a comparison here is for “more accurate”.",
     ),
     Printed(
         "Figure 2a",

@@ -108,7 +108,7 @@ PRINTED = (
             "Sub-optimal",
             "LPGNN",
         ),
-        NO_PICTURES,
+        NOT_HERE,
         SUBSTITUTES,
     ),
     Printed(

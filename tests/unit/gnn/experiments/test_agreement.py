@@ -4,10 +4,12 @@ import json
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gnn.experiments.agreement import (
     AGREES,
+    BY_CHANCE,
     CONFIRMED,
     DIFFERS,
     FEW,
@@ -28,6 +30,7 @@ from gnn.experiments.published import Ordering, Printed, Published
 from gnn.experiments.published.papers import PAPERS, Paper
 from gnn.experiments.record import CellRecord
 from gnn.experiments.summary import summary
+from tests.unit.gnn.experiments.toy import ROOT
 
 ALL = catalogue().experiments
 EVERY = [(paper.name, printed) for paper in PAPERS for printed in paper.printed]
@@ -178,6 +181,14 @@ def test_an_order_without_common_draws_has_the_spread_of_both():
     assert first.outcome == OPEN
 
 
+def test_the_probability_that_equal_means_pass_by_chance():
+    """20,000 triples of normal differences; the limits are five standard deviations."""
+    differences = np.random.default_rng(1).normal(size=(20_000, 3))
+    sd = differences.std(axis=1, ddof=1)
+    found = (abs(differences.mean(axis=1)) > 2 * sd).mean()
+    assert found == pytest.approx(BY_CHANCE, abs=5 * 0.00186)
+
+
 # All that the papers print
 
 
@@ -240,7 +251,7 @@ def test_its_experiments_have_its_cells_its_factors_and_the_values_of_its_orders
         n for n in known if n.source.casefold().startswith(printed.place.casefold())
     ]
     assert {number.cell for number in here} <= cells_of
-    assert here or not printed.cells or printed.reason or printed.substitutes
+    assert here or not printed.cells or printed.reason or printed.remark
     assert printed.experiments or printed.reason
     for key in printed.lacking:
         assert any(set(key.split(", ")) <= set(cell.cell) for cell in printed.cells)
@@ -268,7 +279,8 @@ def test_every_answer_is_a_sentence_and_counts_its_cells_in_json():
             counted = Counter(cell["outcome"] for cell in each["each_cell"])
             assert each["cells"] == counted
             assert set(counted) <= {NOT_RUN}
-            assert all(cell["because"] for cell in each["each_cell"])
+            reasons = {cell["because"] for cell in each["each_cell"]}
+            assert not reasons & {"", NO_SETTING}
 
 
 def test_the_sentence_of_a_paper_counts_results_and_leaves_counts_of_data_out():
@@ -280,3 +292,10 @@ def test_the_sentence_of_a_paper_counts_results_and_leaves_counts_of_data_out():
         "1 of 9 printed results are within 2 sd of ours, 1 is not and 7 are open. "
         "Of 2 stated comparisons, 2 are open."
     )
+
+
+def test_no_table_of_the_report_has_thirteen_columns():
+    text = (ROOT / "reports" / "experiments.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) > 100
+    assert max(len(row.replace("\\|", "").split(" | ")) for row in rows) < 13
