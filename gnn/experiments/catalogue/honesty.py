@@ -348,8 +348,8 @@ PAPERS = {
             ),
         ),
         remark=(
-            f"All printed numbers of DPAR on Cora-ML are multiples of 1/{dpar_published.TEST_NODES}. Each therefore seems to "
-            "be of one run, tested on one of the parts that the published code cuts by METIS."
+            f"All printed numbers of DPAR on Cora-ML are multiples of 1/{dpar_published.TEST_NODES}. Each therefore seems "
+            "to be of one run, tested on one of the parts that the published code cuts by METIS."
         ),
     ),
 }
