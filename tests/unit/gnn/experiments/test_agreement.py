@@ -24,11 +24,12 @@ from gnn.experiments.agreement import (
 from gnn.experiments.agreement_json import as_json
 from gnn.experiments.agreement_text import sentence, verdict
 from gnn.experiments.catalogue import catalogue
+from gnn.experiments.cli import SEED
 from gnn.experiments.experiment import PUBLISHED, REPAIRED, Experiment, Factor, Metric
 from gnn.experiments.grid import cells, plain, settings
 from gnn.experiments.published import Ordering, Printed, Published
 from gnn.experiments.published.papers import PAPERS, Paper
-from gnn.experiments.record import CellRecord
+from gnn.experiments.record import CellRecord, read, record_path
 from gnn.experiments.summary import summary
 from tests.unit.gnn.experiments.toy import ROOT
 
@@ -299,3 +300,23 @@ def test_no_table_of_the_report_has_thirteen_columns():
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) > 100
     assert max(len(row.replace("\\|", "").split(" | ")) for row in rows) < 13
+
+
+def test_the_tracked_answers_are_those_of_the_tracked_records():
+    """If this fails: ``python -m gnn.experiments report``."""
+    reports = ROOT / "reports"
+    contents = {
+        name: summary(each, read(record_path(reports, name)), root_seed=SEED)
+        for name, each in ALL.items()
+    }
+    found = {paper.name: (paper, answers(paper, contents)) for paper in PAPERS}
+    tracked = (reports / "experiments.json").read_text(encoding="utf-8")
+    assert _sentences(tracked) == _sentences(as_json(found, SEED))
+
+
+def _sentences(text):
+    papers = json.loads(text)["papers"]
+    return [
+        (paper["sentence"], [each["sentence"] for each in paper["printed"]])
+        for paper in papers
+    ]
