@@ -42,6 +42,7 @@ from gnn.experiments.grid import GridCell, cells, plain
 from gnn.experiments.record import CellRecord, read, record_path
 
 SEED = 20240229
+WRITTEN = ("experiments.html", "experiments.md", "experiments.json")
 
 app = typer.Typer(
     add_completion=False,
@@ -232,21 +233,25 @@ def report(
         typer.Option("--ledger", help="Ledger of claims; OUT/claims.json by default."),
     ] = None,
 ) -> None:
-    """Write experiments.html, experiments.md and their plots from the records."""
+    """Write experiments.html, experiments.md, experiments.json and their plots from the records."""
     from gnn.experiments import (
         cost,
         page,
+        sections,
     )  # these load Matplotlib and scipy.stats, which no run needs
-    from gnn.experiments.plots import draw, draw_cost
+    from gnn.experiments.agreement import answers
+    from gnn.experiments.agreement_json import as_json
+    from gnn.experiments.plots import draw, draw_costs
     from gnn.experiments.privacy import Ledger
+    from gnn.experiments.published.papers import PAPERS
     from gnn.experiments.summary import summary
 
     found: Catalogue = context.obj
     chosen = _profile(profile) if profile else None
-    for name in ("experiments.html", "experiments.md"):
+    for name in WRITTEN:
         writable(out / name)
     claims = Ledger.read(ledger or out / "claims.json")
-    sections, unrecorded, costs = [], [], None
+    written, unrecorded, costs = [], [], None
     contents = {
         name: summary(
             experiment, read(record_path(out, name)), root_seed=seed, profile=chosen
@@ -255,10 +260,11 @@ def report(
     }
     for name, content in contents.items():
         if name == cost.EXPERIMENT and (lines := cost.lines(content, contents)):
-            costs = page.Costs(
+            figures = draw_costs(lines, folder=out / "experiments")
+            costs = sections.Costs(
                 content,
                 lines,
-                f"experiments/{draw_cost(lines, folder=out / 'experiments')}",
+                {paper: f"experiments/{file}" for paper, file in figures.items()},
                 claims,
             )
         if content.rows:
@@ -266,19 +272,24 @@ def report(
                 (f"experiments/{file}", caption)
                 for file, caption in draw(content, folder=out / "experiments")
             ]
-            sections.append(page.section(content, claims, plots))
+            written.append(sections.section(content, claims, plots))
         else:
             unrecorded.append(content.experiment)
-    write(
-        out / "experiments.html",
-        page.html(sections, root_seed=seed, unrecorded=unrecorded, costs=costs),
+    answered = {each.name: (each, answers(each, contents)) for each in PAPERS}
+    papers = [sections.paper_page(*each, costs) for each in answered.values()]
+    texts = (
+        page.html(
+            written, root_seed=seed, unrecorded=unrecorded, papers=papers, costs=costs
+        ),
+        page.markdown(
+            written, root_seed=seed, unrecorded=unrecorded, papers=papers, costs=costs
+        ),
+        as_json(answered, seed),
     )
-    write(
-        out / "experiments.md",
-        page.markdown(sections, root_seed=seed, unrecorded=unrecorded, costs=costs),
-    )
+    for name, text in zip(WRITTEN, texts, strict=True):
+        write(out / name, text)
     typer.echo(
-        f"wrote {out / 'experiments.html'} and {out / 'experiments.md'}: {count(len(sections), 'experiment')}"
+        f"wrote {', '.join(WRITTEN)} in {out}: {count(len(written), 'experiment')}"
     )
 
 

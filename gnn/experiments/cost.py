@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.report.numbers import number
+from gnn.experiments.agreement import AGREES, DIFFERS, FEW, agrees
 from gnn.experiments.catalogue.honesty import (
     CLEAN,
     EPSILONS,
@@ -24,9 +25,6 @@ from gnn.experiments.summary import FEWEST, Measured, Row, Summary, p_value
 EXPERIMENT = "honesty"
 ALPHA = 0.01
 """Level of each test; the number of tests is stated beside them."""
-CLOSE = 0.02
-"""Accuracies that differ by at most this agree, whatever a test yields, since the means of
-papers are of few repetitions."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,6 @@ def paired(first: Measured, second: Measured) -> Difference:
     ]
     mean = float(np.mean(differences)) if differences else float("nan")
     return Difference(mean, p_value(differences), len(seeds))
-
-
-def against(found: Measured, printed: float) -> Difference:
-    """Compare a row with a printed number, taken as exact."""
-    differences = [value - printed for value in found.values]
-    return Difference(found.mean - printed, p_value(differences), len(differences))
 
 
 @dataclass(frozen=True)
@@ -152,28 +144,16 @@ class Line:
         """Comparison with the printed number: one of ``OUTCOMES``, or "" without a number."""
         if self.printed is None:
             return ""
-        found = against(accuracy(self.published), self.printed)
-        if not found.enough:
-            return "too few seeds"
-        if abs(found.mean) <= CLOSE:
-            return "agrees"
-        if found.p is not None and not found.seen:
-            return "not told apart"
-        if self.explanation:
-            return "explained"
-        within = any(self._within(accuracy(each.row).values) for each in self.readings)
-        return "within the range" if within else "unexplained"
-
-    def _within(self, values: Sequence[float]) -> bool:
-        return (
-            self.printed is not None
-            and len(values) >= FEWEST
-            and min(values) <= self.printed <= max(values)
-        )
+        found = accuracy(self.published)
+        if len(found.values) < FEWEST:
+            return FEW
+        if agrees(found, self.printed):
+            return AGREES
+        return EXPLAINED if self.explanation else DIFFERS
 
     @property
     def explanation(self) -> Tested | None:
-        """The first reading that moves the accuracy to the printed one, as tested."""
+        """The first reading that moves the accuracy, as tested, to within two sd of the printed one."""
         tested = list(self.readings)
         name, words = PAPERS[self.paper].explains
         if other := self.beside.get(name):
@@ -183,21 +163,14 @@ class Line:
         reached = [
             each
             for each in tested
-            if abs(accuracy(each.row).mean - (self.printed or 0.0)) <= CLOSE
+            if each.moved.seen and agrees(accuracy(each.row), self.printed or 0.0)
         ]
-        return next((each for each in reached if each.moved.seen), None)
+        return next(iter(reached), None)
 
 
-OUTCOMES = (
-    "agrees",
-    "not told apart",
-    "explained",
-    "within the range",
-    "unexplained",
-    "too few seeds",
-)
-"""Agrees: within ``CLOSE``. Not told apart: the test sees no difference. Explained: what is done otherwise moves the
-accuracy, as tested, to what is printed. Within the range: of single runs where something is done otherwise."""
+EXPLAINED = "differs, explained"
+OUTCOMES = (AGREES, EXPLAINED, DIFFERS, FEW)
+"""Outcomes of a printed number. It is explained if a reading that is tested agrees with it."""
 
 
 def accuracy(row: Row) -> Measured:

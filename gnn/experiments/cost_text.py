@@ -1,4 +1,4 @@
-"""The cost of honesty in words: a sentence and a table for each paper, and the devices."""
+"""The cost of honesty in words: sentences and two tables for each paper, and the devices."""
 
 from __future__ import annotations
 
@@ -8,173 +8,81 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from auditdp.report.numbers import MISSING, count, number
+from gnn.experiments.agreement import DEVIATIONS, FEW
 from gnn.experiments.catalogue.honesty import EPSILONS, NO_DATA, PAPERS
-from gnn.experiments.cost import OUTCOMES, Difference, Line, accuracy, paired
+from gnn.experiments.cost import (
+    AGREES,
+    ALPHA,
+    DIFFERS,
+    EXPLAINED,
+    OUTCOMES,
+    Difference,
+    Line,
+    accuracy,
+    paired,
+)
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
 from gnn.experiments.grid import canonical, settings
 from gnn.experiments.privacy import Ledger, supported
 from gnn.experiments.summary import FEWEST, Row, Summary, constant
+from gnn.experiments.words import counted, joined
 
-NAMES = {
-    "agrees": "agree",
-    "within the range": "within the range of single runs done otherwise",
-    "too few seeds": "of too few seeds",
-}
-"""Names of outcomes in text."""
+FORMS = {PUBLISHED: "As published", REPAIRED: "Repaired"}
 
 
 def sentence(found: Sequence[Line]) -> str:
-    """Return a sentence for a paper: agreement, cost of the repair, worth of the data."""
-    return f"{_agreement(found)}; {_repairs(found)}{_worth(found)}."
-
-
-def details(paper: str, found: Sequence[Line]) -> str:
-    """Return the counts of a sentence: numbers without agreement, and rows to compare."""
-    uncounted = [_place(line) for line in found if line.cost and not line.cost.enough]
-    few = (
-        f"What a repair costs is not counted of fewer than {FEWEST} seeds: {'; '.join(uncounted)}."
-        if uncounted
-        else ""
-    )
-    ranking = _ranking(found) if _ranked(found) else _others(found)
-    return " ".join(
-        filter(
-            None,
-            [
-                ranking,
-                PAPERS[paper].remark,
-                _without_privacy(found),
-                few,
-                _constant(found),
-                _less(paper, found),
-            ],
-        )
-    )
-
-
-def _ranked(found: Sequence[Line]) -> list[Line]:
-    return [line for line in found if "RR" in line.beside]
-
-
-def _agreement(found: Sequence[Line]) -> str:
-    if ranked := _ranked(found):
-        words = Counter(_against_rr(line)[0] for line in ranked)
-        counted = ", ".join(f"{word} RR in {many}" for word, many in words.items())
-        return f"Printed above RR, it is {counted} of {count(len(ranked), 'row')}"
-    outcomes = Counter(line.outcome for line in found if line.outcome)
-    if not outcomes:
-        return "No number is printed for data that is here"
-    counted = ", ".join(
-        f"{outcomes[word]} {NAMES.get(word, word)}"
-        for word in OUTCOMES
-        if outcomes[word]
-    )
-    return f"Of {count(outcomes.total(), 'printed number')} {counted}"
-
-
-def _others(found: Sequence[Line]) -> str:
-    """Name the printed numbers without agreement, and the readings that were tried."""
-    parts = [
-        f"{_capital(NAMES.get(word, word))}: {_places(mine)}."
-        for word in OUTCOMES
-        if word != "agrees"
-        and (mine := [line for line in found if line.outcome == word])
-    ]
-    return " ".join(parts)
-
-
-def _without_privacy(found: Sequence[Line]) -> str:
-    """Compare the rows without privacy with the printed ones."""
-    clean = {
-        line.data: line.clean
-        for line in found
-        if line.clean and accuracy(line.clean).published
-    }
-    texts = [
-        f"{_shown(row)} on {data} ({_seeds(row)}, printed {number(known.mean, 3)})"
-        for data, row in clean.items()
-        if (known := accuracy(row).published)
-    ]
-    return f"Without privacy it is {', '.join(texts)}." if texts else ""
-
-
-def _seeds(row: Row) -> str:
-    return str(count(row.repetitions, "seed"))
-
-
-def _against_rr(line: Line) -> tuple[str, Difference]:
-    difference = paired(accuracy(line.published), accuracy(line.beside["RR"]))
-    word = "above" if difference.mean > 0 else "below"
-    return word if difference.seen else "not told apart from", difference
-
-
-def _ranking(found: Sequence[Line]) -> str:
-    """Return a sentence for DPRR, which prints curves alone: they are above RR."""
-    parts = []
-    for line in _ranked(found):
-        word, difference = _against_rr(line)
-        known = line.beside.get(PAPERS[line.paper].explains[0])
-        explained = ""
-        if word == "below" and known is not None:
-            rest = paired(accuracy(known), accuracy(line.beside["RR"]))
-            closes = not rest.seen or rest.mean > 0
-            explained = (
-                f", explained by {PAPERS[line.paper].explains[1]} (tested: DPRR with n known is {rest.text} above RR)"
-                if closes
-                else f", unexplained (with n known DPRR is still {rest.text} against RR)"
-            )
-        parts.append(
-            f"{word} RR on {line.data} at ε = {number(line.epsilon)} by {difference.text}{explained}"
-        )
-    return "DPRR is " + "; ".join(parts) + "."
-
-
-def _places(found: Iterable[Line]) -> str:
-    return ", ".join(
-        f"{_place(line)} ({number(accuracy(line.published).mean, 3)} against {number(line.printed or 0.0, 3)}{_tests(line)})"
-        for line in found
-    )
-
-
-def _tests(line: Line) -> str:
-    """Return the readings that were tried for a line without agreement."""
-    found = line.explanation
-    if found:
-        return f"; by {found.words}, tested: {_shown(found.row)}"
-    return "".join(
-        f"; {each.words}, tested: {_shown(each.row)}, {_seeds(each.row)}"
-        for each in line.readings
-    )
-
-
-def _place(line: Line) -> str:
-    return f"{line.method} on {line.data} at ε = {number(line.epsilon)}"
-
-
-def _repairs(found: Sequence[Line]) -> str:
+    """Return a sentence for a paper: the accuracy that its repair costs."""
     costs = [(line.epsilon, line.cost) for line in found if line.cost]
     if not costs:
-        return "the audits refute no printed ε, so that there is nothing to repair"
+        return "Our audits refute no printed ε, so that nothing has to be repaired."
     parts = []
     for epsilon in EPSILONS:
         mine = [cost for at, cost in costs if at == epsilon and cost.enough]
         if mine:
-            mean = number(float(np.mean([cost.mean for cost in mine])), 2)
-            parts.append(f"{mean} at ε = {number(epsilon)} ({_seen(mine)})")
-    return (
-        f"the repair costs {' and '.join(parts)}"
-        if parts
-        else "what the repair costs is open"
-    )
+            mean = round(float(np.mean([cost.mean for cost in mine])), 3)
+            parts.append(
+                f"{number(mean or 0.0)} at ε = {number(epsilon)} ({_seen(mine)})"
+            )
+    if not parts:
+        return f"The cost of keeping the printed ε is open: fewer than {FEWEST} seeds."
+    return f"Keeping the printed ε costs an accuracy of {' and '.join(parts)}."
+
+
+def details(paper: str, found: Sequence[Line]) -> list[str]:
+    """Return what else there is to say of a paper, a statement each."""
+    return [
+        *_worth(found),
+        *_less(paper, found),
+        *_ranking(found),
+        *_numbers(found),
+        *_without_privacy(found),
+        *_constant(found),
+        *_few(found),
+        *filter(None, [PAPERS[paper].remark]),
+    ]
 
 
 def _seen(differences: Sequence[Difference]) -> str:
-    return f"seen in {sum(each.seen for each in differences)} of {count(len(differences), 'row')}"
+    """Return the number of rows and of those whose difference a test confirms."""
+    seen = sum(each.seen for each in differences)
+    if len(differences) == 1:
+        return f"one row, p {'<' if seen else '≥'} {ALPHA:g}"
+    if seen in (0, len(differences)):
+        return f"{len(differences)} rows, p {'<' if seen else '≥'} {ALPHA:g}"
+    return f"{len(differences)} rows, {seen} with p < {ALPHA:g}"
 
 
-def _worth(found: Sequence[Line]) -> str:
+def _rows(some: int, differences: Sequence[Difference]) -> str:
+    if not some:
+        return "in no row"
+    if len(differences) == 1:
+        return "in its one row"
+    return f"in {some} of {len(differences)} rows"
+
+
+def _worth(found: Sequence[Line]) -> list[str]:
     parts = []
-    for form in (PUBLISHED, REPAIRED):
+    for form, name in FORMS.items():
         rows = [
             line.published if form == PUBLISHED else line.repaired for line in found
         ]
@@ -185,34 +93,14 @@ def _worth(found: Sequence[Line]) -> str:
         ]
         if gains:
             better, worse = _signs(gains)
-            but = f", and is worse in {worse}" if worse else ""
             parts.append(
-                f"; the {form} form beats not using the data in {better} of {count(len(gains), 'row')}{but}"
+                f"{name}, it is better than not using the protected data {_rows(better, gains)}, "
+                f"and worse {_rows(worse, gains)}."
             )
-    return "".join(parts)
+    return parts
 
 
-def _constant(found: Sequence[Line]) -> str:
-    notes = [
-        constant(row)
-        for line in found
-        for row in (line.published, line.repaired)
-        if row
-    ]
-    if not any(notes):
-        return ""
-    always = notes.count("constant predictor")
-    some = sum(map(bool, notes)) - always
-    return f"Constant predictors are {always} of {len(notes)} rows of either form in all seeds, {some} in some."
-
-
-def _signs(differences: Sequence[Difference]) -> tuple[int, int]:
-    """Return the numbers of positive and of negative differences, as tested."""
-    above = sum(each.seen and each.mean > 0 for each in differences)
-    return above, sum(each.seen for each in differences) - above
-
-
-def _less(paper: str, found: Sequence[Line]) -> str:
+def _less(paper: str, found: Sequence[Line]) -> list[str]:
     """Compare with the row that leaves a part of the data unused at the same ε."""
     name, unused = PAPERS[paper].leaves
     differences = [
@@ -222,42 +110,164 @@ def _less(paper: str, found: Sequence[Line]) -> str:
     ]
     tested = [each for each in differences if each.enough]
     if not tested:
-        return ""
+        return []
     above, below = _signs(tested)
-    return (
-        f"“{_capital(name)}”, which leaves {unused} unused at the same ε, is above the published form in {above} of "
-        f"{count(len(tested), 'row')} and below it in {below}."
+    return [
+        f"“{_capital(name)}” does not use {unused} at the same ε. It is better than the published form "
+        f"{_rows(above, tested)}, and worse {_rows(below, tested)}."
+    ]
+
+
+def _ranking(found: Sequence[Line]) -> list[str]:
+    """Return the comparison with RR of a paper that plots itself above RR."""
+    parts = []
+    for line in found:
+        if "RR" not in line.beside:
+            continue
+        against = paired(accuracy(line.published), accuracy(line.beside["RR"]))
+        word = ("above" if against.mean > 0 else "below") if against.seen else ""
+        at = f"{line.data} at ε = {number(line.epsilon)}"
+        result = (
+            f"{word} RR by {number(abs(against.mean), 2)}"
+            if word
+            else "not told apart from RR"
+        )
+        p = f" (p = {number(against.p, 2)})" if against.p is not None else ""
+        parts.append(f"Ours is {result}{p} on {at}.")
+        if word == "below":
+            parts += _below(line)
+    return [f"The paper plots {found[0].method} above RR.", *parts] if parts else []
+
+
+def _below(line: Line) -> list[str]:
+    """Return whether the reading that may explain a rank below RR does."""
+    name, words = PAPERS[line.paper].explains
+    known = line.beside.get(name)
+    if known is None:
+        return []
+    rest = paired(accuracy(known), accuracy(line.beside["RR"]))
+    closes = not rest.seen or rest.mean > 0
+    verb = "explains" if closes else "does not explain"
+    return [f"{_capital(words)} {verb} it: with {name}, the difference is {rest.text}."]
+
+
+def _numbers(found: Sequence[Line]) -> list[str]:
+    """Return the printed numbers of the figure by outcome, those that differ by name."""
+    outcomes = Counter(line.outcome for line in found if line.outcome)
+    if not outcomes:
+        return []
+    named = {
+        AGREES: f"within {DEVIATIONS} sd of ours",
+        EXPLAINED: f"within {DEVIATIONS} sd of another reading alone",
+        DIFFERS: f"more than {DEVIATIONS} sd from ours",
+        FEW: f"of fewer than {FEWEST} seeds",
+    }
+    parts = counted(*((outcomes[each], named[each]) for each in OUTCOMES))
+    parts = [
+        f"Of {count(outcomes.total(), 'printed number')} in the picture, {joined(parts)}."
+    ]
+    for line in found:
+        if line.outcome in (EXPLAINED, DIFFERS):
+            parts.append(
+                f"{_place(line)}: {number(accuracy(line.published).mean, 3)} against the printed "
+                f"{number(line.printed or 0.0, 3)}.{_tests(line)}"
+            )
+    return parts
+
+
+def _tests(line: Line) -> str:
+    """Return the readings that were tried for a number that differs."""
+    found = line.explanation
+    tried = [found] if found else line.readings
+    return "".join(
+        f" With {each.words} it is {_shown(each.row)} ({_seeds(each.row)})."
+        for each in tried
     )
+
+
+def _without_privacy(found: Sequence[Line]) -> list[str]:
+    """Compare the rows without privacy with the printed ones."""
+    clean = {
+        line.data: line.clean
+        for line in found
+        if line.clean and accuracy(line.clean).published
+    }
+    return [
+        f"Without privacy it is {_shown(row)} on {data} ({_seeds(row)}), where {number(known.mean, 3)} is printed."
+        for data, row in clean.items()
+        if (known := accuracy(row).published)
+    ]
+
+
+def _constant(found: Sequence[Line]) -> list[str]:
+    notes = [
+        constant(row)
+        for line in found
+        for row in (line.published, line.repaired)
+        if row
+    ]
+    if not any(notes):
+        return []
+    always = notes.count("constant predictor")
+    some = sum(map(bool, notes)) - always
+    return [
+        f"Of {len(notes)} rows of either form, {always} predict one class for all nodes in every seed, and {some} in some "
+        "seeds."
+    ]
+
+
+def _few(found: Sequence[Line]) -> list[str]:
+    places = [_place(line) for line in found if line.cost and not line.cost.enough]
+    if not places:
+        return []
+    return [
+        f"With fewer than {FEWEST} seeds, no cost is stated for {'; '.join(places)}."
+    ]
+
+
+def _seeds(row: Row) -> str:
+    return str(count(row.repetitions, "seed"))
+
+
+def _place(line: Line) -> str:
+    return f"{line.method} on {line.data} at ε = {number(line.epsilon)}"
+
+
+def _signs(differences: Sequence[Difference]) -> tuple[int, int]:
+    """Return the numbers of positive and of negative differences, as tested."""
+    above = sum(each.seen and each.mean > 0 for each in differences)
+    return above, sum(each.seen for each in differences) - above
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-COLUMNS = (
-    *(
-        "data",
-        "mechanism",
-        "ε",
-        "paper",
-        "published",
-        "audits",
-        "repaired",
-        "audits",
-        "best without the data",
-    ),
-    *(
-        "beside, same ε",
-        "non-private",
-        "repair costs",
-        "published gains on no data",
-        "repaired gains on no data",
-    ),
+Table = tuple[list[str], list[list[str]]]
+"""Names of columns, and rows of text."""
+PLACE = ("data", "mechanism", "ε")
+ACCURACY = (
+    "paper",
+    "published",
+    "repaired",
+    "best without the data",
+    "non-private",
+)
+DIFFERENCES = (
+    "audits of the published form",
+    "audits of the repaired form",
+    "repair costs",
+    "gain, published",
+    "gain, repaired",
+    "beside, same ε",
 )
 
 
-def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str]]:
-    """Return a row for each line, as text; its seeds are named where these are fewer than were planned."""
+def tables(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> tuple[Table, Table]:
+    """Return the accuracies, and the differences with the statements of the audits, a row for each line.
+
+    A column without an entry is left out. Seeds are named where they are fewer than were planned.
+    """
 
     def shown(row: Row | None) -> str:
         return MISSING if row is None else _shown(row) + _fewer(row, seeds)
@@ -266,33 +276,42 @@ def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str
         printed = accuracy(row).published if row else None
         return shown(row) + (f", printed {number(printed.mean, 3)}" if printed else "")
 
-    return [
-        [
-            line.data,
-            line.method,
-            number(line.epsilon),
-            MISSING if line.printed is None else f"{line.printed:.3g} ({line.outcome})",
-            shown(line.published),
-            _audits(line.published, ledger),
-            shown(line.repaired),
-            _audits(line.repaired, ledger),
-            f"{shown(line.best_unused[1])} ({line.best_unused[0]})"
-            if line.best_unused
-            else MISSING,
-            "; ".join(f"{beside(row)} ({name})" for name, row in line.beside.items())
-            or MISSING,
-            beside(line.clean),
-            *(
-                each.text if each else MISSING
-                for each in (
-                    line.cost,
-                    line.gain(line.published),
-                    line.gain(line.repaired),
-                )
-            ),
-        ]
-        for line in found
-    ]
+    accuracies, differences = [], []
+    for line in found:
+        place = [line.data, line.method, number(line.epsilon)]
+        best = line.best_unused
+        accuracies.append(
+            [
+                *place,
+                MISSING
+                if line.printed is None
+                else f"{line.printed:.3g} ({line.outcome})",
+                shown(line.published),
+                shown(line.repaired),
+                f"{shown(best[1])} ({best[0]})" if best else MISSING,
+                beside(line.clean),
+            ]
+        )
+        gains = (line.cost, line.gain(line.published), line.gain(line.repaired))
+        others = [f"{beside(row)} ({name})" for name, row in line.beside.items()]
+        differences.append(
+            [
+                *place,
+                _audits(line.published, ledger),
+                _audits(line.repaired, ledger),
+                *(each.text if each else MISSING for each in gains),
+                "; ".join(others) or MISSING,
+            ]
+        )
+    return _filled((*PLACE, *ACCURACY), accuracies), _filled(
+        (*PLACE, *DIFFERENCES), differences
+    )
+
+
+def _filled(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Leave out columns without an entry."""
+    kept = [k for k in range(len(columns)) if any(row[k] != MISSING for row in rows)]
+    return [columns[k] for k in kept], [[row[k] for k in kept] for row in rows]
 
 
 def _audits(row: Row | None, ledger: Ledger) -> str:
@@ -376,7 +395,6 @@ def tests(found: Sequence[Line]) -> int:
                 line.cost,
                 line.gain(line.published),
                 line.gain(line.repaired),
-                line.printed,
             )
         )
         + len(line.beside)

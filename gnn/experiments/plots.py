@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from auditdp.report.html.plots import COLOURS, Point, drawing, log_ticks, new_axes
@@ -22,7 +21,10 @@ from gnn.experiments.grid import plain
 from gnn.experiments.summary import Row, Summary, constant
 
 WIDTH, HEIGHT = 460, 300
-COST = "honesty.svg"
+COST_WIDTH = 420
+"""Width of a figure of costs."""
+COST_STEP = 0.13
+"""Distance of the marks of a row, upwards; rows are 1 apart."""
 COST_MARKS = (
     ("paper", "the paper's number", "x", "ink"),
     ("published", "published form", "o", "violated"),
@@ -30,7 +32,7 @@ COST_MARKS = (
     ("unused", "best without the data", "^", "inconclusive"),
     ("clean", "non-private", "D", "soft"),
 )
-"""Marks on a line of the figure of costs: name, legend, marker, colour role."""
+"""Marks on a line of a figure of costs: name, legend, marker, colour role."""
 TICKS = 6  # so many values of a factor have a tick each
 MARKS = tuple(
     zip(
@@ -83,45 +85,60 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
     return made
 
 
-def draw_cost(lines: Sequence[Line], *, folder: Path) -> str:
-    """Write the figure of what honesty costs, a row for each mechanism on a data set, and return its file's name."""
+def draw_costs(lines: Sequence[Line], *, folder: Path) -> dict[str, str]:
+    """Write a figure of what honesty costs for each paper, and return their files by paper.
+
+    A figure has a row for each mechanism on a data set and a panel for each ε; all have the same height.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    places = list(dict.fromkeys((line.paper, line.data, line.method) for line in lines))
+    for old in folder.glob("honesty*.svg"):
+        old.unlink()
+    places: dict[str, list[tuple[str, str]]] = {}
+    for line in lines:
+        mine = places.setdefault(line.paper, [])
+        if (line.data, line.method) not in mine:
+            mine.append((line.data, line.method))
+    most = max(map(len, places.values()), default=0)
+    made = {}
+    for paper, rows in places.items():
+        made[paper] = f"honesty-{paper.lower()}.svg"
+        found = [line for line in lines if line.paper == paper]
+        _write_cost(found, rows, height=66 + 23 * most, path=folder / made[paper])
+    return made
+
+
+def _write_cost(
+    lines: Sequence[Line],
+    rows: Sequence[tuple[str, str]],
+    *,
+    height: float,
+    path: Path,
+) -> None:
     with drawing():
-        figure = Figure(figsize=(920 / 72, (110 + 21 * len(places)) / 72))
+        figure = Figure(figsize=(COST_WIDTH / 72, height / 72))
         panels = figure.subplots(1, len(EPSILONS), sharey=True, sharex=True)
         for axes, epsilon in zip(panels, EPSILONS, strict=True):
             for line in (line for line in lines if line.epsilon == epsilon):
-                _cost_row(
-                    axes, line, -places.index((line.paper, line.data, line.method))
-                )
+                _cost_row(axes, line, -rows.index((line.data, line.method)))
             axes.set_title(f"ε = {number(epsilon)}")
             axes.set_xlabel("test accuracy")
+        paper = lines[0].paper
         labels = [
-            data if method == paper else f"{data}, {method}"
-            for paper, data, method in places
+            data if method == paper else f"{data}, {method.removeprefix(f'{paper}-')}"
+            for data, method in rows
         ]
-        names = [
-            f"{paper}: {label}"
-            for (paper, _, _), label in zip(places, labels, strict=True)
-        ]
-        panels[0].set_yticks([-k for k in range(len(places))], names)
-        handles = [
-            Line2D([], [], marker=marker, linestyle="", color=COLOURS[role], label=text)
-            for _, text, marker, role in COST_MARKS
-        ]
-        figure.legend(handles=handles, loc="lower center", ncols=len(handles))
-        figure.tight_layout(rect=(0, 34 / (110 + 21 * len(places)), 1, 1))
+        panels[0].set_yticks([-k for k in range(len(rows))], labels)
+        panels[0].set_ylim(0.6 - len(rows), 0.4)
+        figure.tight_layout(rect=(0, 0, 1, 1))
         figure.savefig(
-            folder / COST,
+            path,
             format="svg",
             facecolor="white",
             metadata={"Date": None, "Creator": None},
         )
-    return COST
 
 
-def _cost_row(axes: Axes, line: Line, height: int) -> None:
+def _cost_row(axes: Axes, line: Line, height: float) -> None:
     """Marks of one mechanism, hollow where it predicts one class always; a bar is one standard deviation over seeds."""
     best = line.best_unused
     rows = {
@@ -130,12 +147,13 @@ def _cost_row(axes: Axes, line: Line, height: int) -> None:
         "unused": best and best[1],
         "clean": line.clean,
     }
-    for name, _, marker, role in COST_MARKS:
+    for k, (name, _, marker, role) in enumerate(COST_MARKS):
         row = rows.get(name)
+        at = height + COST_STEP * (len(COST_MARKS) // 2 - k)
         if name == "paper" and line.printed is not None:
             axes.plot(
                 [line.printed],
-                [height],
+                [at],
                 marker=marker,
                 color=COLOURS[role],
                 linestyle="",
@@ -153,7 +171,7 @@ def _cost_row(axes: Axes, line: Line, height: int) -> None:
                 "color": COLOURS[role],
             }
             axes.errorbar(
-                [found.mean], [height], xerr=[found.sd or 0.0], capsize=2, **style
+                [found.mean], [at], xerr=[found.sd or 0.0], capsize=2, **style
             )
 
 

@@ -295,10 +295,7 @@ def table_of_attack(setting: Parameters, metric: str) -> Published | None:
     if setting["method"] != WHOLE or not metric.startswith(("precision", "recall")):
         return None
     which = "original" if metric.endswith("(A)") else "published"
-    found = graph_pub.ATTACKS[str(setting["data"]), which]
-    return Published(
-        found.precision if metric.startswith("precision") else found.recall, "Table 3"
-    )
+    return graph_pub.ATTACK_CELLS[str(setting["data"]), which, metric.split()[0]]
 
 
 METRICS = (

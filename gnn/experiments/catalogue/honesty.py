@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gnn.experiments.catalogue import dpar, dprr, graph_pub, hetero_rr, lpgnn
@@ -209,8 +209,8 @@ class Paper:
 def _lpgnn_number(data: str, method: str, epsilon: float) -> Published | None:
     feature = {"LPGNN": "MBM", DEGREES: "OHD"}.get(method, "")
     found = lpgnn_published.FEATURES.get((feature, data)) if epsilon == 1 else None
-    return found and Published(
-        found.mean / 100, found.source, found.sd and found.sd / 100
+    return found and replace(
+        found, mean=found.mean / 100, sd=found.sd and found.sd / 100
     )
 
 
@@ -286,7 +286,7 @@ PAPERS = {
                 "Polblogs",
             ),
             Reading(
-                "labels of validation nodes, too",
+                "labels of validation nodes as well",
                 "graph-pub-readings",
                 LEARNED,
                 {"labels": "training and validation"},
@@ -341,15 +341,15 @@ PAPERS = {
                 for words, changed in (
                     ("tests in the whole graph", {"test nodes": dpar.WHOLE}),
                     (
-                        "tests in the whole graph, of binary features",
+                        "tests in the whole graph and binary features",
                         {"test nodes": dpar.WHOLE, "features": dpar.BINARY},
                     ),
                 )
             ),
         ),
         remark=(
-            f"DPAR's numbers on Cora-ML are all whole multiples of 1/{dpar_published.TEST_NODES}, so that each seems to be "
-            "of one run, on a part that the published code has METIS cut, and not the mean of ten on a fifth of the nodes."
+            f"All printed numbers of DPAR on Cora-ML are multiples of 1/{dpar_published.TEST_NODES}. Each therefore seems "
+            "to be of one run, tested on one of the parts that the published code cuts by METIS."
         ),
     ),
 }

@@ -5,7 +5,7 @@ The numbers are those of the slides of a talk on the paper (29 July 2021); Graph
 
 from __future__ import annotations
 
-from gnn.experiments.published import Published, Statement
+from gnn.experiments.published import Ordering, Printed, Published, Statement, diagram
 
 SOURCE = "Sajadmanesh & Gatica-Perez (2021), arXiv:2006.05535"
 DATA_SETS = ("Cora", "PubMed", "Facebook", "LastFM")
@@ -17,7 +17,7 @@ _FEATURES = {
     "MBM": ((69.3, 1.2), (74.9, 0.3), (84.9, 0.2), (82.1, 1.0)),
 }
 FEATURES = {
-    (feature, data): Published(mean, "table of ad-hoc features", sd)
+    (feature, data): Published(mean, "table of ad-hoc features", sd, (data, feature))
     for feature, values in _FEATURES.items()
     for data, (mean, sd) in zip(DATA_SETS, values, strict=True)
 }
@@ -36,7 +36,12 @@ _LEARNING = {
     ("LastFM", 2.0): ((56.8, 2.8), (79.2, 1.3), (85.7, 0.7)),
 }
 LEARNING = {
-    (data, epsilon_y, loss): Published(mean, "table of learning algorithms", sd)
+    (data, epsilon_y, loss): Published(
+        mean,
+        "table of learning algorithms",
+        sd,
+        (data, loss, f"ε_y = {epsilon_y:g}"),
+    )
     for (data, epsilon_y), values in _LEARNING.items()
     for loss, (mean, sd) in zip(LOSSES, values, strict=True)
 }
@@ -60,3 +65,56 @@ STATEMENTS = (
         verified=False,
     ),
 )
+
+
+def _above(experiment: str, factor: str, higher: str, lower: str) -> Ordering:
+    return Ordering(
+        f"{higher} is more accurate than {lower}",
+        experiment,
+        "accuracy",
+        factor,
+        higher,
+        lower,
+    )
+
+
+PRINTED = (
+    diagram("Diagrams", "the protocol, KProp, the architecture and Drop"),
+    Printed(
+        "Table of ad-hoc features",
+        "accuracy with the multi-bit mechanism and with features that need nothing of a user",
+        ("lpgnn-features", "honesty"),
+        tuple(FEATURES.values()),
+        tuple(
+            _above("lpgnn-features", "features", "MBM", each)
+            for each in ("Ones", "OHD", "RND")
+        ),
+        {"LastFM, MBM": "the features of LastFM are not among the data"},
+    ),
+    Printed(
+        "Table of learning algorithms",
+        "accuracy by learning algorithm and ε_y",
+        ("lpgnn-learning", "honesty"),
+        tuple(LEARNING.values()),
+        tuple(
+            _above("lpgnn-learning", "learning", "Drop", each) for each in LOSSES[:2]
+        ),
+        {"LastFM": "the features of LastFM are not among the data"},
+    ),
+    Printed(
+        "Figure of denoised labels",
+        "accuracy of labels against the number K of steps of KProp",
+        ("lpgnn-denoising",),
+    ),
+    Printed(
+        "Figure of varying budgets",
+        "accuracy of GraphSAGE by ε_x and ε_y",
+        ("lpgnn-budgets",),
+    ),
+    Printed(
+        "Figure of base architectures",
+        "accuracy of GCN, GAT and GraphSAGE on Facebook",
+        ("lpgnn-architectures",),
+    ),
+)
+"""The tables and figures of the slides, which have no numbers. The paper itself was not at hand."""

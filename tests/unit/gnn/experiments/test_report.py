@@ -6,12 +6,13 @@ from functools import partial
 import pytest
 from scipy import stats
 
-from gnn.experiments.experiment import REPAIRED, Comparison, Guarantee
+from gnn.experiments.experiment import REPAIRED, Comparison, Guarantee, Metric
 from gnn.experiments.grid import cells
-from gnn.experiments.page import markdown, section
+from gnn.experiments.page import markdown
 from gnn.experiments.privacy import Ledger, supported
 from gnn.experiments.published import Published
 from gnn.experiments.record import CellRecord
+from gnn.experiments.sections import section
 from gnn.experiments.summary import Measured, _test, summary
 from tests.unit.gnn.experiments.toy import TOY
 
@@ -176,10 +177,11 @@ def test_the_markdown_table():
     shown = section(of_toy(made()), LEDGER, [("a.svg", "a plot")])
     text = markdown([shown], root_seed=1, unrecorded=[TOY])
     expected = [
-        "## A toy | with a bar",
+        "### A toy | with a bar",
         "In every row: epochs = 3.",
-        "| 1 | ours | published | 71 ± 1.4 | 61.5 ± 0.3 | 2 | 1 "
-        "| ε = 1 (Warner RR, as stated: certified) |",
+        "| 1 | ours | published | 71 ± 1.4 | 61.5 ± 0.3 | 2 | 1 | ε = 1 [1] |",
+        "Audits: [1] ε = 1 (Warner RR, as stated: certified); "
+        "[2] not audited at this ε (Warner RR, as stated: certified at 1-DP).",
         "| 1 | theirs | published | 63 ± 1.4 | – | 2 | 1 | not audited |",
         "![a plot](a.svg)",
         "- Figure 2: a curve (not stated in its text)",
@@ -189,3 +191,27 @@ def test_the_markdown_table():
     assert set(expected) <= set(text.splitlines())
     assert "| accuracy: ours against theirs | 8 | – | 0.003 (Table 7) |" in text
     assert "fewer than three, no test |" in text
+
+
+def test_the_first_table_has_one_metric_and_the_second_has_the_others():
+    """Two metrics, of which the second is printed: it comes first, and with its paper."""
+    two = (Metric("epochs run"), Metric("accuracy", "%"))
+    experiment = replace(
+        TOY,
+        metrics=two,
+        plots=(),
+        published=lambda given, metric: (
+            TOY.published(given, metric) if metric == "accuracy" else None
+        ),
+    )
+    records = made()
+    for key, record in records.items():
+        metrics = {"accuracy": record.metrics["accuracy"], "epochs run": 7.0}
+        records[key] = replace(record, metrics=metrics)
+    found = section(summary(experiment, records, root_seed=1), LEDGER, [])
+
+    setting = ["epsilon", "method", "form"]
+    columns = [*setting, "accuracy (%)", "paper", "runs", "printed ε", "audits"]
+    assert found.table[0] == columns
+    assert found.others[0] == [*setting, "epochs run"]
+    assert found.others[1][0][-1] == "7 ± 0"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from auditdp.errors import ConfigurationError
 from gnn.experiments.execute import attempt
@@ -117,3 +118,20 @@ def test_bad_input_is_one_line_and_exit_code_2(command, arguments, message):
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_the_report_is_a_page_a_text_and_the_answers(command):
+    assert command("run", "toy", "-n", "1")[0] == 0
+    code, out, _ = command("report")
+    assert (code, out.strip()[-12:]) == (0, "1 experiment")
+
+    page, text, answers = (
+        Path("reports", f"experiments.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "md", "json")
+    )
+    for paper in json.loads(answers)["papers"]:
+        assert f"## {paper['name']}" in text
+        for printed in paper["printed"]:
+            line = f"- **{printed['place']}**: {printed['shows']}. "
+            assert line + printed["sentence"] in text
+            assert str(escape(printed["sentence"])) in page
