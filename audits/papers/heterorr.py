@@ -118,6 +118,30 @@ STATEMENTS = (
         instead="a uniform number of [g₂, C], as PM-SUB has it: ε-LDP, certified (base-numeric-private).",
     ),
     Statement(
+        key="heterorr-code-seed",
+        title="published code: baselines with the seed 1608",
+        kind=Kind.CODE,
+        claim="The baselines EdgeRand and LapGraph of the edges are ε-DP, their noise being drawn from a constant seed.",
+        place=(
+            "khangtran2020/DPGNN at 205d905f: perturb_adj_discrete and perturb_adj_continuous of Attack/Attacker.py, which "
+            "set np.random.seed(1608) and call get_noise(..., seed=1608) of Utils/DataProcessing.py"
+        ),
+        adjacency="Two graphs on the same nodes that differ in one edge.",
+        settled=Settled(
+            Verdict.VIOLATED,
+            "ε → ∞: every run draws the same noise",
+            "The seed is in the code, so that all flips and all Laplace numbers are known to who reads it. With EdgeRand "
+            "every pair that is not replaced is published as it is: an edge there and none have different outputs, each "
+            "with probability 1. With LapGraph the number of edges is published with a known number added. A figure needs "
+            "no secret seed, and a release does; several runs with one seed have one and the same noisy graph.",
+            TESTS + "test_a_constant_seed_publishes_edges",
+        ),
+        inputs="2 nodes with an edge, or without, at ε = 5: the seed replaces no pair of them",
+        setting="it is about the two baselines of Figure 7; main/defense.py calls them, for Laplace noise and for flips",
+        instead="a generator that is seeded by the operating system's entropy.",
+        cost="none",
+    ),
+    Statement(
         key="heterorr-scaling",
         title="features normalised over the population",
         kind=Kind.AMBIGUOUS,
