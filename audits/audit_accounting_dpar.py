@@ -43,14 +43,15 @@ def dp_sgd(noise, rate, steps):
 
 
 @audit(
-    source=f"{DPAR}, Theorem 2",
+    source="Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Section 3.3, by dp-accounting 0.6",
     row=TRAINING,
-    reading="accounting, as stated: given sensitivity τC and batches at B/N",
+    reading="accounting: ε of a Rényi accountant for σ = 8, given sensitivity τC and batches at B/N",
 )
-def dpar_as_stated(noise=8.0):
-    """Training is (ε_sgd, δ_sgd)-DP by a Rényi accountant, if a node is in a batch at rate B/N and changes τC at most.
+def dpar_renyi(noise=8.0):
+    """Training has the ε of a Rényi accountant, if a node is in a batch at rate B/N and changes it by τC at most.
 
-    For σ = 8 τC. Theorem 2 itself has a constant c₂ that it does not state. What its conditions are worth is below.
+    The paper does not print this ε, nor σ = 8 τC: Theorem 2 has a constant c₂ that it does not state. What its conditions
+    are worth is below.
     """
     claimed = RDP(noise, BATCH / NODES, STEPS).epsilon_at(DELTA)
     return Audit(

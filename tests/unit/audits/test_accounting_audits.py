@@ -3,6 +3,7 @@
 Each has the verdict that it declares, and what their docstrings say besides holds.
 """
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from auditdp.accountants import (
     ClassicGaussian,
     GaussianCurve,
+    Opacus,
     OptimalComposition,
     TopKZCDP,
     bounded_range,
@@ -133,3 +135,42 @@ def test_where_the_formula_for_sigma_ends(delta, first):
     for epsilon, holds in ((first - 0.02, True), (first + 0.01, False)):
         sigma = ClassicGaussian.sigma_for(epsilon, delta, everywhere=True)
         assert (GaussianCurve(sigma).delta_at(epsilon) <= delta) is holds
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize(
+    ("name", "reported"),
+    [
+        (
+            "dpar_libraries",
+            {"RDP": 111.1354, "OpacusPRV": 75.7082, "OpacusRDP": 81.6147},
+        ),
+        ("gap_libraries", {"RDP": 2.3305, "OpacusPRV": 2.0636, "OpacusRDP": 2.3305}),
+    ],
+)
+def test_the_numbers_of_libraries_are_those_of_their_versions(name, reported):
+    """Opacus 1.6.0 and dp-accounting 0.6.0; all are above the proved lower bound, and the claim is the least of them."""
+    pytest.importorskip("opacus")
+    built, _ = DECLARED[name].build({})
+    evidence = accounting_evidence(built.claim, built.accountants)
+    found = {
+        each.name.partition("(")[0]: each.epsilon
+        for each in evidence.details.accountants
+    }
+    assert not evidence.details.findings
+    for accountant, epsilon in reported.items():
+        assert found[accountant] == pytest.approx(epsilon, abs=1e-4)
+        assert found[accountant] > found["PLDLower"]
+    assert min(reported.values()) < built.claim.level < min(reported.values()) + 0.01
+
+
+@pytest.mark.parametrize("name", ["dpar_libraries", "gap_libraries"])
+def test_without_opacus_the_audit_names_it_and_has_the_same_verdict(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opacus.accountants", None)
+    built, _ = DECLARED[name].build({})
+    evidence = accounting_evidence(built.claim, built.accountants)
+    assert evidence.verdict is Verdict.CERTIFIED
+    unanswered = [a.name for a in built.accountants if isinstance(a, Opacus)]
+    assert len(unanswered) == 2
+    for accountant in unanswered:
+        assert f"{accountant}: needs opacus" in evidence.statement
