@@ -302,6 +302,7 @@ STATEMENTS = (
             "Algorithm 2 clips each row's gradient to C after Π has weighted it. A node's own row and label are "
             "outside Π: 2C at least."
         ),
+        condition="for noise 4τC, whose ε is the claimed one if a node changes the sum by τC",
         inputs="10 rows that hold node k, the one with features: x_k, or −x_k, so long that each gradient is clipped; W = 0",
         instead="2RC, with R the most rows that a node is in, its own among them: tight.",
         cost="2R/τ times the noise",
@@ -444,6 +445,11 @@ STATEMENTS = (
         adjacency="Two training sets, in one of which a record is zeroed out.",
         audits=(TRAINING + "dpar_shuffled",),
         scope=MODEL,
+        condition="the claimed ε is that of dp-accounting's Rényi accountant",
+        inputs=(
+            "a record whose clipped gradient is C in every step, or is 0, all other gradients being 0: the 200 outputs of a "
+            "batch have the same mean, which shows whether the batch holds it"
+        ),
         setting=(
             "σ = .95, B = 60 and δ = .001 are the code's defaults; N = 216 makes 4 batches an epoch, of which the last "
             "has 24 nodes of the third, who are in two for ever. Batches drawn anew would lose 132.2 at least"
@@ -474,6 +480,11 @@ STATEMENTS = (
         audits=(TRAINING + "dpar_code_amplified",),
         scope=MODEL
         + ", at what the claim asks of the part that is given that the node is in the subgraph",
+        condition="given that the node is in the subgraph",
+        inputs=(
+            "a node that is in each batch at rate 60/216 and whose clipped gradient is C, or no such node, all other "
+            "gradients being 0"
+        ),
         setting=(
             "σ = .95, 216 nodes and 800 steps are its defaults on Cora-ML: it reports (9.73, .001) for DP-SGD, and "
             "the whole loses (64.3, .001) at least"

@@ -276,7 +276,7 @@ STATEMENTS = (
             "nodes keep it. With three private moves: 1.058ε_e1 on 4 nodes at ε_e1 = .05 and 1.175ε_e1 on 5 nodes at .1, "
             "with 100 public moves; at ε_e1 = .1 all graphs of 4 nodes keep it. With two private moves, or four to fifty, "
             "all graphs of 3 and 4 nodes keep it, by enumeration: at most .76ε_e1 for ε_e1 of .001 to 20 and up to 1,000 "
-            "public moves (tests/unit/audits/test_alternating_moves.py). Larger graphs were not enumerated"
+            "public moves (tests/unit/audits/test_alternating_moves.py). For larger graphs this is not known"
         ),
         instead="one joint acceptance for both likelihoods; its proof covers every number of nodes.",
         cost="none",
