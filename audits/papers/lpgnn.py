@@ -196,8 +196,8 @@ STATEMENTS = (
     ),
     Statement(
         key="lpgnn-minmax",
-        title="min–max scaling by the population",
-        kind=Kind.IMPLIED,
+        title="published code: scaling by the population's range",
+        kind=Kind.CODE,
         claim=(
             "With [α, β] the population's range of each feature, everything released keeps ε-LDP for a user's record."
         ),
