@@ -6,9 +6,11 @@ Each has the verdict that it declares, and what their docstrings say besides hol
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from auditdp.accountants import (
+    RDP,
     ClassicGaussian,
     GaussianCurve,
     Opacus,
@@ -20,6 +22,7 @@ from auditdp.accountants import (
 from auditdp.auditing.decorator import collect
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.record.results import Verdict
+from audits.audit_accounting_dpar import code_epsilon
 from mechanisms.pagerank import entry_epsilon, share_of_row
 
 ROOT = Path(__file__).parents[3]
@@ -162,6 +165,20 @@ def test_the_numbers_of_libraries_are_those_of_their_versions(name, reported):
         assert found[accountant] == pytest.approx(epsilon, abs=1e-4)
         assert found[accountant] > found["PLDLower"]
     assert min(reported.values()) < built.claim.level < min(reported.values()) + 0.01
+
+
+def test_the_accountant_of_the_published_code():
+    """Of compute_epsilon in dpgnn/utils.py of Emory-AIMS/DPAR at 62159715, which was run at its defaults."""
+    for delta, reported in ((1e-3 / 0.09, 75.929014), (1e-3, 83.955496)):
+        found = code_epsilon(0.95, 60 / 216, 800, delta)
+        assert found == pytest.approx(reported, rel=1e-6)
+    assert 6.83 < 0.09 * code_epsilon(0.95, 60 / 216, 800, 1e-3 / 0.09) < 6.84
+
+
+def test_dp_accounting_leaves_out_the_orders_near_1_at_the_numbers_of_dpar():
+    orders, divergences = RDP(0.95, 60 / 216, 800).divergences()
+    left_out = orders[np.isinf(divergences)]
+    assert left_out == pytest.approx([1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7])
 
 
 @pytest.mark.parametrize("name", ["dpar_libraries", "gap_libraries"])
