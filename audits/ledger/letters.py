@@ -199,12 +199,12 @@ def _how_to_check(
     """Yield what was read, where the code is, and how a finding is repeated."""
     revision = (record.revision or "unknown").partition(",")[0]
     page, name = f"reports/claims/{paper.key}.md", paper.statements[0].key
-    yield style.paragraph(f"What we read: {style.text(paper.read)}", "", "")
+    yield style.paragraph(f"Our reading: {style.text(paper.read)}", "", "")
     yield style.paragraph(
         f"Our code is at {style.text(link or NO_LINK)}, revision {style.code(revision)}. Its file {style.code(page)} has a "
         f"card for each statement, with its scope; names such as {style.code(name)} are those of cards. To prepare a "
         f"checkout, run {style.code('make .venv/ready')}. Then each command below repeats its finding there, with "
-        f"{style.code('.venv/bin')} in PATH. A finding has the claim before the arrow, and what we found after it. Losses "
+        f"{style.code('.venv/bin')} in PATH. A finding has the claim before the arrow, and our result after it. Losses "
         "are in nats, and rounded down.",
         "",
         "",

@@ -258,6 +258,7 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         ("Neighbours", statement.adjacency),
         ("Scope of the verdict", statement.scope),
         ("How to read an output", statement.output),
+        ("Condition of the finding", statement.condition),
         ("Proof", statement.proof if entry.outcome is Outcome.PROVED else ""),
     ):
         if text:

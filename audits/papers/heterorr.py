@@ -130,7 +130,7 @@ STATEMENTS = (
         settled=Settled(
             Verdict.VIOLATED,
             "ε → ∞: every run draws the same noise",
-            "The seed is in the code, so that all flips and all Laplace numbers are known to who reads it. With EdgeRand "
+            "The seed is in the code, so that its readers know all flips and all Laplace numbers. With EdgeRand "
             "every pair that is not replaced is published as it is: an edge there and none have different outputs, each "
             "with probability 1. With LapGraph the number of edges is published with a known number added. A figure needs "
             "no secret seed, and a release does; several runs with one seed have one and the same noisy graph.",

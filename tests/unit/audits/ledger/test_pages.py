@@ -87,9 +87,12 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(published)
     example = Counterexample("name: [0] | [1]", "probabilities .1 and .2", "[7]")
     row = Published("row", "as deployed")
     record = changed(record, violated, counterexample=example, published=row)
-    one = paper(statement("a", violated, instead="Less.", setting="worse there"))
+    texts = {"instead": "Less.", "setting": "worse there", "condition": "if so"}
+    one = paper(statement("a", violated, **texts))
     text = page(record, one)
+    assert "(if so)" in overview(record, [one])
     for part in (
+        "- **Condition of the finding.** if so",
         "first input `[0]`, second input `[1]`",
         "output `[7]`",
         "4 times the variance",
