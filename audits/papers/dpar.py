@@ -272,7 +272,7 @@ STATEMENTS = (
         ),
         adjacency="A node is in a batch at rate B/N and changes it by τC at most, or is not there.",
         audits=(LIBRARIES + "dpar_libraries", TRAINING + "dpar_renyi"),
-        scope=MODEL + ", at the two sets of numbers on the card, δ = .001",
+        scope=MODEL + ", δ = .001",
         setting=(
             "at the published code's defaults, σ = .95, N = 216, B = 60 and T = 800, the loss is between 75.69 and 75.71. "
             "Opacus' PRV accountant reports 75.71, its Rényi accountant 81.62, the code's own 83.96 and dp-accounting's "
