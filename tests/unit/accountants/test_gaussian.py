@@ -43,7 +43,10 @@ def test_known_values():
     assert composed == pytest.approx(GaussianDP(3.0).delta_at(1.3), rel=1e-12)
 
 
-@pytest.mark.parametrize(("delta", "first"), [(1e-2, 6.78), (1e-5, 8.42), (1e-9, 9.63)])
+@pytest.mark.parametrize(
+    ("delta", "first"),
+    [(0.1, 5.75), (1e-2, 6.78), (1e-3, 7.47), (1e-5, 8.42), (1e-9, 9.63)],
+)
 def test_the_classic_formula_fails_from_some_epsilon_on(delta, first):
     """The noise of the formula is too small from ``first`` on, to .01.
 
