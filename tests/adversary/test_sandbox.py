@@ -427,10 +427,13 @@ def test_where_the_kernel_refuses_all_of_it_the_run_says_so_once_and_goes_on(hon
     done = honest(f"{RUN} --format json", patch=refused)
     assert (done.code, done.record["sandbox"]) == (1, "none")
     assert done.err.count(f"cannot shut audits off from {ALL}") == 1
-    (honest.root / ".auditdp/run.jsonl").unlink()
-    required = honest(f"{RUN} --sandbox required", patch=refused)
-    assert required.refuses(f"this system cannot shut audits off from {ALL}")
-    assert not (honest.root / ".auditdp/run.jsonl").exists()
+
+
+def test_where_it_is_required_and_refused_nothing_runs(honest):
+    refused = where_refused(LANDLOCK, UNSHARE)
+    done = honest(f"{RUN} --sandbox required", patch=refused)
+    assert done.refuses(f"this system cannot shut audits off from {ALL}")
+    assert not (honest.root / ".auditdp").exists()
 
 
 @pytest.mark.skipif(bool(HERE.lacking), reason=f"this system has {HERE}")

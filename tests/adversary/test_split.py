@@ -298,7 +298,8 @@ REPORTS = ["terminal", "html", "junit", "pull-request", "claims", "sarif", "gith
 
 
 @pytest.mark.parametrize("format", ["json", *REPORTS])
-def test_every_report_marks_it_and_not_what_was_judged(results, format):
+def test_every_report_marks_it(results, format):
+    """And leaves what was judged unmarked."""
     words = "1 verdict rests on evidence that code of its audit"
     for name in ("certified", "run_audit"):
         found = replace(
