@@ -20,7 +20,8 @@ audit: .venv/ready  ## audit every mechanism; leaves the report and the record i
 		test ! -f auditdp-baseline.toml || $(BIN)/auditdp baseline check reports/run.json || true; exit $$found
 
 report:  ## audit every mechanism, and write the ledger of published claims anew
-	$(MAKE) audit; found=$$?; $(BIN)/python -m audits.ledger reports/run.json -o reports && exit $$found
+	$(MAKE) audit; found=$$?; $(BIN)/python -m audits.ledger reports/run.json -o reports \
+		$(if $(SENDER),--sender '$(SENDER)') $(if $(LINK),--link '$(LINK)') && exit $$found
 
 libraries: $(LIBRARIES)/ready  ## audit other people's libraries; writes reports/libraries.md
 	$(LIBRARIES)/bin/python -m auditdp run libraries -n $(WORKERS) --seed $(SEED) --budget quick \

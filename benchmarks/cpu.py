@@ -11,8 +11,8 @@ from pathlib import Path
 from auditdp.report.sentences import cpu_sentence, cpu_shares
 from auditdp.runner.run_record import scan_record
 
-MOST = {"controls": 0.5, "game": 0.5, "checks": 0.2}
-"""Largest shares of phases in the quick run of all audits."""
+MOST = {"controls": 0.3, "checks": 0.12, "trace": 0.12}
+"""Largest shares of phases in the quick run of all audits; measured: 18 %, 5 % and 4 %."""
 
 
 def too_large(shares: dict[str, float]) -> list[str]:

@@ -1,13 +1,18 @@
 """What all tests share: one thread, and how often what is random is repeated."""
 
 import gc
+import os
 from collections import defaultdict
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import settings
-from scipy.stats import binom
-from threadpoolctl import threadpool_limits
+
+# Read when the libraries are loaded: problems are small, and further threads would spin while they wait for work.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
+from scipy.stats import binom  # noqa: E402
 
 gc.disable()  # until all tests are collected: what that makes stays, and would be looked through in vain
 settings.register_profile(
@@ -88,10 +93,3 @@ class Repetitions:
 @pytest.fixture(scope="session")
 def repeats(request) -> Repetitions:
     return Repetitions(request.config.getoption("--full", default=False))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _single_threaded():
-    """Numerical libraries on one thread: small problems waste the cores that the test processes already use."""
-    with threadpool_limits(limits=1):
-        yield

@@ -12,7 +12,7 @@ from pathlib import Path
 from auditdp.record.results import RunRecord
 from audits.ledger.entries import entries, tally, without_statement
 from audits.ledger.html import overview_html, page_html
-from audits.ledger.letters import letter
+from audits.ledger.letters import MARKDOWN, NO_LINK, PLAIN, SENDER, letter
 from audits.ledger.pages import TITLE, overview, page, to_json
 from audits.papers import NEWER, PAPERS
 
@@ -36,10 +36,10 @@ def merged(paths):
     return record
 
 
-def write(record, out, papers=PAPERS):
+def write(record, out, papers=PAPERS, *, sender=SENDER, link=""):
     """Write claims, claims-newer (code reviews), claims.json, a page a paper below claims/, and letters/.
 
-    Pages are Markdown, and the same as HTML; letters, to the authors of papers that were read, are Markdown.
+    Pages are Markdown, and the same as HTML; letters, to the authors of papers that were read, are Markdown and plain text.
     """
     for folder in ("claims", "letters"):
         (out / folder).mkdir(parents=True, exist_ok=True)
@@ -56,10 +56,12 @@ def write(record, out, papers=PAPERS):
             overview_html(record, some, title=title), encoding="utf-8"
         )
     for paper in read:
-        if paper.answers:
-            (out / "letters" / f"{paper.key}.md").write_text(
-                letter(record, paper), encoding="utf-8"
-            )
+        if not paper.answers:
+            continue
+        for suffix, style in ((".md", MARKDOWN), (".txt", PLAIN)):
+            text = letter(record, paper, style, sender=sender, link=link)
+            name = f"{paper.key}{suffix}"
+            (out / "letters" / name).write_text(text, encoding="utf-8")
     (out / "claims.json").write_text(to_json(record, papers), encoding="utf-8")
     for paper in papers:
         (out / "claims" / f"{paper.key}.md").write_text(
@@ -95,7 +97,13 @@ def main():
         help="records written by auditdp run --report json=PATH",
     )
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
+    parser.add_argument("--sender", default=SENDER, help="who signs the letters")
+    parser.add_argument(
+        "--link", default="", help="address of the repository, for the letters"
+    )
     given = parser.parse_args()
     record = merged(given.records)
-    write(record, given.out)
+    write(record, given.out, sender=given.sender, link=given.link)
+    if not given.link:
+        sys.stderr.write(f"the letters have {NO_LINK}; give it with --link\n")
     sys.stdout.writelines(f"{line}\n" for line in counts(record))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.ledger import SCHEMA, Line, lines_of
-from auditdp.report.numbers import count
+from auditdp.report.numbers import between, count
 from auditdp.report.plain_text import markdown, markdown_code, table
 from auditdp.report.sentences import run_meaning, unseen
 from audits.ledger.answers import answer, shown
@@ -155,11 +155,12 @@ def verdict_of(entry: Entry) -> str:
 
 
 def headline(entry: Entry) -> str:
-    """Return the claim and the finding in one line."""
+    """Return the claim and the finding in one line, with the condition under which it holds."""
+    condition = between(" (", entry.statement.condition, ")")
     if entry.statement.settled is not None:
-        return entry.statement.settled.found
+        return entry.statement.settled.found + condition
     line = shown(entry) if entry.outcome in FALSE else entry.worst
-    return found_of(line) if line is not None else ""
+    return found_of(line) + condition if line is not None else ""
 
 
 def found_of(line: Line) -> str:
@@ -257,6 +258,7 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         ("Neighbours", statement.adjacency),
         ("Scope of the verdict", statement.scope),
         ("How to read an output", statement.output),
+        ("Condition of the finding", statement.condition),
         ("Proof", statement.proof if entry.outcome is Outcome.PROVED else ""),
     ):
         if text:

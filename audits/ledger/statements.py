@@ -89,6 +89,7 @@ class Statement:
         unaudited: Why nothing looks at it; then it has neither audits nor ``settled``.
         fault: What it is worth where it is false.
         inputs: A pair of inputs, or the numbers, that show a false statement, where its audits do not print one.
+        condition: The condition under which the finding holds, where the claim leaves it open; a part of the headline.
         setting: What is known at the paper's own setting, where the audit is at another.
         instead: What holds instead of a false claim, and whether it is tight.
         cost: What that costs.
@@ -110,6 +111,7 @@ class Statement:
     unaudited: str = ""
     fault: Fault = Fault.RESULT
     inputs: str = ""
+    condition: str = ""
     setting: str = ""
     instead: str = ""
     cost: str = ""

@@ -10,6 +10,7 @@ TREE, RELEASE = (
 )
 GRAPHS = "audits/audit_trainers_graphs.py::"
 ACCOUNTS = "audits/audit_accounting_baselines.py::"
+LIBRARIES = "audits/audit_accounting_libraries.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dpar.py::"
 EDGE = "Two undirected graphs on the same nodes that differ in one edge."
 NUMBER = "Any two numbers of [−1, 1]."
@@ -203,6 +204,20 @@ STATEMENTS = (
         audits=(ACCOUNTS + "gap_node",),
         scope="the model of the accounting, for graphs whose degrees are bounded already, aggregations alone",
         setting="encoder and classifier, DP-SGD over nodes as records, compose with it by adding Rényi losses",
+    ),
+    Statement(
+        key="base-gap-accountants",
+        title="accountants of libraries on GAP's numbers",
+        kind=Kind.LIBRARY,
+        claim="Aggregations of the same noise have the ε of Opacus' PRV accountant and of Rényi accountants at rate 1.",
+        place="Opacus 1.6.0, PRVAccountant and RDPAccountant; dp-accounting 0.6.0, RdpAccountant",
+        adjacency="Two graphs, one of which lacks a node; the rows of all others are compared.",
+        audits=(LIBRARIES + "gap_libraries",),
+        scope="the model of the accounting, for the numbers on the card, δ = .001",
+        setting=(
+            "the loss is 2.053. Opacus' PRV accountant reports 2.064, both Rényi accountants 2.331, and the formula of "
+            "base-gap-node has 2.879"
+        ),
     ),
     Statement(
         key="base-gap-sampler",

@@ -40,7 +40,7 @@ STATEMENTS = (
         claim="The rectifier de-biases the encoder's output: E[x′] = x.",
         place="Slides 'Multi-bit rectifier'",
         audits=(FEATURES + "multi_bit_rectifier",),
-        scope="all d, m, ε and x in [α, β]; played at three values",
+        scope="all d, m, ε and x in [α, β]; played at −1, 1/2 and 2 for [α, β] = [−1, 2], d = 3 and ε = 4.5",
         proof=(
             "E[x*] = (m/d)·(2(x−α)/(β−α) − 1)·(e^(ε/m)−1)/(e^(ε/m)+1), which the rectifier's factor and offset turn "
             "into x."
@@ -67,7 +67,7 @@ STATEMENTS = (
         claim="The estimate's variance is at most (d/m)((β−α)/2·(e^(ε/m)+1)/(e^(ε/m)−1))².",
         place="from the law of the encoder; the slides have no variance",
         audits=(FEATURES + "multi_bit_variance",),
-        scope="all d, m, ε and x in [α, β]; played at three values",
+        scope="all d, m, ε and x in [α, β]; played at −1, 1/2 and 2 for [α, β] = [−1, 2], d = 3 and ε = 4.5",
         proof=(
             "The estimate is a step from the middle with probability m/d; its second moment about the middle is "
             "the bound."
@@ -196,8 +196,8 @@ STATEMENTS = (
     ),
     Statement(
         key="lpgnn-minmax",
-        title="min–max scaling by the population",
-        kind=Kind.IMPLIED,
+        title="published code: scaling by the population's range",
+        kind=Kind.CODE,
         claim=(
             "With [α, β] the population's range of each feature, everything released keeps ε-LDP for a user's record."
         ),

@@ -299,29 +299,32 @@ class DendrogramStep:
 
 
 @dataclass(frozen=True)
-class ManyPublicMoves(DendrogramStep):
-    """The same with several public moves before each private one of alternating moves; the source leaves their number open.
+class RepeatedMoves(DendrogramStep):
+    """The same with several moves of each kind in a step; Algorithm 2 leaves both numbers open.
 
     Args:
-        public_moves: Public moves for each private one, at least 1.
+        public_moves: Public moves of a step, at least 1.
+        private_moves: Private moves of a step, after the public ones, at least 1.
     """
 
     public_moves: int = 1
+    private_moves: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("ManyPublicMoves", "public_moves", self.public_moves, 1)
+        check_integer("RepeatedMoves", "public_moves", self.public_moves, 1)
+        check_integer("RepeatedMoves", "private_moves", self.private_moves, 1)
         if self.moves != "alternating":
             raise MechanismError(
-                f"ManyPublicMoves: expected moves='alternating', got {self.moves!r}"
+                f"RepeatedMoves: expected moves='alternating', got {self.moves!r}"
             )
 
     @property
     def name(self) -> str:
-        """The mechanism, and how many public moves it makes."""
-        return f"{super().name}, {self.public_moves} public moves for each private one"
+        """The mechanism, and how many moves of each kind a step has."""
+        return f"{super().name}, {self.public_moves} public and {self.private_moves} private moves a step"
 
     def stages(self, members: int) -> list[tuple[float, ...]]:
         """Return the weights of the layers at each stage of a step."""
         public, private = super().stages(members)
-        return [public] * self.public_moves + [private]
+        return [public] * self.public_moves + [private] * self.private_moves

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
-from itertools import combinations
+from itertools import combinations, groupby
 from operator import mul
 from typing import Any
 
@@ -207,10 +207,16 @@ class ExactChain:
     def _step(self) -> arb_mat:
         """The transition matrix of one step, all stages in turn."""
         first, *rest = (
-            arb_mat([[ball(p) for p in row] for row in self._kernel(stage)])
-            for stage in range(len(self.stages))
+            # A power takes fewer products than its factors one by one.
+            self._matrix(stage) ** len(list(equal))
+            for stage, equal in groupby(self.stages)
         )
         return reduce(mul, rest, first)
+
+    def _matrix(self, stage: tuple[float, ...]) -> arb_mat:
+        """The transition matrix of one stage, enclosed."""
+        kernel = self._kernel(self.stages.index(stage))
+        return arb_mat([[ball(p) for p in row] for row in kernel])
 
     def _kernel(self, stage: int) -> list[list[Fraction]]:
         """The transition probabilities of one stage as Fractions: rows sum to 1."""

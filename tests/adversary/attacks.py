@@ -251,7 +251,8 @@ ATTACKS = [
     Attack(
         "bomb",
         "it forks without end",
-        "while os.fork():\n    pass\ntime.sleep(600)",
+        'bomb = "import os, time\\nwhile os.fork(): pass\\ntime.sleep(600)"\n'
+        'subprocess.run([sys.executable, "-ISc", bomb]).returncode == 0 or refuse()',
         "namespaces",
         lands=False,
         alone=True,

@@ -11,6 +11,7 @@ import signal
 import struct
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,10 +49,10 @@ from pathlib import Path
 from auditdp.runner.plan import Collected, Listed
 from auditdp.runner import file_host as host
 
-HERE = Path(__file__).parent.parent
+HERE, OWN = Path(__file__).parent.parent, f"audits/{Path(__file__).name}"
 
-def listed(name, **more):
-    return Listed(f"audits/audit_a.py::{name}", __file__, **more)
+def listed(name, path=__file__, **more):
+    return Listed(f"{OWN}::{name}", path, **more)
 
 def connection():
     frame = sys._getframe()
@@ -64,7 +65,7 @@ def says(found, **more):
 
 host.replace = says
 """
-"""Makes the process of the file ``audits/audit_a.py`` say of the file what ``SAID`` has."""
+"""Makes the process of a file say of it what ``SAID`` has."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,8 +120,8 @@ REFUSED = {
     "thousands of sources two thousand folders deep": (
         "{'sources': tuple(str(HERE) + f'/{k}' + '/a' * 1_900 for k in range(8_000))}"
     ),
-    "an audit a million folders deep": "{'audits': (Listed('audits/audit_a.py::it', str(HERE) + '/a' * 1_000_000),)}",
-    "an id that begins as another file's": "{'audits': (Listed('audits/audit_b.py::leaks/../audit_a.py::it', __file__),)}",
+    "an audit a million folders deep": "{'audits': (listed('it', str(HERE) + '/a' * 1_000_000),)}",
+    "an id that begins as another file's": "{'audits': (Listed(f'audits/audit_b.py::leaks/../{OWN[7:]}::it', __file__),)}",
     "no path": "{'sources': ('a\\0b',)}",
     "an audit of a circle": "{'audits': (Listed('circle/a.py::it', __file__),)}",
     "too many audits": "{'audits': tuple(listed(f'audit_{k}') for k in range(5_000))}",
@@ -137,28 +138,47 @@ REFUSED = {
 """What an import says of itself, which is refused."""
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_an_import_says_too_much_is_an_error_of_its_file_alone(project, name):
-    (project.parent / "secret.py").write_text("SECRET = 1\n")
-    os.mkfifo("pipe.py")
-    Path("link.py").symlink_to(project.parent / "secret.py")
-    Path("linked").symlink_to(project.parent)
-    Path("circle").symlink_to("circle")
+HALF = "half a message"
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["the others", "alone"])
+def refused(request, tmp_path_factory):
+    """The names of what is said, by file; the plan, and the record before the first audit."""
+    root = tmp_path_factory.mktemp("said") / "project"
+    (root / "audits").mkdir(parents=True)
+    (root.parent / "secret.py").write_text("SECRET = 1\n")
     half = 1 << 29
-    for file, size in {
-        "sparse": 2 * half + 1,
-        "large": half,
-        "larger": half + 1,
-    }.items():
-        Path(f"{file}.py").touch()
-        os.truncate(f"{file}.py", size)
-    limit = 1.0 if name == "half a message" else 20.0
-    plan, start = planned_where(REFUSED[name], limit=limit)
-    assert failed(plan) == ["audits/audit_a.py"]
+    sizes = {"sparse": 2 * half + 1, "large": half, "larger": half + 1}
+    said = {
+        f"audits/audit_c{k:02}.py": name
+        for k, name in enumerate(REFUSED)
+        if (name == HALF) == request.param
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        Path("audits/audit_b.py").write_text(HONEST)
+        os.mkfifo("pipe.py")
+        Path("link.py").symlink_to(root.parent / "secret.py")
+        Path("linked").symlink_to(root.parent)
+        Path("circle").symlink_to("circle")
+        for file, size in sizes.items():
+            Path(f"{file}.py").touch()
+            os.truncate(f"{file}.py", size)
+        for path, name in said.items():
+            Path(path).write_text(f"{HONEST}{SAYS}\nSAID = {REFUSED[name]}\n")
+        with Workers(limit=1.0 if request.param else 20.0) as processes:
+            plan = planned(processes)
+            start = header(plan, {}, 1, sources=processes.sources)
+        hashes = {path: sha(path) for path in ("audits/audit_b.py", *said)}
+    return said, plan, start, hashes
+
+
+def test_what_an_import_says_too_much_is_an_error_of_its_file_alone(refused):
+    said, plan, start, hashes = refused
+    assert {said[path] for path in failed(plan)} == {*said.values()}
     (task,) = plan.tasks
     assert (task.id, task.alpha) == ("audits/audit_b.py::leaks", 0.05)
-    sources = ("audits/audit_a.py", "audits/audit_b.py")
-    assert start.sources == {name: sha(name) for name in sources}
+    assert start.sources == hashes
     assert len(start.to_json()) < 100_000
 
 
@@ -307,7 +327,9 @@ def test_results_that_are_let_in_make_a_log_that_is_read():
     assert 3 * files.FileLimits.result_bytes < files.FileLimits.message_bytes
 
 
-def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
+def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(
+    tmp_path, monkeypatch
+):
     here, there = multiprocessing.Pipe()
     spawn = multiprocessing.get_context("spawn")
     process = spawn.Process(target=time.sleep, args=(60,))
@@ -315,6 +337,7 @@ def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
     host = pool._Host(tmp_path / "a.py", process, here, Collected())
     while pool._has_room(here, 0.0):
         here.send_bytes(bytes(4_096))
+    monkeypatch.setattr(pool, "_has_room", partial(pool._has_room, seconds=0.2))
     pool._hand(host, Work(1, "again", task("a")), None)
     process.join(10)
     assert process.exitcode == -signal.SIGKILL

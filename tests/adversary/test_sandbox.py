@@ -1,6 +1,7 @@
 """What an audit can do to the run, to what that leaves behind, and to the machine: with a sandbox, nothing."""
 
 import ctypes
+import inspect
 import json
 import platform
 import socket
@@ -21,6 +22,7 @@ from tests.adversary.attacks import ATTACKS, DAEMON, Attack, in_files, source
 from tests.cli.conftest import (  # noqa: F401 - fixtures are among them
     RUN,
     SCRIPT,
+    Outcome,
     environment,
     fork_server,
     project,
@@ -108,6 +110,7 @@ def leave():
                         open(f"{scratch}/{name}", "w").close()
                     except OSError:
                         pass
+                time.sleep(0.001)
         os._exit(0)
     while not all(found().values()):
         time.sleep(0.01)
@@ -392,11 +395,16 @@ def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
 
 
 @pytest.fixture
-def honest(tmp_path):
+def honest(project):  # noqa: F811
     """A project whose audits attack nothing."""
-    (tmp_path / "audits").mkdir()
-    (tmp_path / "audits/audit_a.py").write_text(LEAKS)
-    return tmp_path
+    project.write("audits/audit_a.py", LEAKS)
+    return project
+
+
+def where_refused(*numbers: int) -> str:
+    """Code that has the kernel refuse system calls to the process that executes it."""
+    code = inspect.getsource(refuse)
+    return f"import ctypes, struct\n{code}\nrefuse(*{numbers})"
 
 
 def run(
@@ -414,45 +422,34 @@ def run(
     )
 
 
-def results_of(done: subprocess.CompletedProcess[str]) -> list[dict]:
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)["results"]
-
-
-def run_audits(root: Path, *options: str, refused: tuple[int, ...] = ()):
-    return run(root, "--format", "json", *options, refused=refused)
-
-
 def test_where_the_kernel_refuses_all_of_it_the_run_says_so_once_and_goes_on(honest):
-    done = run_audits(honest, refused=(LANDLOCK, UNSHARE))
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["sandbox"] == "none"
-    assert done.stderr.count(f"cannot shut audits off from {ALL}") == 1
+    refused = where_refused(LANDLOCK, UNSHARE)
+    done = honest(f"{RUN} --format json", patch=refused)
+    assert (done.code, done.record["sandbox"]) == (1, "none")
+    assert done.err.count(f"cannot shut audits off from {ALL}") == 1
 
 
 def test_where_it_is_required_and_refused_nothing_runs(honest):
-    done = run_audits(honest, "--sandbox", "required", refused=(LANDLOCK, UNSHARE))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"this system cannot shut audits off from {ALL}" in done.stderr
-    assert not (honest / ".auditdp").exists()
+    refused = where_refused(LANDLOCK, UNSHARE)
+    done = honest(f"{RUN} --sandbox required", patch=refused)
+    assert done.refuses(f"this system cannot shut audits off from {ALL}")
+    assert not (honest.root / ".auditdp").exists()
 
 
 @pytest.mark.skipif(bool(HERE.lacking), reason=f"this system has {HERE}")
-def test_where_it_is_required_and_can_be_had_it_is_had(project):  # noqa: F811
-    project.write("audits/audit_a.py", LEAKS)
-    done = project.run("--sandbox required")
+def test_where_it_is_required_and_can_be_had_it_is_had(honest):
+    done = honest.run("--sandbox required")
     assert (done.code, done.err) == (1, "")
     assert done.record["sandbox"] == str(HERE)
 
 
-def test_settings_that_turn_it_off_are_named(project):  # noqa: F811
-    project.write("audits/audit_a.py", LEAKS)
-    project.write("pyproject.toml", '[tool.auditdp]\nsandbox = "off"\n')
-    done = project.run()
+def test_settings_that_turn_it_off_are_named(honest):
+    honest.write("pyproject.toml", '[tool.auditdp]\nsandbox = "off"\n')
+    done = honest.run()
     assert (done.code, done.record["sandbox"]) == (1, "none")
     assert "no sandbox, by" in done.err
     assert "pyproject.toml" in done.err
-    assert project.run("--sandbox off").err == ""
+    assert honest(f"{RUN} -k none --sandbox off").err.count("sandbox") == 0
 
 
 @pytest.mark.full
@@ -461,23 +458,25 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         connects = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n"
-        (honest / "audits/audit_a.py").write_text(connects + LEAKS)
-        closed, opened = run_audits(honest), run_audits(honest, "--network")
-    assert (closed.returncode, opened.returncode) == (3, 1)
-    assert (
-        "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
-    )
-    assert json.loads(opened.stdout)["sandbox"].endswith("network open")
+        honest.write("audits/audit_a.py", connects + LEAKS)
+        closed, opened = honest.run(), honest.run("--network")
+    assert (closed.code, opened.code) == (3, 1)
+    assert "ConnectionRefusedError" in closed.out or "PermissionError" in closed.out
+    assert opened.record["sandbox"].endswith("network open")
+
+
+def found_in(run: Outcome) -> list:
+    """What each audit found, as it printed it."""
+    return [json.loads(result["printed"]) for result in run.record["results"]]
 
 
 @pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
 @pytest.mark.dear
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
-    (honest / "audits/audit_a.py").write_text(LEAVES + TWO)
-    done = run_audits(honest, "-n", workers, "-v")
-    found = [json.loads(result["printed"]) for result in results_of(done)]
-    assert len(found) == 2, done.stdout
+    honest.write("audits/audit_a.py", LEAVES + TWO)
+    found = found_in(honest.run(f"-n {workers}"))
+    assert len(found) == 2
     for before, after in found:
         assert all(after.values()), after  # else what it looks for could not be found
         if workers == "1":
@@ -492,29 +491,26 @@ def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers
 def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one(
     honest,
 ):
-    (honest / "audits/audit_a.py").write_text(LIMITS + TWO)
-    done = run_audits(honest, "-n", "1", "-v")
-    found = [json.loads(result["printed"]) for result in results_of(done)]
-    assert found[1] == found[0], done.stdout
+    honest.write("audits/audit_a.py", LIMITS + TWO)
+    first, second = found_in(honest.run("-n 1"))
+    assert first == second
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
 def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clean(
     honest,
 ):
-    (honest / "audits/audit_a.py").write_text(LOWERS + HONEST)
-    assert (
-        run_audits(honest, "--log", "lowered.jsonl", refused=(UNSHARE,)).returncode == 3
-    )
+    honest.write("audits/audit_a.py", LOWERS + HONEST)
+    lowered = run(honest.root, "--log", "lowered.jsonl", refused=(UNSHARE,))
+    assert lowered.returncode == 3
 
 
-def test_what_an_import_shares_reaches_all_audits_of_its_file(project):  # noqa: F811
+def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):
     head = "import mmap\nshared = mmap.mmap(-1, 1)\n"
     step = "    shared[0] += 1\n    print(shared[0])\n"
     text = head + HONEST.replace("    return", f"{step}    return")
-    project.write("audits/audit_a.py", text)
-    results = project.run("-n 1").record["results"]
-    assert [result["printed"].strip() for result in results] == ["1", "2"]
+    honest.write("audits/audit_a.py", text)
+    assert found_in(honest.run("-n 1")) == [1, 2]
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
@@ -537,19 +533,18 @@ given(st.integers())(lambda number: None)()
     within = rightly.replace(
         "\n", "\n    "
     )  # an audit has other namespaces than its file
-    (honest / "audits/audit_a.py").write_text(
-        rightly + LEAKS.replace("def leaks():", f"def leaks():{within}")
-    )
-    (honest / "secret").write_text("read")
+    audits = rightly + LEAKS.replace("def leaks():", f"def leaks():{within}")
+    honest.write("audits/audit_a.py", audits)
+    honest.write("secret", "read")
     with socket.socket(
         socket.AF_UNIX
     ) as service:  # and what a service with a name is asked, no boundary
-        monkeypatch.chdir(honest)
+        monkeypatch.chdir(honest.root)
         service.bind("display")
         service.listen()
-        done = run_audits(honest, "-v")
+        done = run(honest.root)
     assert done.returncode == 1, done.stdout
-    assert {path.name for path in honest.iterdir()} == {
+    assert {path.name for path in honest.root.iterdir()} == {
         "audits",
         ".auditdp",
         "secret",

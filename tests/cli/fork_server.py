@@ -14,15 +14,20 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from functools import cache
 from multiprocessing import connection, forkserver, resource_tracker, util
 
 
 def preload() -> None:
     """Import what the commands import, so that every fork has it."""
+    import hypothesis  # noqa: F401
     import joblib  # noqa: F401
+    import matplotlib.backends.backend_svg
+    import matplotlib.style  # noqa: F401
     import rich.progress  # noqa: F401
     import scipy.linalg.lapack  # noqa: F401
     import threadpoolctl  # noqa: F401
+    from pydantic import TypeAdapter
 
     import auditdp.auditing.mutants
     import auditdp.runner.child_jobs
@@ -33,9 +38,15 @@ def preload() -> None:
     from auditdp.numerics.streams import one_thread
     from auditdp.record.results import RunRecord
     from auditdp.report.formats import render
+    from auditdp.runner import run_record
 
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")
     one_thread()
+    run_record.version = cache(run_record.version)
+    run_record.versions()
+    for each in gc.get_objects():
+        if isinstance(each, TypeAdapter):
+            each.rebuild()  # else every process that validates by it does
 
 
 def serve() -> dict | None:

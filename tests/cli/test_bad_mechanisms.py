@@ -126,7 +126,7 @@ of_randomness_from_elsewhere | <lambda>: gave different outputs | draws from els
 the_same_twice | both inputs of a pair are [2, 3] | give two different inputs
 of_no_rng | no_rng: takes data, size | needs an argument 'rng'
 of_leaves | SystemExit
-of_undecodable | OSError: no such file: caf
+of_undecodable | raised OSError on every tested input: no such file: caf
 of_a_number | expected a mechanism | f(data, rng), got 3
 of_shared_noise | SharedNoise: all 64 outputs of one call are equal | draw fresh noise
 epsilon_nan | expected finite epsilon >= 0, got epsilon=nan
@@ -135,7 +135,7 @@ no_pairs | needs pairs= | an adjacency, or pairs (data, neighbour)
 no_neighbours | at least one pair of neighbouring inputs
 not_adjacent | the lists differ in 3 bits, expected exactly 1 | [1,1,1] | [0,0,0]
 not_adjacent_by_relation | not neighbours under the given relation: 0
-control_raises | raises raised ValueError: cannot count to 7
+control_raises | raises raised ValueError on every tested input: cannot count to 7
 too_few_calls | 20 calls | give at least 30 to every input | calls=30
 several_numbers | returned outputs of shape (2,), expected one number per call
 estimate_not_a_number | not_a_number: returned NaN on input 0 | estimates nothing

@@ -24,7 +24,7 @@ def without_times(text):
 
 def test_the_example_prints_what_the_readme_shows(project):
     project.write("audits/audit_counts.py", blocks("python")[0])
-    run = project.script("run --seed 1")
+    run = project("run --seed 1")
     shown = blocks("console")[0].partition("\n")[2]
     assert run.code == 1
     assert without_times(run.out).startswith(without_times(shown))

@@ -272,38 +272,29 @@ def test_a_report_fits_a_telephone_and_has_a_dark_ground(tmp_path):
     screenshots.take(tmp_path, pages, LOOKED_AT, widths=[TELEPHONE])
 
 
-def both_looks(folder, pages):
-    """Return how the pages look in a light scheme, and in a dark one."""
-    return [
-        browser.looks(folder, sorted(pages), width=TELEPHONE, dark=dark)
-        for dark in (False, True)
-    ]
-
-
-def fits_and_is_dark(folder, pages):
-    light, dark = both_looks(folder, pages)
-    assert set(light) == set(dark) == pages
-    assert [page for page, look in light.items() if look.beyond > 0] == []
-    assert [page for page in pages if dark[page].ground == light[page].ground] == []
-
-
 WIDE = """<meta name='color-scheme' content='light dark'>
 <style>body {background: #fff}</style><div style='width: 700px'>x</div>"""
 NARROW = """<style>body {background: #fff} @media (prefers-color-scheme: dark) {body {background: #000}}</style>
 <div style='width: 100px; overflow: auto'>x</div>"""
 
 
-@needs_a_browser
-def test_a_page_that_is_too_wide_or_never_dark_is_found(tmp_path):
-    for name, text in (("wide", WIDE), ("narrow", NARROW)):
-        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
-    light, dark = both_looks(tmp_path, ["wide.html", "narrow.html"])
+def fits_and_is_dark(folder, pages):
+    """Beside a page that is too wide and never dark, and one that is neither."""
+    for name, text in (("wide.html", WIDE), ("narrow.html", NARROW)):
+        (folder / name).write_text(text, encoding="utf-8")
+    shown = [*sorted(pages), "wide.html", "narrow.html"]
+    light, dark = (
+        browser.looks(folder, shown, width=TELEPHONE, dark=dark)
+        for dark in (False, True)
+    )
+    assert set(light) == set(dark) == set(shown)
+    assert [page for page in shown if light[page].beyond > 0] == ["wide.html"]
+    same = [page for page in shown if dark[page].ground == light[page].ground]
+    assert same == ["wide.html"]
     assert light["wide.html"].beyond > 250
     assert light["narrow.html"].beyond == 0
-    white, black = "rgb(255, 255, 255)", "rgb(0, 0, 0)"
-    grounds = [look[page].ground for page in dark for look in (light, dark)]
-    assert sorted(grounds) == [black, white, white, white]
-    assert dark["narrow.html"].ground == black
+    grounds = (light["wide.html"].ground, dark["narrow.html"].ground)
+    assert grounds == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")
 
 
 def test_what_is_missing_is_said_with_the_remedy(tmp_path, monkeypatch):

@@ -1,10 +1,10 @@
 """Mechanisms and audit files: none can end a run, change another audit, or change the exit code."""
 
 import json
-from pathlib import Path
 
 import pytest
 
+from tests.adversary.test_sandbox import command_lines
 from tests.faults.catalogue import (
     AFTER,
     BESIDE,
@@ -97,21 +97,9 @@ def test_the_log_is_whole_although_it_was_deleted_and_truncated(exposed, see):
 
 
 def test_nothing_is_left_running(hostile, see):
-    left = [name for name in processes() if name.startswith("sleep\0003599")]
+    left = [name for name in command_lines() if name.startswith("sleep\0003599")]
     seen = "go on" if left else "ended with the run"
     see("processes that they started", "ended with the run", seen)
-
-
-def processes() -> list[str]:
-    """Command lines of all processes."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.append((entry / "cmdline").read_text())
-            except OSError:
-                continue
-    return found
 
 
 NO_LIBRARY = "raise SystemError('this is not the library')\n"

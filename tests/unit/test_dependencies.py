@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from auditdp.errors import EXTRAS
+from tests.unit.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -61,15 +62,13 @@ def imported(room):
     """The distributions that the modules of a room import, each with a module that does."""
     found = {}
     for file in sorted((ROOT / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node in parsed(file).imports:
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [node.module]
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
-                ("import_module", "importorskip")
-            ):
+            elif isinstance(node, ast.Call):
                 modules = [
                     arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)
                 ]

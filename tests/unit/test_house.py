@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.parsed import parsed
+
 HARNESS = Path(__file__).resolve().parents[2] / "auditdp"
 FILES = sorted(HARNESS.rglob("*.py"))
 TESTS = sorted(HARNESS.with_name("tests").rglob("*.py"))
@@ -26,47 +28,23 @@ UNCLEAR = re.compile(
 """Beginnings without a subject, "what" as a noun, and numbers without a name."""
 
 
-def is_number(node):
-    if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
-    if isinstance(node, ast.BinOp):
-        return is_number(node.left) and is_number(node.right)
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
-
-
-def constants(tree):
-    """The assignments of constants at the top of a module: (target, value)."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            yield target, node.value
-
-
-def first_paragraphs(tree):
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            text = ast.get_docstring(node)
-            if text is not None:
-                yield text.split("\n\n")[0].replace("\n", " ")
-
-
 def measure(files):
     count = Counter()
     for path in files:
         text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        facts = parsed(path)
         lines = text.splitlines()
         count["files"] += 1
         count["lines"] += len(lines)
         count["comments"] += sum(line.lstrip().startswith("#") for line in lines)
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         count["tokens"] += sum(token.type in COUNTED for token in tokens)
-        for target, value in constants(tree):
+        for target, is_number in facts.targets:
             if isinstance(target, ast.Tuple):
                 count["constants in tuples"] += len(target.elts)
-            elif CONSTANT.fullmatch(ast.unparse(target)) and is_number(value):
+            elif is_number and CONSTANT.fullmatch(ast.unparse(target)):
                 count["numeric constants"] += 1
-        for paragraph in first_paragraphs(tree):
+        for paragraph in facts.paragraphs:
             count["docstrings"] += 1
             count["unclear docstrings"] += UNCLEAR.search(paragraph) is not None
     return count
@@ -97,7 +75,7 @@ def test_a_line_has_few_tokens_and_hard_code_has_comments(measured):
 
 def test_the_tests_do_not_grow_unnoticed():
     measured = measure(TESTS)
-    assert measured["tokens"] <= 422_600
+    assert measured["tokens"] <= 429_000
     assert measured["tokens"] / measured["lines"] <= 7.0
 
 

@@ -46,7 +46,10 @@ def test_known_values():
     assert 3.73e300 < huge < 3.74e300
 
 
-@pytest.mark.parametrize(("delta", "first"), [(1e-2, 6.78), (1e-5, 8.42), (1e-9, 9.63)])
+@pytest.mark.parametrize(
+    ("delta", "first"),
+    [(0.1, 5.75), (1e-2, 6.78), (1e-3, 7.47), (1e-5, 8.42), (1e-9, 9.63)],
+)
 def test_the_classic_formula_fails_from_some_epsilon_on(delta, first):
     """The noise of the formula is too small from ``first`` on, to .01.
 

@@ -82,10 +82,10 @@ def test_the_named_calls_bound_the_runs_of_a_check(counted, calls, scale, seeded
 
 def test_a_finding_is_shown_on_a_smaller_pair_with_the_calls_that_are_left(counted):
     made = counted(BROKEN)
-    found = check(made.service, PureDP(1.0), AGES, calls=12_000, seed=3)
+    found = check(made.service, PureDP(1.0), AGES, calls=6_000, seed=3)
     (game,) = details(found.evidence, GameDetails)
     assert game.smallest is not None
-    assert made.runs == found.calls <= 12_000
+    assert made.runs == found.calls <= 6_000
 
 
 def test_the_named_calls_bound_the_runs_of_an_assertion(counted):

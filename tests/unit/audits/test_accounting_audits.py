@@ -3,13 +3,17 @@
 Each has the verdict that it declares, and what their docstrings say besides holds.
 """
 
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from auditdp.accountants import (
+    RDP,
     ClassicGaussian,
     GaussianCurve,
+    Opacus,
     OptimalComposition,
     TopKZCDP,
     bounded_range,
@@ -18,6 +22,7 @@ from auditdp.accountants import (
 from auditdp.auditing.decorator import collect
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.record.results import Verdict
+from audits.audit_accounting_dpar import code_epsilon
 from mechanisms.pagerank import entry_epsilon, share_of_row
 
 ROOT = Path(__file__).parents[3]
@@ -125,11 +130,54 @@ def test_a_quarter_of_the_noise_of_the_selections_would_do():
     assert TopKZCDP(140, bounded_range(1 / (4.2 * each))).epsilon_at(2e-3) > 8
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
-    ("delta", "first"), [(0.1, 5.75), (1e-2, 6.78), (1e-3, 7.47), (1e-5, 8.42)]
+    ("name", "reported"),
+    [
+        (
+            "dpar_libraries",
+            {"RDP": 111.1354, "OpacusPRV": 75.7082, "OpacusRDP": 81.6147},
+        ),
+        ("gap_libraries", {"RDP": 2.3305, "OpacusPRV": 2.0636, "OpacusRDP": 2.3305}),
+    ],
 )
-def test_where_the_formula_for_sigma_ends(delta, first):
-    """Between a hundredth below and at the ε to which the docstrings refer."""
-    for epsilon, holds in ((first - 0.02, True), (first + 0.01, False)):
-        sigma = ClassicGaussian.sigma_for(epsilon, delta, everywhere=True)
-        assert (GaussianCurve(sigma).delta_at(epsilon) <= delta) is holds
+def test_the_numbers_of_libraries_are_those_of_their_versions(name, reported):
+    """Opacus 1.6.0 and dp-accounting 0.6.0; all are above the proved lower bound, and the claim is the least of them."""
+    pytest.importorskip("opacus")
+    built, _ = DECLARED[name].build({})
+    evidence = accounting_evidence(built.claim, built.accountants)
+    found = {
+        each.name.partition("(")[0]: each.epsilon
+        for each in evidence.details.accountants
+    }
+    assert not evidence.details.findings
+    for accountant, epsilon in reported.items():
+        assert found[accountant] == pytest.approx(epsilon, abs=1e-4)
+        assert found[accountant] > found["PLDLower"]
+    assert min(reported.values()) < built.claim.level < min(reported.values()) + 0.01
+
+
+def test_the_accountant_of_the_published_code():
+    """Of compute_epsilon in dpgnn/utils.py of Emory-AIMS/DPAR at 62159715, which was run at its defaults."""
+    for delta, reported in ((1e-3 / 0.09, 75.929014), (1e-3, 83.955496)):
+        found = code_epsilon(0.95, 60 / 216, 800, delta)
+        assert found == pytest.approx(reported, rel=1e-6)
+    assert 6.83 < 0.09 * code_epsilon(0.95, 60 / 216, 800, 1e-3 / 0.09) < 6.84
+
+
+def test_dp_accounting_leaves_out_the_orders_near_1_at_the_numbers_of_dpar():
+    orders, divergences = RDP(0.95, 60 / 216, 800).divergences()
+    left_out = orders[np.isinf(divergences)]
+    assert left_out == pytest.approx([1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7])
+
+
+@pytest.mark.parametrize("name", ["dpar_libraries", "gap_libraries"])
+def test_without_opacus_the_audit_names_it_and_has_the_same_verdict(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opacus.accountants", None)
+    built, _ = DECLARED[name].build({})
+    evidence = accounting_evidence(built.claim, built.accountants)
+    assert evidence.verdict is Verdict.CERTIFIED
+    unanswered = [a.name for a in built.accountants if isinstance(a, Opacus)]
+    assert len(unanswered) == 2
+    for accountant in unanswered:
+        assert f"{accountant}: needs opacus" in evidence.statement

@@ -122,3 +122,26 @@ def test_the_published_pm_sub_shows_its_input():
         if x != other:
             assert atoms[other] not in (atoms[x], -size, right[x])
             assert atoms[other] > right[x], "beyond both intervals that x has"
+
+
+def edge_rand_with_a_constant_seed(graph, epsilon):
+    """The flips of the published code: a pair is replaced with probability 2/(e^ε + 1), above the diagonal."""
+    numbers = np.random.RandomState(1608)
+    replaced = numbers.binomial(1, 2 / (math.exp(epsilon) + 1), graph.shape)
+    values = np.zeros_like(graph)
+    values[replaced == 1] = numbers.binomial(1, 0.5, replaced.sum())
+    return np.triu(np.where(replaced == 1, values, graph), 1)
+
+
+def test_a_constant_seed_publishes_edges():
+    """EdgeRand: all pairs but a known few; LapGraph: the number of edges, since the noise is known."""
+    edge, none = np.array([[0, 1], [1, 0]]), np.zeros((2, 2), int)
+    assert edge_rand_with_a_constant_seed(edge, 5.0)[0, 1] == 1
+    assert edge_rand_with_a_constant_seed(none, 5.0)[0, 1] == 0
+    complete = 1 - np.eye(100, dtype=int)
+    shown = edge_rand_with_a_constant_seed(complete, 1.0)
+    assert np.array_equal(shown, edge_rand_with_a_constant_seed(complete, 1.0))
+    differ = shown != edge_rand_with_a_constant_seed(0 * complete, 1.0)
+    assert 0.4 < differ.sum() / (100 * 99 / 2) < 0.52, "1 − s = .462 of the pairs"
+    noise = {np.random.RandomState(1608).laplace(0, 1 / 0.01) for _ in range(3)}
+    assert len(noise) == 1

@@ -119,12 +119,12 @@ def test_the_letters_state_the_findings_of_the_ledger():
     assert [path.stem for path in letters] == sorted(answered)
     for path in letters:
         text = path.read_text(encoding="utf-8")
-        assert len(text.split()) < 1000
+        assert len(text.split()) < 2500
         for statement in ledger[path.stem]:
-            published = statement["kind"] == Kind.PUBLISHED
-            false = published and statement["verdict"] in FALSE
+            if statement["kind"] != Kind.PUBLISHED:
+                continue
+            false = statement["verdict"] in FALSE
             title = f"**{markdown(statement['title'])}**"
             assert (title in text) == false, statement["key"]
             if false:
-                finding = f"We find: {markdown(statement['headline'])}."
-                assert finding in text, statement["key"]
+                assert markdown(statement["headline"]) in text, statement["key"]

@@ -12,7 +12,7 @@ from mechanisms.edges import DPRR
 from mechanisms.edges.graph_pub import GraphPub
 from mechanisms.features import LinearExtractor, RecordFeatureRR
 from mechanisms.hierarchy import DendrogramStep, PrivHRG
-from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
+from mechanisms.hierarchy.dendrogram_step import RepeatedMoves
 from mechanisms.link_ldp import LinkMessage, LinkMessages
 from mechanisms.node_level import SymmetricLaplace, WithinBall
 from tests.statistical.stated_laws import EDGE, NEVER, loss, matrix
@@ -37,7 +37,24 @@ def step(**readings):
 
 
 def many_moves(**readings):
-    return ManyPublicMoves(0.1, 3, **WEDGE, public_moves=10, **readings)
+    return RepeatedMoves(0.1, 3, **WEDGE, public_moves=10, **readings)
+
+
+def three_private_moves(epsilon, nodes, public):
+    return RepeatedMoves(
+        epsilon,
+        nodes,
+        moves="alternating",
+        public=public,
+        public_moves=100,
+        private_moves=3,
+    )
+
+
+MATCHING = ((0, 3), (1, 2))
+SIX_EDGES = ((0, 3), (0, 4), (1, 2), (1, 4), (2, 4), (3, 4))
+ACROSS = [(0, 2), (1, 3), (2, 3)]
+AROUND = [(0, 1), (0, 2), (2, 3)]
 
 
 FACTOR_1 = PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER)
@@ -53,6 +70,19 @@ FACTOR_1 = PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER)
         (step(**WEDGE), PRIVATE, NO_EDGE, 0.1039694241),
         (many_moves(), PRIVATE, NO_EDGE, 0.17821),
         (many_moves(factor=1), PRIVATE, NO_EDGE, 0.32255),
+        (
+            three_private_moves(0.05, 4, MATCHING),
+            matrix(4, (0, 1), *ACROSS),
+            matrix(4, *ACROSS),
+            0.0529317,
+        ),
+        pytest.param(
+            three_private_moves(0.1, 5, SIX_EDGES),
+            matrix(5, (1, 3), *AROUND),
+            matrix(5, *AROUND),
+            0.117543,
+            marks=pytest.mark.dear,
+        ),
         (
             DendrogramStep(0.1, 6, private_nodes="data"),
             CLIQUE + matrix(6, "45"),

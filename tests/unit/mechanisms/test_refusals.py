@@ -41,7 +41,7 @@ from mechanisms.graphs import (
 )
 from mechanisms.hierarchy import DendrogramStep, Thresholds
 from mechanisms.hierarchy.dendrogram import Dendrogram, children_of
-from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
+from mechanisms.hierarchy.dendrogram_step import RepeatedMoves
 from mechanisms.hierarchy.exact_chain import states
 from mechanisms.hierarchy.likelihood import sensitivity
 from mechanisms.labels import LabelRR
@@ -262,7 +262,8 @@ REFUSED = {
     "draws one of": lambda: Thresholds(1.0, draws="two"),
     "at most 6, or play": lambda: states(7),
     "'19' or '15'": lambda: sensitivity(4, "17"),
-    "moves='alternating'": lambda: ManyPublicMoves(1.0, 3),
+    "moves='alternating'": lambda: RepeatedMoves(1.0, 3),
+    "private_moves.*got 0": lambda: RepeatedMoves(1.0, 3, private_moves=0),
     # PageRank and top-k.
     "a symmetric matrix of zeros and ones": lambda: ista(np.eye(3, k=1), [0]),
     "expected a graph.*got .0": lambda: ista(np.zeros(3), [0]),

@@ -129,6 +129,7 @@ CLOSE = 0.01 * math.exp(1.00003)
             "51% of the calls gave an output that tells much about the input. From these outputs, one can guess "
             f"rightly 84 times in 100 {WHICH} (166 of 198 guesses on fresh calls); the claim allows 73 in 100.",
         ),
+        (found(ONE, game(99_999, 100_000, 100_000)), "rightly 99.999 times in 100"),
         (
             found(ONE, game(36, 36, 36)),
             "From the output, one can guess rightly 100 times in 100",

@@ -1,38 +1,14 @@
 """The ledger as HTML: the same cards, with drawings, and nothing that a text could break."""
 
 from dataclasses import replace
-from html.parser import HTMLParser
 
 from auditdp.record.results import Counterexample, Published, Verdict
 from audits.ledger.html import overview_html, page_html
 from audits.ledger.statements import Kind, Paper, Statement
+from tests.unit.report.test_snapshots import Page
 
 EVIL = "<script>x</script>|`y` \x1b[31m[a](http://b)\n# *z* </details><img src=q>"
 GRAPHS = "1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, no edges"
-
-
-class Tags(HTMLParser):
-    """The tags of a page, and that each ends where it should."""
-
-    VOID = ("meta", "link", "br", "wbr", "hr", "circle", "path", "img")
-
-    def __init__(self, text):
-        super().__init__()
-        self.seen, self.open = [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
 
 
 def made(record, pair, output="[1,1]", **texts):
@@ -59,9 +35,9 @@ def made(record, pair, output="[1,1]", **texts):
 
 def test_graphs_and_the_telling_output_are_drawn_and_the_command_is_code(record):
     text = page_html(*made(record, GRAPHS), back="../claims.html")
-    tags = Tags(text).seen
-    assert sum(tag == "svg" for tag, _ in tags) == 2
-    assert ("a", {"href": "../claims.html"}) in tags
+    page = Page(text)
+    assert len(page.all("svg")) == 2
+    assert {"href": "../claims.html"} in page.all("a")
     assert "the output that tells" in text
     assert "mermaid" not in text
     assert '<span class="violated">VIOLATED</span>' in text
@@ -69,8 +45,8 @@ def test_graphs_and_the_telling_output_are_drawn_and_the_command_is_code(record)
 
 
 def test_what_cannot_be_drawn_is_text(record):
-    tags = Tags(page_html(*made(record, "a | b"), back="x.html")).seen
-    assert not any(tag == "svg" for tag, _ in tags)
+    page = Page(page_html(*made(record, "a | b"), back="x.html"))
+    assert page.all("svg") == []
 
 
 def test_whatever_texts_hold_is_shown_as_it_is(record):
@@ -89,17 +65,14 @@ def test_whatever_texts_hold_is_shown_as_it_is(record):
         page_html(changed, paper, back="x.html"),
         overview_html(changed, [paper]),
     ):
-        tags = Tags(text).seen
-        assert not any(tag in ("script", "img") for tag, _ in tags)
-        assert not any("//b" in values.get("href", "") for _, values in tags)
+        page = Page(text)
+        assert page.all("script") == page.all("img") == []
+        links = [values.get("href", "") for _, values in page.elements]
+        assert not any("//b" in link for link in links)
         assert "\x1b" not in text
 
 
 def test_the_overview_leads_to_the_pages(record):
     changed, paper = made(record, GRAPHS)
-    links = [
-        values["href"]
-        for tag, values in Tags(overview_html(changed, [paper])).seen
-        if tag == "a"
-    ]
-    assert set(links) == {"claims/p.html", "claims/p.html#one"}
+    links = Page(overview_html(changed, [paper])).all("a")
+    assert {each["href"] for each in links} == {"claims/p.html", "claims/p.html#one"}

@@ -12,7 +12,6 @@ from auditdp.errors import ConfigurationError
 from auditdp.record.results import Counterexample, Published, Verdict
 from auditdp.report.plain_text import markdown, markdown_code
 from audits.ledger.entries import Outcome, entries, tally, without_statement
-from audits.ledger.letters import letter
 from audits.ledger.pages import found_of, graphs, overview, page, to_json, two_inputs
 from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
@@ -88,9 +87,12 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(published)
     example = Counterexample("name: [0] | [1]", "probabilities .1 and .2", "[7]")
     row = Published("row", "as deployed")
     record = changed(record, violated, counterexample=example, published=row)
-    one = paper(statement("a", violated, instead="Less.", setting="worse there"))
+    texts = {"instead": "Less.", "setting": "worse there", "condition": "if so"}
+    one = paper(statement("a", violated, **texts))
     text = page(record, one)
+    assert "(if so)" in overview(record, [one])
     for part in (
+        "- **Condition of the finding.** if so",
         "first input `[0]`, second input `[1]`",
         "output `[7]`",
         "4 times the variance",
@@ -250,17 +252,3 @@ def test_slips_and_statements_out_of_range_are_counted_apart(every_fault):
     assert "1 are slips.**" in text
     assert "| SLIP | 1 → 2 | Two. |" in text
     assert "We take it for a slip" in page(record, one)
-
-
-def test_a_letter_has_the_refuted_statement_first_and_the_slip_last(
-    published, every_fault
-):
-    violated = published[1]
-    text = letter(*every_fault)
-    parts = ("1. **refuted**", "not beyond them:", "- **range**", "Slips", "- **slip**")
-    order = [text.index(part) for part in parts]
-    assert order == sorted(order)
-    assert markdown_code(violated.reproduce.partition(" --")[0]) in text
-    assert markdown_code(" ".join(violated.counterexample.pair.split())) in text
-    assert "Inputs: the numbers. `pytest tests/unit/audits -k test`." in text
-    assert "**true**" not in text

@@ -18,6 +18,7 @@ from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import CLAIM_SHARE, Wealth
 from auditdp.betting.wealth.regions import log_cap
+from tests.properties import test_mixture as mixture
 
 PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]
 CLAIMS = [
@@ -111,10 +112,7 @@ def expected(claim):
 
 
 def bet(wealth, log_odds, coins, leaders=None):
-    law = expected(wealth.claim)
-    coins = np.asarray(coins, np.int8)
-    forecasts = [Forecasts.of_calls(row, coins, law) for row in np.atleast_2d(log_odds)]
-    return wealth.bet(forecasts, len(coins), leaders)
+    return mixture.bet(wealth, log_odds, coins, leaders, law=expected(wealth.claim))
 
 
 def led_wealth():
