@@ -40,6 +40,7 @@ MEANINGS: dict[Outcome, str] = {
     Outcome.MISCALIBRATED: "the sensitivity that the noise is calibrated to is too small; the argument fails",
     Outcome.BEYOND: "false, with a counterexample, for parameters only that the paper does not use",
     Outcome.SLIP: "false as printed; the paper has it right elsewhere, or nothing rests on it",
+    Outcome.INCONCLUSIVE: "not decided; the card has the evidence",
     Outcome.PROVED: "an argument covers every size and parameter; its place is on the card",
     Outcome.CERTIFIED: "proved by computation for the size and parameters on the card, not beyond",
     Outcome.EQUIVALENT: "an estimate is within the stated margin, for the inputs on the card",
@@ -79,10 +80,11 @@ class Entry:
         if self.statement.unaudited:
             return Outcome.UNAUDITED
         if self.statement.settled is not None:
+            settled = self.statement.settled.verdict
             return (
-                Outcome.VIOLATED
-                if self.statement.settled.verdict is Verdict.VIOLATED
-                else Outcome.PROVED
+                Outcome.PROVED
+                if settled is Verdict.CERTIFIED
+                else Outcome(settled.value)
             )
         found = [line.verdict for line in self.checks]
         if (

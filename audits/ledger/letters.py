@@ -127,6 +127,12 @@ def letter(
         parts += _items(heading, listed, style)
     faults = [entry for entry in code if entry.outcome in BEARING]
     parts += _items("Faults of the published code", faults, style)
+    questions = [
+        entry
+        for entry in found
+        if entry.statement.settled and entry.outcome is Outcome.INCONCLUSIVE
+    ]
+    parts += _items("Questions about your experiments", questions, style)
     closing = "We would be glad to learn where we are wrong, and will correct our page."
     parts += [
         style.paragraph(closing, "", ""),
@@ -273,6 +279,7 @@ def _fields(entry: Entry, style: Style) -> Iterator[tuple[str, str]]:
         for label, given in (
             ("At your setting", statement.setting),
             ("Instead", statement.instead),
+            ("Question", statement.question),
         )
         if given
     )

@@ -263,9 +263,9 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
     ):
         if text:
             yield f"- **{name}.** {markdown(text)}"
-    if statement.settled is not None:
-        yield f"- **Found by arithmetic.** {markdown(statement.settled.found)}. {markdown(statement.settled.why)}"
-        yield f"- **Recomputed by** {markdown_code(statement.settled.test)}."
+    if (settled := statement.settled) is not None:
+        yield f"- **Found by {settled.by}.** {markdown(settled.found)}. {markdown(settled.why)}"
+        yield f"- **Recomputed by** {markdown_code(settled.test)}."
     for line in entry.checks:
         yield from _check(entry, line, paper, drawn)
     yield from (
@@ -275,6 +275,7 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         ("At the paper's own setting", statement.setting),
         ("What holds instead", statement.instead),
         ("Its cost", statement.cost),
+        ("Question to the authors", statement.question),
     ):
         if text:
             yield f"- **{name}.** {markdown(text)}"

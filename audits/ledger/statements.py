@@ -55,10 +55,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Settled:
-    """A statement that no run is needed for: arithmetic decides it, and a test repeats the arithmetic.
+    """A statement that no audit is needed for: arithmetic or an experiment is about it, and a test repeats the figures.
 
     Attributes:
-        verdict: VIOLATED where it is false, CERTIFIED where it is proved.
+        verdict: VIOLATED where it is false, CERTIFIED where it is proved; INCONCLUSIVE where our experiment differs from the
+            paper's, which is a question to the authors and no proof.
         found: Claimed and true value in one short line.
         why: The argument.
         test: The test that recomputes it, such as 'tests/unit/audits/test_counterexamples_dprr.py::test_memory'.
@@ -68,6 +69,11 @@ class Settled:
     found: str
     why: str
     test: str
+
+    @property
+    def by(self) -> str:
+        """The kind of evidence."""
+        return "experiment" if self.verdict is Verdict.INCONCLUSIVE else "arithmetic"
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Statement:
         output: How an output in a counterexample is read, where it is not what the mechanism's user sees.
         scope: For which inputs and sizes the verdict is meant.
         proof: The argument that covers all sizes, or its place; empty where there is none.
-        settled: Set where arithmetic decides it, and no audit runs.
+        settled: Set where arithmetic or an experiment is about it, and no audit runs.
         unaudited: Why nothing looks at it; then it has neither audits nor ``settled``.
         fault: What it is worth where it is false.
         inputs: A pair of inputs, or the numbers, that show a false statement, where its audits do not print one.
@@ -94,6 +100,7 @@ class Statement:
         instead: What holds instead of a false claim, and whether it is tight.
         cost: What that costs.
         reconsider: What would change our mind.
+        question: A question to the authors, where an experiment does not decide the claim.
         parameters: Meanings that differ from those of the paper's list.
     """
 
@@ -116,6 +123,7 @@ class Statement:
     instead: str = ""
     cost: str = ""
     reconsider: str = ""
+    question: str = ""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -95,6 +95,8 @@ def test_tests_that_settle_a_statement_exist():
         if statement.settled is not None:
             path, _, name = statement.settled.test.partition("::")
             assert name in functions(path), statement.settled.test
+            open_ = statement.settled.verdict is Verdict.INCONCLUSIVE
+            assert bool(statement.question) == open_, statement.key
 
 
 def test_descriptions_of_listed_audits_hold_no_verdict(declared):

@@ -12,6 +12,7 @@ from audits.ledger.statements import Fault, Kind, Paper, Settled, Statement
 
 EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z* a_b"
 FALSE = Settled(Verdict.VIOLATED, "1 → 2", "because", "tests/x.py::test")
+OPEN = replace(FALSE, verdict=Verdict.INCONCLUSIVE)
 
 
 def statement(key, *audits, **more):
@@ -34,6 +35,7 @@ def written(published):
         statement("true", certified),
         statement("unseen", clean),
         statement("open", unaudited="accuracy"),
+        statement("asked", settled=OPEN, kind=Kind.IMPLIED, question="which ε?"),
         statement("refuted", violated, instead="less.", condition="two moves"),
     ]
     return record, Paper("p", "A paper_1", "Read.", statements)
@@ -77,6 +79,9 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "1. **slip**",
         "published code",
         "1. **code**",
+        "Questions",
+        "1. **asked**",
+        "*Question:* which ε?",
     )
     order = [text.index(part) for part in parts]
     assert order == sorted(order)

@@ -82,6 +82,16 @@ def test_arithmetic_settles_a_statement(published):
         assert part in text
 
 
+def test_an_experiment_refutes_and_proves_nothing(published):
+    settled = replace(FALSE, verdict=Verdict.INCONCLUSIVE)
+    one = paper(statement("a", settled=settled, question="which ε?"))
+    assert outcomes(published[0], *one.statements) == [Outcome.INCONCLUSIVE]
+    text = page(published[0], one)
+    assert "- **Found by experiment.** 1 → 2. because" in text
+    assert "- **Question to the authors.** which ε?" in text
+    assert " 0 are refuted" in overview(published[0], [one])
+
+
 def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(published):
     record, violated, *_ = published
     example = Counterexample("name: [0] | [1]", "probabilities .1 and .2", "[7]")
