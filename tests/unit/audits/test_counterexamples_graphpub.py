@@ -1,14 +1,21 @@
 """Figures of the statements of GraphPub, from the laws of the mechanism and from randomised response."""
 
 import math
+from collections import defaultdict
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from audits.papers.graphpub import STATEMENTS
+from gnn.experiments.catalogue.graph_pub import METHODS
+from gnn.experiments.published.graph_pub import ACCURACY
+from gnn.experiments.record import read, record_path
 from mechanisms.edges.graph_pub import GraphPub, counts
 from tests.statistical.stated_laws import EDGE, matrix
 
+REPORTS = Path(__file__).resolve().parents[3] / "reports"
 KEEP = math.e / (1 + math.e)
 """Randomised response at ε = 1."""
 
@@ -67,3 +74,57 @@ def test_no_function_of_a_noisy_graph_loses_more():
             mapped = mapped[:, mapped[0] > 0]
             losses.append(np.abs(np.log(mapped[0] / mapped[1])).max())
         assert max(losses) == pytest.approx(1.0)
+
+
+def accuracies(experiment):
+    """Accuracy of GCN in each run, by data set, method, ε and share of ε, the repetitions in order."""
+    found = defaultdict(list)
+    records = read(record_path(REPORTS, experiment)).values()
+    for record in sorted(records, key=lambda each: each.repetition):
+        given = record.parameters
+        if (given["model"], given["form"]) == ("GCN", "published"):
+            setting = given["data"], given["method"], given["epsilon"]
+            accuracy = record.metrics["accuracy"]
+            found[*setting, given.get("budget used", 1)].append(accuracy)
+    return {setting: np.array(values) for setting, values in found.items()}
+
+
+def distance(ours, printed):
+    """Ours above a printed number, in standard deviations of five runs of ours."""
+    assert len(ours) == 5
+    return (ours.mean() - printed) / ours.std(ddof=1)
+
+
+def test_baselines_are_printed_below_ours_at_the_same_budget():
+    """The figures of the card, and what it states of distances from ours with ε and with ε/2."""
+    (card,) = (s.settled.why for s in STATEMENTS if s.key == "graphpub-baselines")
+    ours = accuracies("graph-pub-table") | accuracies("graph-pub-baselines")
+    agree, gains, at_20 = [], [], []
+    for data, method in product(("Cora", "Citeseer"), METHODS):
+        printed = {e: ACCURACY[data, "GCN", method, float(e)].mean for e in (20, 8, 2)}
+        whole = {e: ours[data, method, e, 1] for e in printed}
+        if method in ("RR", "GraphPub"):
+            at_20.append(round(whole[20].mean() - printed[20], 3))
+        if method == "GraphPub":
+            assert whole[8].mean() < printed[8]
+            continue
+        half = {e: ours[data, method, e, 0.5] for e in printed}
+        shown = [f"{x[8].mean():.3f} ± {x[8].std(ddof=1):.3f}" for x in (whole, half)]
+        figures = f"{method} {printed[8]:.3f}, {', '.join(shown)}"
+        assert figures.replace(" 0.", " .") in card
+        assert distance(whole[8], printed[8]) > 6
+        assert distance(whole[20], printed[20]) > 2
+        assert (distance(half[8], printed[8]) < -2) == (method == "RR")
+        lower = distance(whole[2], printed[2]) > 2
+        assert lower == ((data, method) != ("Cora", "RR"))
+        assert abs(distance(whole[2], half[2].mean())) < 1
+        gain = printed[8] - printed[2]
+        assert distance(whole[8] - whole[2], gain) > 4
+        if abs(distance(half[8] - half[2], gain)) <= 2:
+            gains.append((data, method))
+        near = [e for e in printed if abs(distance(half[e], printed[e])) <= 2]
+        agree += [(data, method, e) for e in near if e > 2]
+    dprr = ("Citeseer", "DPRR")
+    assert agree == [("Cora", "DPRR", 20), (*dprr, 20), (*dprr, 8)]
+    assert gains == [("Cora", "LAPGRAPH"), dprr, ("Citeseer", "LAPGRAPH")]
+    assert (min(at_20), max(at_20)) == (0.033, 0.054)
