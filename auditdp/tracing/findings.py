@@ -243,9 +243,9 @@ def _of_outputs(pair: PairRecord) -> list[Finding]:
         if outcomes.complete and is_above:
             sentence = (
                 f"by the traced code, one input gives with probability "
-                f"{outcomes.delta:.3g} an output that the other one never gives; the "
-                f"claim's δ is {allowed:.3g}"
+                f"{outcomes.delta:.3g} an output that the other one never gives"
             )
+            sentence += f"; the claim's δ is {allowed:.3g}" if allowed else ""
             return [_round(pair, sentence)]
         if outcomes.complete or outcomes.matched:
             return []
