@@ -36,7 +36,15 @@ from auditdp.tracing.linear_forms import (
     with_law,
 )
 from auditdp.tracing.noise_families import NoiseLaw
-from auditdp.tracing.plain_values import all_of, any_of, ndim, placed, shape_of, size_of
+from auditdp.tracing.plain_values import (
+    all_of,
+    any_of,
+    ndim,
+    placed,
+    rebuilt,
+    shape_of,
+    size_of,
+)
 from auditdp.tracing.sites import called_by_builtin, here
 from auditdp.tracing.watched_run import WatchedRun
 
@@ -501,10 +509,7 @@ def plain(value: Any, why: str) -> Any:
     if type(value) is dict:
         return {key: plain(item, why) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        parts = [plain(item, why) for item in value]
-        if not all(map(operator.is_, parts, value)):
-            # The class of a named tuple takes its fields as separate arguments.
-            return getattr(type(value), "_make", type(value))(parts)
+        return rebuilt(value, [plain(item, why) for item in value])
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from auditdp.mechanism.calls.leaves import Raised, form_key, kind, leaves
 from auditdp.mechanism.protocol import brief as brief_text
 from auditdp.tracing.filled_tensors import noise_in
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.plain_values import rebuilt
 from auditdp.tracing.trace_limits import LIMITS
 from auditdp.tracing.watched_run import WatchedRun
 
@@ -50,17 +52,13 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     if isinstance(output, list):
         _replace_items(output, enumerate(output), run, depth)
         return output
-    if isinstance(output, tuple):
-        parts = [plain(value, run, depth + 1) for value in output]
-        if all(new is old for new, old in zip(parts, output, strict=True)):
-            return output
-        # The class of a named tuple takes its fields as separate arguments.
-        return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
+    if isinstance(output, tuple | set | frozenset):
+        return rebuilt(output, [plain(value, run, depth + 1) for value in output])
     if isinstance(output, dict):
         # Only values of existing keys change, which is allowed during the iteration.
         _replace_items(output, output.items(), run, depth)
         keys = [plain(key, run, depth + 1) for key in output]
-        if all(new is old for new, old in zip(keys, output, strict=True)):
+        if all(map(operator.is_, keys, output)):
             return output
         values = [*output.values()]
         # The class may not take a list of items: a Counter would count them.
@@ -68,11 +66,6 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
         for key, value in zip(keys, values, strict=True):
             output[key] = value
         return output
-    if isinstance(output, set | frozenset):
-        parts = [plain(value, run, depth + 1) for value in output]
-        if all(new is old for new, old in zip(parts, output, strict=True)):
-            return output
-        return type(output)(parts)
     attributes = getattr(output, "__dict__", None)
     if type(attributes) is dict:
         _replace_items(attributes, attributes.items(), run, depth)

@@ -1,11 +1,12 @@
-"""Shapes and truth of values, and functions of torch on arrays of numpy."""
+"""Shapes, truth and items of values, and functions of torch on arrays of numpy."""
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,18 @@ def placed(index: Any, array: Any) -> Any:
     if hasattr(index, "is_cuda"):
         return index.to(array.device)
     return index
+
+
+def rebuilt(container: Collection[Any], items: Sequence[Any]) -> Any:
+    """Return a container of the same class with other items, in the same order.
+
+    It is the same object if all items are the same objects.
+    """
+    if all(map(operator.is_, items, container)):
+        return container
+    # The class of a named tuple takes its fields as separate arguments.
+    build: Any = getattr(type(container), "_make", type(container))
+    return build(items)
 
 
 def ndim(value: Any) -> int:
