@@ -94,13 +94,16 @@ def init(
     folder = Path(settings().paths[0])
     # All audits are made before the first file is written, since making one may fail.
     written: dict[Path, list[tuple[Signature, str]]] = {}
+    before: dict[Path, str] = {}
     for signature in signatures:
         file = (
             folder
             if folder.suffix == ".py"
             else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
         )
-        if re.search(rf"^def {audit_name(signature)}\b", _text_of(file), re.MULTILINE):
+        if file not in before:
+            before[file] = _text_of(file)
+        if re.search(rf"^def {audit_name(signature)}\b", before[file], re.MULTILINE):
             left.append(
                 f"{signature.called}: {file} has {audit_name(signature)} already"
             )
@@ -114,10 +117,10 @@ def init(
             or "nothing draws randomness there; name a function: FILE::FUNCTION"
         )
     texts = {
-        file: with_audits(_text_of(file), audits) for file, audits in written.items()
+        file: with_audits(before[file], audits) for file, audits in written.items()
     }
     for file, audits in written.items():
-        done = "added to" if file.is_file() else "wrote"
+        done = "added to" if before[file] else "wrote"
         write(file, texts[file])
         tell(
             f"{done} {file}: "
