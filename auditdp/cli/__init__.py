@@ -25,6 +25,8 @@ CALCULATORS = ("account", "bounds")
 """Commands that compute from their options and files, and read no project."""
 FORKING = ("run", "list")
 """Commands whose first step is to start processes of audit files."""
+NOT_HERE = ("--help", "--scheduler")
+"""Beginnings of options with which these commands start no audits on this machine."""
 
 
 def main() -> None:
@@ -82,7 +84,7 @@ def _carry_out(named: str, words: Sequence[str]) -> None:
 
         files = [Path(word.partition("::")[0]).absolute() for word in words]
         enter_project()
-        if named in FORKING and "--help" not in words:
+        if named in FORKING and not any(word.startswith(NOT_HERE) for word in words):
             _start_early(files, audits=named == "run")
     from auditdp.cli.common import COMMANDS, app
 
