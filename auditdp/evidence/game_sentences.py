@@ -303,11 +303,8 @@ def unsearched(
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
         return []
-    played = (
-        "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
-    )
-    listed = "pair" if pairs == 1 else f"{pairs:,} pairs"
     if not searched:
+        listed = "pair" if pairs == 1 else f"{pairs:,} pairs"
         return [
             f"the audit tested only the {listed} that it lists, and the "
             "privacy loss may be larger on other pairs. To let it search for others, give "
@@ -315,6 +312,11 @@ def unsearched(
             f"search=...){f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
+        played = (
+            "the only pair of neighbours"
+            if pairs == 1
+            else f"{pairs} pairs of neighbours"
+        )
         trace = (
             f", and {count(compared, 'pair')} compared by a trace"
             if compared > pairs
