@@ -18,6 +18,7 @@ from audits.ledger.answers import shown
 from audits.ledger.entries import BEARING, Entry, Outcome, entries
 from audits.ledger.pages import headline
 from audits.ledger.statements import Kind, Paper
+from gnn.experiments.words import joined
 
 SENDER = "The auditdp developers"
 NO_LINK = "[address of the repository]"
@@ -183,20 +184,15 @@ def _summary(published: Sequence[Entry], style: Style) -> Iterator[str]:
     if decided < len(tested):
         listed.append(f"{len(tested) - decided} without a result")
     text = (
-        "we implemented the mechanisms of your paper and tested its statements on privacy, error and cost. As far as we can "
-        f"tell, of {len(tested)} statements {_enumerated(listed)}."
+        "We implemented the mechanisms of your paper and tested its statements on privacy, error and cost. As far as we can "
+        f"tell, of {len(tested)} statements {joined(listed)}."
     )
     left = len(published) - len(tested)
     if left:
         text += f" We did not test {left} more, and our page has the reason for each."
     if not any(e.outcome in BEARING for e in tested):
         text += " We found no false statement on which a result of the paper rests."
-    yield style.paragraph(text[0].upper() + text[1:], "", "")
-
-
-def _enumerated(parts: Sequence[str]) -> str:
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
+    yield style.paragraph(text, "", "")
 
 
 def _how_to_check(
