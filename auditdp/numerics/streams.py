@@ -1,17 +1,20 @@
-"""Random streams, each with a key, and numerical libraries on a single thread.
+"""Random streams, each with a key, and how processes use numerical libraries.
 
 Numerical libraries get one thread: small problems are slower on many, and the runner
-uses the cores already.
+uses the cores already. A process imports slow libraries before it is forked, so that
+its forks need not.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -72,3 +75,30 @@ def _controller(native: int) -> ThreadpoolController:
     # The search for libraries takes tens of milliseconds. It is repeated if native
     # modules were imported, and not in every fork.
     return ThreadpoolController()
+
+
+SLOW = (
+    *("dp_accounting", "flint", "hypothesis", "joblib", "opacus", "scipy", "sklearn"),
+    *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
+)
+"""Libraries that take long to import."""
+
+
+def slow_modules() -> set[str]:
+    """Return the names of the imported modules of the libraries in ``SLOW``."""
+    return {name for name in list(sys.modules) if name.partition(".")[0] in SLOW}
+
+
+def import_before_fork(modules: Iterable[str]) -> None:
+    """Import modules that forks of this process will need.
+
+    A module that cannot be imported is left out: the fork reports the error if it
+    imports the module.
+    """
+    gpu = Path("/dev/nvidiactl").exists()
+    for name in sorted(modules):
+        if gpu and name.startswith("torch"):
+            # This import may load the CUDA driver, which does not survive a fork.
+            continue
+        with suppress(Exception):
+            importlib.import_module(name)

@@ -150,7 +150,7 @@ class WorkAnswer:
     printed: Shown = ""
     """The printed text, also that of native code and subprocesses."""
     libraries: list[str] = field(default_factory=list)
-    """Modules of ``LIBRARIES`` that the work imported for the first time."""
+    """Modules of slow libraries that the work imported for the first time."""
 
     __pydantic_config__ = AT_FIRST_USE
 
@@ -321,9 +321,10 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
         work: The work.
         output: File for the printed text.
     """
+    from auditdp.numerics.streams import slow_modules
     from auditdp.runner.child_jobs import JOBS
 
-    process, before = os.getpid(), set(sys.modules)
+    process, before = os.getpid(), slow_modules()
     divert(output)
     work.sandbox.confine(scratch_of(output))
     # After a crash in native code, this prints where it happened.
@@ -336,11 +337,7 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
         # If the number differs, the mechanism forked. This is then a copy of the audit,
         # which must not answer.
         if os.getpid() == process:
-            libraries = sorted(
-                name
-                for name in set(sys.modules) - before
-                if name.partition(".")[0] in LIBRARIES
-            )
+            libraries = sorted(slow_modules() - before)
             message = json.dumps({"value": value, "libraries": libraries}).encode()
             # The parent reads the printed text as soon as the answer arrives.
             for stream in (sys.stdout, sys.stderr):
@@ -352,14 +349,6 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
         sys.stderr.flush()
     finally:
         os._exit(0)
-
-
-LIBRARIES = (
-    *("dp_accounting", "flint", "hypothesis", "joblib", "scipy", "sklearn"),
-    *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
-)
-"""Libraries that the parent imports after a child needed them. Later children then have
-them at their start."""
 
 
 def limit_memory(extra: int | None) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import importlib
 import multiprocessing
 import os
 import pickle
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from auditdp.errors import die_with_parent
-from auditdp.numerics.streams import one_thread
+from auditdp.numerics.streams import import_before_fork, one_thread
 from auditdp.runner.child import (
     ANSWER,
     GRACE,
@@ -138,7 +137,7 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                 # So this process ends, and the run starts another one.
                 if _limits() != limits:
                     raise EOFError
-                _import(sorted(missing))
+                import_before_fork(missing)
                 missing.clear()
                 running.append(_start(work, connection, folder, running))
             for child in list(running):
@@ -273,13 +272,3 @@ def _has_cuda() -> bool:
     with suppress(OSError):
         return "libcuda.so" in Path("/proc/self/maps").read_text()
     return False
-
-
-def _import(libraries: Sequence[str]) -> None:
-    gpu = Path("/dev/nvidiactl").exists()
-    for name in libraries:
-        if gpu and name.startswith("torch"):
-            # This import may load the CUDA driver, which does not survive a fork.
-            continue
-        with suppress(Exception):
-            importlib.import_module(name)

@@ -30,6 +30,7 @@ from auditdp.mechanism.calls.remote_mechanism import (
     sent,
 )
 from auditdp.mechanism.protocol import Array, Mechanism
+from auditdp.numerics.streams import import_before_fork, slow_modules
 
 Parts = Sequence[Sequence[Run]]
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -81,7 +82,7 @@ class Untouched:
         allowance().spend(sum(sizes))
         found: list[Array] | None
         try:
-            request = calls.decided, parts, afresh or not calls.seeded
+            request = calls.decided, parts, afresh or not calls.seeded, slow_modules()
             pipe.send_bytes(pickle.dumps(request))
             found = [_answer(pipe, calls, size, seconds) for size in sizes]
         except Exception:
@@ -135,7 +136,9 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
     """Answer requests for calls, each part in a fork of this process."""
     generators: list[Any] | None = None
     while True:
-        decided, parts, afresh = pickle.loads(pipe.recv_bytes())
+        decided, parts, afresh, modules = pickle.loads(pipe.recv_bytes())
+        # The calls so far needed them, so each fork would import them anew.
+        import_before_fork(modules - slow_modules())
         calls = Calls(mechanism)
         calls.decided = decided
         if generators is None and afresh:
