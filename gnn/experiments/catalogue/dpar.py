@@ -79,6 +79,7 @@ FIELDS = (
     "batch",
     "entry_clip",
     "row_clip",
+    "clipping_norm",
 )
 """Factors that are parameters of DPAR."""
 
@@ -476,6 +477,26 @@ EXPERIMENTS = (
         statement="Figure 8",
         x="k",
         log_x=True,
+    ),
+    _figure(
+        "dpar-batch",
+        "Accuracy against the batch size of DP-SGD",
+        "Figure 10",
+        (Factor("k", (4,)), Factor("batch", (10, 60, 200), quick=(10, 60))),
+        statement="Figure 10",
+        x="batch",
+        log_x=True,
+        repaired=False,
+    ),
+    _figure(
+        "dpar-gradient-clip",
+        "Accuracy against what the norm of a gradient is clipped to",
+        "Figure 11",
+        (Factor("clipping_norm", (0.1, 1.0, 10.0), quick=(1.0, 10.0)),),
+        statement="Figure 11",
+        x="clipping_norm",
+        log_x=True,
+        repaired=False,
     ),
     _figure(
         "dpar-rows",

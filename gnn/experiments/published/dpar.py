@@ -71,6 +71,10 @@ STATEMENTS = (
     Statement(
         "Figure 10", "accuracy is flat in the batch size unless it is very small"
     ),
+    Statement(
+        "Figure 11",
+        "a large and a small clipping bound of gradients are both worse than one between",
+    ),
     Statement("Figure 12", "accuracy falls with M; a very small M is worse as well"),
     Statement(
         "Section 4",
@@ -135,6 +139,17 @@ def _at_budget(higher: str, lower: str, budget: float) -> Ordering:
         higher,
         lower,
         {"pagerank epsilon": budget},
+    )
+
+
+def _gradient_clip(lower: float) -> Ordering:
+    return Ordering(
+        f"a clipping bound of 1 is better than {lower:g}",
+        "dpar-gradient-clip",
+        "accuracy",
+        "clipping_norm",
+        1.0,
+        lower,
     )
 
 
@@ -272,12 +287,24 @@ PRINTED = (
     Printed(
         "Figure 10",
         "accuracy on Cora-ML against the batch size",
-        reason="there is no experiment for it yet",
+        ("dpar-batch",),
+        orderings=(
+            Ordering(
+                "a batch of 60 is better than a very small one, of 10",
+                "dpar-batch",
+                "accuracy",
+                "batch",
+                60,
+                10,
+            ),
+        ),
+        remark="Ours have K = 4, one of its two.",
     ),
     Printed(
         "Figure 11",
         "accuracy on Cora-ML against the clipping bound of DP-SGD",
-        reason="there is no experiment for it yet",
+        ("dpar-gradient-clip",),
+        orderings=(_gradient_clip(0.1), _gradient_clip(10.0)),
     ),
     Printed(
         "Figure 12",
