@@ -404,9 +404,7 @@ EXPERIMENTS = (
             once_if_clean("epsilon_e", setting, 0.1)
             and (setting["rho"] == 0.2 or setting["edges"] == "EdgeRR")
         ),
-        repaired=lambda setting: (
-            setting["edges"] == "EdgeRR" and setting["rho"] == 0.2
-        ),
+        repaired=lambda setting: setting["edges"] == "EdgeRR" and setting["rho"] == 0.2,
         guarantee=edge_guarantee,
         comparisons=(
             Comparison("F1", "edges", "EdgeRR", "LapGraph", 3.6e-9, "text of Figure 7"),
