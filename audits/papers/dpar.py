@@ -326,6 +326,7 @@ STATEMENTS = (
         instead="noise for 2RC and ln(1 + q(e^ε − 1)): the repaired form (dpar_repaired, subsample_amplified).",
         cost="on Cora-ML 13 times the noise at the printed ε = 1 and 21 times at 8 (reports/repairs.md)",
         reconsider="a σ of Theorem 2 that is so much larger, by its constant c₂, that the model keeps the printed ε",
+        parameters={"nodes": Parameter("N", "number of nodes", "2,396 and more")},
     ),
     Statement(
         key="dpar-opacus",
@@ -665,9 +666,7 @@ PAPER = Paper(
         "count": Parameter("M", "sampled rows", "70"),
         "clip": Parameter("C₂", "what entries are clipped to", ".001"),
         "nodes": Parameter(
-            "N",
-            "ids of the public universe; the smallest that shows a violation",
-            "2,396 and more",
+            "N", "ids of the public universe", "2,396 and more", ascending=True
         ),
         "teleport": Parameter("α", "restart probability of the plain walk", ".25"),
         "noise": Parameter("σ", "noise in units of C, or of τC", "from Theorem 2"),

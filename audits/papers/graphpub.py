@@ -281,11 +281,7 @@ PAPER = Paper(
             "ε₁", "budget of the noisy degrees", ".2, .5 or .8 of ε, up to 2"
         ),
         "epsilon2": Parameter("ε₂", "budget of the selection", "the rest of ε"),
-        "nodes": Parameter(
-            "N",
-            "number of nodes; the smallest that shows a violation",
-            "1,490 to 3,327",
-        ),
+        "nodes": Parameter("N", "number of nodes", "1,490 to 3,327", ascending=True),
         "epochs": Parameter("epochs", "epochs of each training", "200"),
         "steps": Parameter("steps", "steps of reverse learning"),
     },

@@ -447,14 +447,8 @@ PAPER = Paper(
         "epsilon1": Parameter("ε_e1", "budget of the dendrogram", "not printed"),
         "epsilon2": Parameter("ε_e2", "budget of the noisy counts", "not printed"),
         "bins": Parameter("k", "number of bins", "not printed"),
-        "features": Parameter(
-            "d",
-            "number of features; the smallest that shows a violation",
-            "not printed",
-        ),
-        "nodes": Parameter(
-            "n", "number of nodes; the smallest that shows a violation", "thousands"
-        ),
+        "features": Parameter("d", "number of features", "not printed", ascending=True),
+        "nodes": Parameter("n", "number of nodes", "thousands", ascending=True),
         "public_moves": Parameter(
             "public moves", "public moves of a step", "'each public step', open"
         ),

@@ -296,8 +296,9 @@ PAPER = Paper(
         "classes": Parameter("c", "number of classes", "4, 7, 10 and others"),
         "users": Parameter(
             "users",
-            "users of the population; the smallest that shows a violation",
+            "users of the population",
             "2,708 on Cora",
+            ascending=True,
         ),
         "margin": Parameter("margin", "bias that still counts as none"),
     },
