@@ -9,6 +9,9 @@ the q in front is that of the subsample of nodes, 9 %, that both parts run on (t
 
 The numbers are those of the paper on Cora-ML: 9 % of 2,396 training nodes are N = 216, of which M = 70 have a row; batches
 of B = 60, so 720 of them in 200 epochs; δ_sgd = .001. ε_pr is for ``audit_accounting.py``.
+
+The published code has another split of Cora-ML: it keeps seven of nine parts that METIS cuts (2,327 to 2,332 nodes
+by METIS 5 with seeds 0 to 3), and 9 % of them are 210. The audits of the code have its σ, batches and steps, and N = 216.
 """
 
 import math
@@ -240,14 +243,15 @@ def subsample_naive(epsilon=8.0, delta=2e-3, rate=0.09):
     source=f"published code of {DPAR}, main.py at 62159715: ε and δ of the subgraph times .09",
     expect="violation",
     row=TRAINING,
-    reading="published code: its defaults, σ = .95, claimed as .09 times the ε of the subgraph",
+    reading="published code: σ = .95, 216 nodes, claimed as .09 times the ε of the subgraph",
 )
 def dpar_code_amplified(noise=0.95, steps=800, rate=0.09, delta=1e-3):
     """Training on a subgraph of 9 % of the nodes has .09 times the ε of the code's Rényi accountant on it, at δ = .001.
 
     False for DP-SGD itself and not only for the worst (ε, δ)-DP mechanism, in the model in which a node is one record. If
     all other gradients are 0, the law with the node is (1−q)Q + qP for P given that it is in the subgraph and Q without
-    it, so that the claim asks for (ln(1 + (e^ε − 1)/q), δ/q)-DP of P and Q.
+    it, so that the claim asks for (ln(1 + (e^ε − 1)/q), δ/q)-DP of P and Q. A coin for each node stands here for the code's
+    draw of a fixed number.
     """
     claimed = rate * code_epsilon(noise, BATCH / NODES, steps, delta / rate)
     given_the_node = ApproxDP(unamplified(claimed, rate), delta / rate)

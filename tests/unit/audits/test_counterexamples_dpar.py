@@ -157,11 +157,11 @@ def test_the_mixture_of_equation_6():
     assert chi_square(right) == pytest.approx(expected, rel=1e-6)
 
 
-def test_equation_10_at_the_defaults_of_the_code():
+def test_equation_10_at_the_noise_and_batch_of_the_code():
     """The log moment of (1 − q)N(0, σ²) + qN(1, σ²) against N(0, σ²) as a binomial sum, and one by integration."""
     rate, sigma = 60 / 216, 0.95
 
-    def moment(order):
+    def moment(order, rate=rate):
         k = np.arange(order + 2)
         terms = stats.binom.pmf(k, order + 1, rate)
         return math.log(terms @ np.exp(k * (k - 1) / (2 * sigma**2)))
@@ -178,3 +178,6 @@ def test_equation_10_at_the_defaults_of_the_code():
         printed = rate**2 * order * (order + 1) / sigma**2
         assert (printed, moment(order)) == pytest.approx((first, exact), abs=5e-4)
     assert rate > 1 / (16 * sigma)
+    of_the_code = 60 / 210
+    first = 6 * of_the_code**2 / sigma**2
+    assert (first, moment(2, of_the_code)) == pytest.approx((0.543, 0.683), abs=5e-4)
