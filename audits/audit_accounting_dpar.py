@@ -145,7 +145,7 @@ def dpar_shuffled(noise=0.95, batches=4, epochs=200, delta=1e-3):
     row=TRAINING,
     reading="accounting: one step with all rows, a node's features replaced",
 )
-def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
+def dpar_sensitivity(noise=4.0, rows_of_node=10, tau=1.0):
     """A sum of clipped gradients of rows whose columns have ℓ₁ norm τ changes by τC at most with one node.
 
     False: by 2RC.
@@ -158,7 +158,7 @@ def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
-        accountants=[GaussianCurve(noise * tau, 2 * rows)],
+        accountants=[GaussianCurve(noise * tau, 2 * rows_of_node)],
     )
 
 
@@ -166,13 +166,14 @@ def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
     source=f"{DPAR}, Theorem 2: sensitivity τC, of a node that is replaced with its label",
     expect="violation",
     row=TRAINING,
-    reading="accounting: one step, a node's own row and label",
+    reading="accounting: one step, a node's own label",
 )
 def dpar_own_row(noise=4.0, tau=0.5):
-    """A node changes the sum of clipped gradients by τC at most, its own row and label included.
+    """A node changes the sum of clipped gradients by τC at most, its own label included.
 
-    False wherever τ < 2: its own clipped gradient, which exists whatever Π is, may turn around, 2C. With K = 2 and option I
-    every entry of Π is 1/2, the least that a column that is used at all can sum to.
+    False wherever τ < 2: the label enters the gradient of the node's own row, no entry of Π scales it, and another label may
+    turn the clipped gradient around, 2C. With K = 2 and option I every entry of Π is 1/2, the least that a column that is
+    used at all can sum to.
     """
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
     return Audit(
@@ -186,14 +187,14 @@ def dpar_own_row(noise=4.0, tau=0.5):
     reading="accounting: sensitivity 2RC",
     repairs="dpar_sensitivity",
 )
-def dpar_sensitivity_repaired(noise=4.0, rows=10, tau=1.0):
+def dpar_sensitivity_repaired(noise=4.0, rows_of_node=10, tau=1.0):
     """The sum changes by 2RC at most, R the most rows that a node is in: so noise for 2RC in place of τC."""
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
-        accountants=[GaussianCurve(2 * rows * noise, 2 * rows)],
-        cost=f"{2 * rows / tau:g} times the noise, for R = {rows} and τ = {tau:g}",
+        accountants=[GaussianCurve(2 * rows_of_node * noise, 2 * rows_of_node)],
+        cost=f"{2 * rows_of_node / tau:g} times the noise, for R = {rows_of_node} and τ = {tau:g}",
     )
 
 
@@ -203,18 +204,18 @@ def dpar_sensitivity_repaired(noise=4.0, rows=10, tau=1.0):
     reading="accounting: batches of the rows, a node in at most R of them",
     repairs="dpar_batches_of_rows",
 )
-def dpar_repaired(noise=200.0, rows=2):
+def dpar_repaired(noise=200.0, rows_of_node=2):
     """Training by batches of B of M rows is (ε, δ)-DP by node-level accounting, if a node is in R = 2 rows at most.
 
     The matrix, which is released, says who is in which row; so it can be made to name each node in at most R rows.
     """
-    accountants = node_level_accountants(noise, ROWS, rows, BATCH, STEPS)
-    claimed = NodeLevelRDP(noise, ROWS, rows, BATCH, STEPS).epsilon_at(DELTA)
+    accountants = node_level_accountants(noise, ROWS, rows_of_node, BATCH, STEPS)
+    claimed = NodeLevelRDP(noise, ROWS, rows_of_node, BATCH, STEPS).epsilon_at(DELTA)
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
         accountants=accountants,
-        cost=f"σ = {noise:g}C, where 8τC was to have (3.28, δ), and a node in at most {rows} rows",
+        cost=f"σ = {noise:g}C, where 8τC was to have (3.28, δ), and a node in at most {rows_of_node} rows",
     )
 
 

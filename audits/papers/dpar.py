@@ -34,15 +34,16 @@ STATEMENTS = (
         settled=Settled(
             Verdict.VIOLATED,
             "BC → 2BC where a node is replaced",
-            "A gradient that changes may turn around: clipped to C on both sides, it moves by 2C. BC is right where "
-            "gradients are there or not. For the same neighbours Equation 2 lacks the same factor, so that what is "
-            "said of both, a factor of B between them, is right; DPAR does not use Equation 3.",
+            "A gradient that changes may turn around: clipped to C on both sides, it moves by 2C. BC is right only if each "
+            "gradient that changes is 0 on one side. A node that is removed takes its own gradient away, C, and may turn "
+            "the other B − 1 around: (2B − 1)C. For the neighbours of this card Equation 2 lacks the same factor, so that "
+            "what is said of both, a factor of B between them, is right; DPAR does not use Equation 3.",
             TESTS + "test_a_reversed_feature_changes_every_gradient_by_2c",
         ),
         fault=Fault.SLIP,
         inputs="a batch of rows that hold one node with features: x, or −x, so long that each gradient is clipped; W = 0",
         instead="2BC for a node that is replaced.",
-        cost="none here: Equation 3 is a motive",
+        cost="none here: Equation 3 only motivates the method",
     ),
     Statement(
         key="dpar-cor1",
@@ -174,14 +175,17 @@ STATEMENTS = (
         title="the same, seeds of fewer than 170 edges",
         kind=Kind.DERIVED,
         claim=(
-            "A row of ISTA at ρ = 10⁻⁴, of a seed of fewer than 170 edges, has sensitivity C₁; so have its K largest "
-            "entries."
+            "A row of ISTA at ρ = 10⁻⁴, of a seed of fewer than 170 edges, has sensitivity C₁. So noise for C₁ protects "
+            "the row, and the K largest of its noisy entries."
         ),
-        place="derived here, of Theorem 3 at α = .25 and graphs without self-loops",
+        place="of Theorem 3, at α = .25 and for graphs without self-loops",
         adjacency=REPLACED,
         audits=(GM + "dp_appr_gm_largest",),
-        scope="all graphs without self-loops; for exact PageRank all seeds; played on all pairs of 4 ids",
-        proof="mechanisms/pagerank/dp_appr_gm.py, 'Theorem'; the selection is post-processing.",
+        scope=(
+            "proved for all graphs without self-loops, and for exact PageRank for all seeds; played on two pairs of 9 ids "
+            "(all pairs of 4 ids: dpar-thm3-row)"
+        ),
+        proof="mechanisms/pagerank/dp_appr_gm.py, 'Theorem'; the selection is post-processing of the noisy row.",
     ),
     Statement(
         key="dpar-thm3-plain",
@@ -294,15 +298,15 @@ STATEMENTS = (
         ),
         output="the sum of the clipped gradients of a step",
         scope=(
-            "one step with all rows; features that reverse R = 10 gradients, and a node's own row and label for τ = .5, "
-            "both by accounting; 3 rows of a linear model, whose gradients are computed"
+            "one step with all rows; features that reverse R = 10 gradients, and a node's own label for τ = .5, both by "
+            "accounting; 3 rows of a linear model, whose gradients are computed"
         ),
         setting=(
             "Section 3.2 says that the column norm determines the sensitivity; τC is C of Algorithm 2's noise times the τ "
             "in Theorem 2's σ. Equation 6 takes the gradient to be linear in f(x_i) with one direction, and clips before "
-            "the weights; "
-            "Algorithm 2 clips each row's gradient to C after Π has weighted it. A node's own row and label are "
-            "outside Π: 2C at least."
+            "the weights; Algorithm 2 clips each row's gradient to C after Π has weighted it. A node's own label enters "
+            "the gradient of its own row, and no entry of Π scales it: if labels are private, the sum may change by 2C "
+            "whatever τ is."
         ),
         condition="for noise 4τC, whose ε is the claimed one if a node changes the sum by τC",
         inputs="10 rows that hold node k, the one with features: x_k, or −x_k, so long that each gradient is clipped; W = 0",
@@ -334,7 +338,7 @@ STATEMENTS = (
         title="Opacus' DP-SGD on the decoupled model",
         kind=Kind.DERIVED,
         claim="A step of Opacus on rows that mix features, with noise 2λC, is 1/λ-Gaussian DP for a node of one row.",
-        place="derived here, of Opacus (Yousefpour et al. 2021, arXiv:2109.12298) on the model of Section 3.2",
+        place="of Opacus (Yousefpour et al. 2021, arXiv:2109.12298) on the model of Section 3.2",
         adjacency="Two sets of nodes in which the feature of one node turns around; it is in one row.",
         audits=(DEPLOYED + "opacus_decoupled",),
         output="the weights of a linear model after one step",
@@ -352,11 +356,14 @@ STATEMENTS = (
             Verdict.VIOLATED,
             "ratio ∝ τ → unchanged by τ",
             "How likely a batch is to hold a row that a node is in depends on how many rows that is, not on the "
-            "weights: halving all weights of a column halves τ and leaves every probability as it is.",
+            "weights: halving all weights of Π halves τ and leaves every probability as it is.",
             TESTS + "test_who_is_in_a_batch_does_not_depend_on_the_weights",
         ),
         inputs="6 rows of which 3 hold a node with weight 1/2, or with 1/4; batches of 2 hold it with .8 in both cases",
-        instead="the rate is that of a batch to hold one of the node's R rows, 1 − C(M−R, B)/C(M, B).",
+        instead=(
+            "the rate is the chance that a batch holds at least one of the R rows that the node is in. For batches of B "
+            "different rows out of M it is 1 − binom(M−R, B)/binom(M, B)."
+        ),
         reconsider="a definition of the ratio that counts weight and not presence",
     ),
     Statement(
@@ -670,8 +677,9 @@ PAPER = Paper(
         "delta": Parameter("δ", "that of the part that is audited", ".002 to .0001"),
         "delta_of_node": Parameter("δN", "δ in units of 1/N"),
         "k": Parameter("K", "entries kept of a row", "2"),
-        "rows": Parameter(
-            "M", "rows of the matrix, or R, those that a node is in", "M = 70"
+        "rows": Parameter("M", "rows of the matrix", "70"),
+        "rows_of_node": Parameter(
+            "R", "rows that the node is in, its own among them", "not printed"
         ),
         "count": Parameter("M", "sampled rows", "70"),
         "clip": Parameter("C₂", "what entries are clipped to", ".001"),

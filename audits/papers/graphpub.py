@@ -88,7 +88,7 @@ STATEMENTS = (
         title="what L alone gives away",
         kind=Kind.DERIVED,
         claim="L, trained on the private graph, adds no loss where the selection by a public L tells nothing.",
-        place="derived here, of Sections 3.3 and 3.4",
+        place="of Sections 3.3 and 3.4",
         adjacency=EDGE,
         audits=(
             TRAINED + "graph_pub_leaking_scores",

@@ -88,7 +88,7 @@ def test_the_k_largest_are_a_function_of_the_noisy_row():
 def test_who_is_in_a_batch_does_not_depend_on_the_weights():
     """M = 6 rows, batches of 2, a node in R = 3 rows.
 
-    The chance is 1 − C(3, 2)/C(6, 2) = .8, with weights 1/2 or 1/4 alike.
+    The chance is 1 − binom(3, 2)/binom(6, 2) = .8, with weights 1/2 or 1/4 alike.
     """
     for weight in (0.5, 0.25):
         column = np.array([weight] * 3 + [0.0] * 3)
@@ -111,16 +111,28 @@ def test_twice_as_many_nodes_and_features_cost_four_times_as_much():
 def test_a_reversed_feature_changes_every_gradient_by_2c():
     """Two classes, W = 0: the gradient of cross-entropy is ∓h/2.
 
-    −x for x turns all rows of the node around.
+    −x for x turns all rows of the node around. Without the node, its own row is gone, and the rows that another feature
+    turns around move by 2C as well.
     """
     weights, feature, clip = np.array([0.02, 0.001]), np.array([1e6, 0.0]), 1.0
-    change = 0.0
-    for weight in weights:
-        gradients = [0.5 * weight * sign * feature for sign in (1, -1)]
-        clipped = [g * min(1, clip / np.linalg.norm(g)) for g in gradients]
-        change += np.linalg.norm(clipped[0] - clipped[1])
+
+    def clipped(sums):
+        gradients = 0.5 * np.array(sums)
+        lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
+        return gradients * (clip / np.maximum(lengths, clip))
+
+    with_x, with_minus_x = (
+        clipped([weight * sign * feature for weight in weights]) for sign in (1, -1)
+    )
+    change = np.linalg.norm((with_x - with_minus_x).sum(axis=0))
     assert change == pytest.approx(2 * len(weights) * clip)
     assert weights.sum() * clip < 0.03
+
+    others = -100 * np.eye(2)[0]
+    there = clipped([weight * feature + others for weight in weights])
+    gone = clipped([others])
+    change = np.linalg.norm(there.sum(axis=0) - gone.sum(axis=0))
+    assert change == pytest.approx((2 * len(weights) - 1) * clip)
 
 
 def test_a_sampler_that_fills_places_is_not_stable():
