@@ -36,8 +36,8 @@ STATEMENTS = (
             "BC → 2BC where a node is replaced",
             "A gradient that changes may turn around: clipped to C on both sides, it moves by 2C. BC is right only if each "
             "gradient that changes is 0 on one side. A node that is removed takes its own gradient away, C, and may turn "
-            "the other B − 1 around: (2B − 1)C. For the neighbours of this card Equation 2 lacks the same factor, so that "
-            "what is said of both, a factor of B between them, is right; DPAR does not use Equation 3.",
+            "the other B − 1 around: (2B − 1)C. For a replaced node Equation 2 lacks the same factor, so that what is said "
+            "of both, a factor of B between them, is right; DPAR does not use Equation 3.",
             TESTS + "test_a_reversed_feature_changes_every_gradient_by_2c",
         ),
         fault=Fault.SLIP,
@@ -462,9 +462,9 @@ STATEMENTS = (
             "batch have the same mean, which shows whether the batch holds it"
         ),
         setting=(
-            "σ = .95, B = 60 and δ = .001 are the code's defaults. The N = 216 nodes of the paper's split make 4 batches an "
-            "epoch, of which the last has 24 nodes of the third, who are in two for ever; so do the 210 of the code's own "
-            "split, with 30 such nodes. Batches drawn anew would lose 132.2 at least"
+            "σ = .95, B = 60 and δ = .001 are the code's defaults. N = 216, of the paper's split, makes 4 batches an epoch, "
+            "as the 210 of the code's own do; the last has 24 nodes of the third, who are in two for ever (30 of 210). "
+            "Batches drawn anew would lose 132.2 at least"
         ),
         instead="1/σ-Gaussian DP for each epoch, without amplification: for 200 epochs √200/σ, which is tight.",
         cost="the whole of the amplification",
@@ -495,8 +495,8 @@ STATEMENTS = (
         audits=(TRAINING + "dpar_code_amplified",),
         scope=MODEL
         + (
-            ", at what the claim asks of the part that is given that the node is in the subgraph; a coin for each node, "
-            "where the code draws a fixed number of nodes, ⌈.09n⌉"
+            ", at what the claim asks of the part that is given that the node is in the subgraph; the code draws a fixed "
+            "number of nodes, ⌈.09n⌉, in place of a coin for each"
         ),
         condition="given that the node is in the subgraph",
         inputs=(
@@ -504,9 +504,9 @@ STATEMENTS = (
             "gradients being 0"
         ),
         setting=(
-            "σ = .95, B = 60 and 800 steps are its defaults. With 216 nodes, those of the paper's 80 % split of Cora-ML, it "
-            "reports (6.83, .001) for DP-SGD, and the whole loses (64.3, .001) at least. Its own split, seven of nine METIS "
-            "parts, leaves 210: (7.12, .001), and (67.2, .001) at least"
+            "σ = .95, B = 60 and 800 steps are its defaults. With 216 nodes, of the paper's 80 % split of Cora-ML, it "
+            "reports (6.83, .001) for DP-SGD, and the whole loses (64.3, .001) at least. With the 210 of its own split, "
+            "seven of nine METIS parts, these are 7.12 and 67.2"
         ),
         instead="ln(1 + q(e^ε − 1)) of the subgraph's ε: nearly all of it at these parameters.",
         cost="ten times the ε",
