@@ -84,7 +84,7 @@ def gap_undirected_repaired(noise=2.0, hops=2, delta=1e-3):
     reading="accounting: node level, a node added or removed",
 )
 def gap_node(noise=20.0, hops=2, out_degree=100, delta=1e-3):
-    """Aggregations over sampled neighbours, each node in at most D sums, are (ε, δ)-DP for a node added or removed.
+    """Two noisy aggregations of rows of norm 1, a node in at most D sums of each, are (ε, δ)-DP for a node added or removed.
 
     For the rows of the others, D of which change by 1, so √D. The node's own row is left out of the comparison, as a node
     that is not there has none; nor are encoder and classifier covered, each DP-SGD over nodes as records.

@@ -9,6 +9,9 @@ the q in front is that of the subsample of nodes, 9 %, that both parts run on (t
 
 The numbers are those of the paper on Cora-ML: 9 % of 2,396 training nodes are N = 216, of which M = 70 have a row; batches
 of B = 60, so 720 of them in 200 epochs; δ_sgd = .001. ε_pr is for ``audit_accounting.py``.
+
+The published code has another split of Cora-ML: it keeps seven of nine parts that METIS cuts (2,327 to 2,332 nodes
+by METIS 5 with seeds 0 to 3), and 9 % of them are 210. The audits of the code have its σ, batches and steps, and N = 216.
 """
 
 import math
@@ -142,7 +145,7 @@ def dpar_shuffled(noise=0.95, batches=4, epochs=200, delta=1e-3):
     row=TRAINING,
     reading="accounting: one step with all rows, a node's features replaced",
 )
-def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
+def dpar_sensitivity(noise=4.0, rows_of_node=10, tau=1.0):
     """A sum of clipped gradients of rows whose columns have ℓ₁ norm τ changes by τC at most with one node.
 
     False: by 2RC.
@@ -155,7 +158,7 @@ def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
-        accountants=[GaussianCurve(noise * tau, 2 * rows)],
+        accountants=[GaussianCurve(noise * tau, 2 * rows_of_node)],
     )
 
 
@@ -163,13 +166,14 @@ def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
     source=f"{DPAR}, Theorem 2: sensitivity τC, of a node that is replaced with its label",
     expect="violation",
     row=TRAINING,
-    reading="accounting: one step, a node's own row and label",
+    reading="accounting: one step, a node's own label",
 )
 def dpar_own_row(noise=4.0, tau=0.5):
-    """A node changes the sum of clipped gradients by τC at most, its own row and label included.
+    """A node changes the sum of clipped gradients by τC at most, its own label included.
 
-    False wherever τ < 2: its own clipped gradient, which exists whatever Π is, may turn around, 2C. With K = 2 and option I
-    every entry of Π is 1/2, the least that a column that is used at all can sum to.
+    False wherever τ < 2: the label enters the gradient of the node's own row, no entry of Π scales it, and another label may
+    turn the clipped gradient around, 2C. With K = 2 and option I every entry of Π is 1/2, the least that a column that is
+    used at all can sum to.
     """
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
     return Audit(
@@ -183,14 +187,14 @@ def dpar_own_row(noise=4.0, tau=0.5):
     reading="accounting: sensitivity 2RC",
     repairs="dpar_sensitivity",
 )
-def dpar_sensitivity_repaired(noise=4.0, rows=10, tau=1.0):
+def dpar_sensitivity_repaired(noise=4.0, rows_of_node=10, tau=1.0):
     """The sum changes by 2RC at most, R the most rows that a node is in: so noise for 2RC in place of τC."""
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
-        accountants=[GaussianCurve(2 * rows * noise, 2 * rows)],
-        cost=f"{2 * rows / tau:g} times the noise, for R = {rows} and τ = {tau:g}",
+        accountants=[GaussianCurve(2 * rows_of_node * noise, 2 * rows_of_node)],
+        cost=f"{2 * rows_of_node / tau:g} times the noise, for R = {rows_of_node} and τ = {tau:g}",
     )
 
 
@@ -200,18 +204,18 @@ def dpar_sensitivity_repaired(noise=4.0, rows=10, tau=1.0):
     reading="accounting: batches of the rows, a node in at most R of them",
     repairs="dpar_batches_of_rows",
 )
-def dpar_repaired(noise=200.0, rows=2):
+def dpar_repaired(noise=200.0, rows_of_node=2):
     """Training by batches of B of M rows is (ε, δ)-DP by node-level accounting, if a node is in R = 2 rows at most.
 
     The matrix, which is released, says who is in which row; so it can be made to name each node in at most R rows.
     """
-    accountants = node_level_accountants(noise, ROWS, rows, BATCH, STEPS)
-    claimed = NodeLevelRDP(noise, ROWS, rows, BATCH, STEPS).epsilon_at(DELTA)
+    accountants = node_level_accountants(noise, ROWS, rows_of_node, BATCH, STEPS)
+    claimed = NodeLevelRDP(noise, ROWS, rows_of_node, BATCH, STEPS).epsilon_at(DELTA)
     return Audit(
         None,
         ApproxDP(claimed, DELTA),
         accountants=accountants,
-        cost=f"σ = {noise:g}C, where 8τC was to have (3.28, δ), and a node in at most {rows} rows",
+        cost=f"σ = {noise:g}C, where 8τC was to have (3.28, δ), and a node in at most {rows_of_node} rows",
     )
 
 
@@ -240,14 +244,15 @@ def subsample_naive(epsilon=8.0, delta=2e-3, rate=0.09):
     source=f"published code of {DPAR}, main.py at 62159715: ε and δ of the subgraph times .09",
     expect="violation",
     row=TRAINING,
-    reading="published code: its defaults, σ = .95, claimed as .09 times the ε of the subgraph",
+    reading="published code: σ = .95, 216 nodes, claimed as .09 times the ε of the subgraph",
 )
 def dpar_code_amplified(noise=0.95, steps=800, rate=0.09, delta=1e-3):
     """Training on a subgraph of 9 % of the nodes has .09 times the ε of the code's Rényi accountant on it, at δ = .001.
 
     False for DP-SGD itself and not only for the worst (ε, δ)-DP mechanism, in the model in which a node is one record. If
     all other gradients are 0, the law with the node is (1−q)Q + qP for P given that it is in the subgraph and Q without
-    it, so that the claim asks for (ln(1 + (e^ε − 1)/q), δ/q)-DP of P and Q.
+    it, so that the claim asks for (ln(1 + (e^ε − 1)/q), δ/q)-DP of P and Q. A coin for each node stands here for the code's
+    draw of a fixed number.
     """
     claimed = rate * code_epsilon(noise, BATCH / NODES, steps, delta / rate)
     given_the_node = ApproxDP(unamplified(claimed, rate), delta / rate)

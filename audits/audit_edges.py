@@ -117,7 +117,7 @@ def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
 @audit(
     source=f"{DPRR_PAPER}, Propositions 1 and 2",
     row="DPRR (Alg. 1)",
-    reading="as deployed, by every user",
+    reading="by every user, noisy degree clipped at 0",
 )
 def dprr_relationship(epsilon1=0.25, epsilon2=0.25, nodes=4):
     """The DPRR by every user provides 2(ε₁ + ε₂)-relationship DP.
@@ -425,7 +425,7 @@ def nonpriv_full(epsilon=1.0, nodes=2):
 def nonpriv_part(epsilon=0.01, nodes=3):
     """NonPriv-Part reveals nothing of an edge of a private user, whoever is at the other end (ε = 0, so at any ε).
 
-    All users but one are private here, so that every edge has a private end.
+    All users but one are private here, so that every edge has a private end, and the graph of the others has none.
     """
     return Audit(
         mechanism=NonPrivPart(nodes, tuple(range(nodes - 1))),

@@ -104,7 +104,7 @@ def graph_pub_union(epsilon=1.0, nodes=4):
     source=GRAPH_PUB,
     expect="violation",
     row="GraphPub",
-    reading="as deployed, L from the graph",
+    reading="L from the graph, by one untrained linear layer",
     smallest=SIZES,
 )
 def graph_pub_deployed(epsilon=1.0, nodes=4):
@@ -159,7 +159,7 @@ def graph_pub_random_scores(epsilon=1.0, nodes=4):
     source=GRAPH_PUB,
     expect="violation",
     row="GraphPub ablations",
-    reading="A_s replaced by A",
+    reading="A_s replaced by A, L by one untrained linear layer, counts rounded down",
     smallest=SIZES,
 )
 def graph_pub_adjacency_scores(epsilon=1.0, nodes=4):

@@ -132,7 +132,7 @@ def privhrg_dendrogram_few_steps(epsilon=0.1, nodes=4, steps=3):
 @audit(
     source=f"repair of {PRIV_HRG}",
     row="privHRG",
-    reading="dendrogram, enough steps",
+    reading="dendrogram, 12 steps from a public dendrogram",
 )
 def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
     """The dendrogram of privHRG after 3·nodes steps from a public dendrogram is ε₁-edge DP: for 4 nodes.
@@ -158,7 +158,7 @@ def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
 @audit(
     source=PRIV_HRG,
     row="privHRG",
-    reading="dendrogram, random start",
+    reading="dendrogram, one step from a random start",
 )
 def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
     """The dendrogram of privHRG after one step from a uniformly random dendrogram is ε₁-edge DP: for 4 nodes.

@@ -139,11 +139,15 @@ def edge_rr_private_nodes(epsilon1=0.5, epsilon2=0.5, nodes=2):
     )
 
 
-@audit(source=PRIV_HRG, row="privHRG", reading="as deployed, stationary law")
+@audit(
+    source=PRIV_HRG,
+    row="privHRG",
+    reading="released graph, stationary law, nothing pooled",
+)
 def privhrg(epsilon1=1.0, epsilon2=1.0, nodes=4):
     """The graph that privHRG releases is (ε₁ + ε₂)-edge DP, its dendrogram drawn from the stationary law.
 
-    Composition of the two steps; on 4 nodes the graph alone shows .965 of the 2.
+    Composition of the two steps; on 4 nodes, with thresholds that pool nothing, the graph alone shows .965 of the 2.
     """
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, **NEVER),
@@ -182,7 +186,7 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
     source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
     row="privHRG",
-    reading="as deployed, one step from a public dendrogram",
+    reading="released graph, one step from a public dendrogram, nothing pooled",
     smallest={"nodes": range(2, 5)},
 )
 def privhrg_one_step(epsilon1=0.5, epsilon2=0.5, nodes=3):
@@ -199,7 +203,11 @@ def privhrg_one_step(epsilon1=0.5, epsilon2=0.5, nodes=3):
     )
 
 
-@audit(source=PRIV_HRG, row="privHRG", reading="as deployed, many steps")
+@audit(
+    source=PRIV_HRG,
+    row="privHRG",
+    reading="released graph, 30 steps from a public dendrogram, nothing pooled",
+)
 def privhrg_many_steps(epsilon1=0.5, epsilon2=0.5, nodes=4, steps=30):
     """The graph that privHRG releases after 30 steps from a public dendrogram is (ε₁ + ε₂)-edge DP.
 
@@ -227,7 +235,7 @@ def privhrg_many_steps(epsilon1=0.5, epsilon2=0.5, nodes=4, steps=30):
 @audit(
     source=f"{HETERO_RR}, exponent and sensitivity as printed",
     row="EdgeRR",
-    reading="as deployed, V_pri public",
+    reading="released graph, V_pri public, nothing pooled",
     expect="violation",
     smallest={"nodes": range(3, 5)},
 )
@@ -269,7 +277,7 @@ def edge_rr_fresh(epsilon1=0.25, epsilon2=0.75, nodes=3):
 @audit(
     source=f"repair of {HETERO_RR}",
     row="EdgeRR",
-    reading="as deployed, all repairs",
+    reading="released graph, all repairs, nothing pooled",
     repairs="edge_rr_private_nodes",
 )
 def edge_rr_repaired(epsilon1=1.0, epsilon2=1.0):

@@ -339,8 +339,12 @@ def _parameters(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
         if known is None:
             yield f"{markdown(name)} = {markdown(str(value))}"
             continue
+        meaning = known.meaning
+        refuted = Outcome(line.verdict.value) in BEARING
+        if known.ascending and refuted:
+            meaning += "; the smallest that shows a violation"
         theirs = f" (paper: {markdown(known.paper)})" if known.paper else ""
-        yield f"{markdown(known.letter)} = {markdown(str(value))}, {markdown(known.meaning)}{theirs}"
+        yield f"{markdown(known.letter)} = {markdown(str(value))}, {markdown(meaning)}{theirs}"
 
 
 def two_inputs(pair: str) -> tuple[str, str, str]:

@@ -46,11 +46,14 @@ class Parameter:
         letter: How it is written, such as 'ε₁'.
         meaning: What it is.
         paper: What the paper has for it; empty where the paper has nothing like it.
+        ascending: Whether audits of false claims try its values in ascending order, so that the value of a refuted one is
+            the smallest that they found.
     """
 
     letter: str
     meaning: str
     paper: str = ""
+    ascending: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ GRAPHS = "audits/audit_trainers_graphs.py::"
 ACCOUNTS = "audits/audit_accounting_baselines.py::"
 LIBRARIES = "audits/audit_accounting_libraries.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dpar.py::"
+CHAINS = "tests/unit/audits/test_alternating_moves.py::"
 EDGE = "Two undirected graphs on the same nodes that differ in one edge."
 NUMBER = "Any two numbers of [−1, 1]."
 VECTOR = "Any two records of numbers of [−1, 1]."
@@ -51,7 +52,10 @@ STATEMENTS = (
         place="Xiao, Chen & Tan 2014, KDD",
         adjacency=EDGE,
         audits=(TREE + "privhrg_dendrogram", RELEASE + "privhrg"),
-        scope="all numbers of nodes; computed for 4 (.471ε₁ and .965 of 2)",
+        scope=(
+            "all numbers of nodes; computed for 4: .471 for the dendrogram at ε₁ = 1, and .965 of 2 for the graph at ε₁ = "
+            "ε₂ = 1 with thresholds that pool nothing"
+        ),
         proof=(
             "The stationary law is the exponential mechanism for log L with its exact sensitivity; every edge is in "
             "one noisy count."
@@ -72,8 +76,12 @@ STATEMENTS = (
             RELEASE + "privhrg_many_steps",
         ),
         scope=(
-            "4 nodes, where one step from a uniform start, 12 from a public one, and 30 for the graph keep it; "
-            "none beyond"
+            "4 nodes. The dendrogram after one step from a random start and 12 from a public one; the graph after 30 from a "
+            "public one, with thresholds that pool nothing. After any number of steps from a random start the dendrogram "
+            "keeps ε₁ = .1, 1 and 5 ("
+            + CHAINS
+            + "test_a_random_start_keeps_epsilon_after_any_number_of_steps), and so the graph keeps ε₁ + ε₂. Larger graphs "
+            "are not covered"
         ),
     ),
     Statement(
@@ -89,7 +97,10 @@ STATEMENTS = (
             RELEASE + "privhrg_one_step",
         ),
         output="for each pair of leaves how many leaves their lowest common ancestor has below it; of a graph, its edges",
-        scope="3 and 4 nodes; after four steps 4 nodes keep it at ε₁ = .1, and from a random start after any number",
+        scope=(
+            "3 and 4 nodes, thresholds that pool nothing; after four steps 4 nodes keep it at ε₁ = .1, and from a random "
+            "start after any number (base-hrg-finite)"
+        ),
         instead="a random start, drawn anew for each release, or more steps (base-hrg-finite).",
     ),
     Statement(
@@ -127,7 +138,7 @@ STATEMENTS = (
         claim="The five numeric mechanisms are unbiased.",
         place=FIVE_PAPERS,
         audits=tuple(f"{NUMERIC}{name}_unbiased" for name in FIVE),
-        scope="five numbers, within .1",
+        scope="the inputs −1, −.6, 0, .25 and 1 at ε = 1, each mean within .1",
     ),
     Statement(
         key="base-numeric-variance",
@@ -136,7 +147,9 @@ STATEMENTS = (
         claim="Their worst-case variances are those of the closed forms of their papers.",
         place=FIVE_PAPERS,
         audits=tuple(f"{NUMERIC}{name}_variance" for name in FIVE),
-        scope="the numbers at which the closed forms are largest",
+        scope=(
+            "ε = 1; the inputs −1, 0 and one at which the closed form is largest, up to a twentieth above it"
+        ),
     ),
     Statement(
         key="base-numeric-records",
@@ -162,7 +175,7 @@ STATEMENTS = (
         claim="k of d sampled features, scaled by d/k, estimate every feature without bias.",
         place="Wang et al. 2019, Algorithm 4",
         audits=(NUMERIC + "sampled_unbiased",),
-        scope="three records, within .1",
+        scope="two of three features at ε = 5, whose first is −1, .4 or 1; each mean within .1",
     ),
     Statement(
         key="base-laplace",
@@ -188,7 +201,10 @@ STATEMENTS = (
         key="base-gap-edge",
         title="GAP, edge level",
         kind=Kind.LIBRARY,
-        claim="Noisy aggregations of rows of norm 1 are (ε, δ)-DP for one directed edge.",
+        claim=(
+            "h aggregations of rows of norm 1 with noise N(0, σ²) are (ε, δ)-DP for one directed edge, with ε = h/(2σ²) + "
+            "√(2h ln(1/δ))/σ."
+        ),
         place="Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949, edge level",
         adjacency="Two directed graphs that differ in one edge: an edge added or removed.",
         audits=(ACCOUNTS + "gap_edge",),
@@ -198,7 +214,10 @@ STATEMENTS = (
         key="base-gap-node",
         title="GAP, node level",
         kind=Kind.LIBRARY,
-        claim="Aggregations in which each node is in at most D sums are (ε, δ)-DP for a node.",
+        claim=(
+            "h aggregations of rows of norm 1 with noise N(0, σ²), a node in at most D sums of each, are (ε, δ)-DP for a "
+            "node, with ε = hD/(2σ²) + √(2hD ln(1/δ))/σ."
+        ),
         place="Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949, node level",
         adjacency="Two graphs, one of which lacks a node; the rows of all others are compared.",
         audits=(ACCOUNTS + "gap_node",),
@@ -307,7 +326,7 @@ PAPER = Paper(
         "dimension": Parameter("r", "number of features"),
         "noise": Parameter("σ", "noise in units of the clipping norm, or s"),
         "width": Parameter("features", "number of features of a node"),
-        "hops": Parameter("hops", "aggregations"),
+        "hops": Parameter("h", "aggregations"),
         "out_degree": Parameter("D", "most out-edges of a node"),
         "layers": Parameter("layers", "layers of the GNN"),
         "rate": Parameter("q", "rate of Poisson batches"),

@@ -11,6 +11,8 @@ RESPONSE = "every pair published at random with rates from a public degree and a
 RESPONSE_COST = (
     "numbers of neighbours hold on average only, with standard deviation near √m"
 )
+LISTED = "for each node in turn, a bit for every other node: whether it is listed"
+LISTED_OR_UNION = LISTED + "; of a union, a bit for each pair"
 REREAD = "a step of the pipeline that draws at random which the text does not mention"
 
 STATEMENTS = (
@@ -49,7 +51,7 @@ STATEMENTS = (
             PUB + "graph_pub_deployed",
             TRAINED + "graph_pub_trained",
         ),
-        output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
+        output=LISTED,
         scope=SMALLEST,
         setting=(
             "infinite for Cora, Citeseer and Polblogs at every ε: expected counts of randomised response are "
@@ -76,7 +78,7 @@ STATEMENTS = (
             PUB + "graph_pub_union",
             TRAINED + "graph_pub_trained_afresh",
         ),
-        output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
+        output=LISTED_OR_UNION,
         scope="the smallest graph that shows each",
         instead=RESPONSE,
         cost=RESPONSE_COST,
@@ -86,13 +88,13 @@ STATEMENTS = (
         title="what L alone gives away",
         kind=Kind.DERIVED,
         claim="L, trained on the private graph, adds no loss where the selection by a public L tells nothing.",
-        place="derived here, of Sections 3.3 and 3.4",
+        place="of Sections 3.3 and 3.4",
         adjacency=EDGE,
         audits=(
             TRAINED + "graph_pub_leaking_scores",
             TRAINED + "graph_pub_leaking_scores_afresh",
         ),
-        output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
+        output=LISTED,
         scope="pairs of 5 nodes whose selection is the same for any public L",
         instead="L from features and labels alone.",
     ),
@@ -104,7 +106,7 @@ STATEMENTS = (
         place="Section 3.6, Equation 12",
         adjacency=EDGE,
         audits=(PUB + "graph_pub_degrees", TRAINED + "graph_pub_trained_degrees"),
-        output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
+        output=LISTED,
         scope=SMALLEST.replace(
             ", since E₁ + E₂ is the degree",
             ": nobody publishes as real a neighbour they do not have",
@@ -125,7 +127,7 @@ STATEMENTS = (
         place="Section 3.6, with the random L of RQ3 (Section 3.5 selects by L, and leaves rounding and union open)",
         adjacency=EDGE,
         audits=(PUB + "graph_pub_degrees_random",),
-        output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
+        output="a bit for each pair: whether one of its ends lists the other",
         scope="all pairs of 2 nodes, where the loss is finite; on 3 nodes it is infinite",
         instead="every bit at random at rates given by the noisy degree.",
     ),
@@ -133,29 +135,39 @@ STATEMENTS = (
         key="graphpub-degree-privacy",
         title="degree privacy",
         kind=Kind.PUBLISHED,
-        claim="The degree privacy of each node is protected while the degree distribution stays as it is.",
-        place="Section 1, contributions; Section 3.5",
+        claim="The degree privacy of each node is protected while the degree distribution stays nearly as it is.",
+        place="Section 1, contributions; Sections 3.5 and 3.6",
         adjacency=EDGE,
+        scope=(
+            "the lists of Section 3.5, and the noisy degrees of Section 3.6 by themselves; what the entries of the lists "
+            "show is on the card graphpub-degrees"
+        ),
         settled=Settled(
             Verdict.VIOLATED,
             "hidden degree → list of exactly m entries",
-            "E₁ + E₂ = m by Equation 11: without Section 3.6 the length of a node's list is its degree. With it, m̃ "
-            "has ε₁-edge LDP for one node's degree; one undirected edge is in two, so that all noisy degrees "
-            "together lose 2ε₁.",
+            "E₁ + E₂ = m by Equation 11. So without Section 3.6 the length of a node's list is its degree, if the lists "
+            "are published as they are and not their undirected union. With Section 3.6 one noisy degree m̃ keeps ε₁; an "
+            "undirected edge is in two degrees, so that all noisy degrees together lose 2ε₁.",
             TESTS + "test_lists_are_as_long_as_degrees",
         ),
         inputs=(
             "5 nodes with edges 01, 02, 03 and 34, or without one of them: lists of 3, 1, 1, 2 and 1 entries show all "
             "degrees"
         ),
-        instead="noisy degrees with ε₁/2 each protect all degrees with ε₁-edge DP.",
+        instead=(
+            "all noisy degrees, with ε₁/2 each, have ε₁-edge DP together. The entries of the lists need a budget of their "
+            "own."
+        ),
         cost="twice the noise",
     ),
     Statement(
         key="graphpub-impossible",
         title="impossible to tell real from false edges",
         kind=Kind.PUBLISHED,
-        claim="Under a budget ε it is impossible for data users to determine whether any edge is real or false.",
+        claim=(
+            "A requirement of the security model: under a budget ε it is to be impossible for data users to determine "
+            "whether any edge is real or false."
+        ),
         place="Section 3.1, privacy protection",
         adjacency=EDGE,
         settled=Settled(
@@ -167,7 +179,10 @@ STATEMENTS = (
             TESTS + "test_a_published_edge_can_be_told",
         ),
         inputs="two nodes with an edge, which is published, or without, which is not",
-        instead="ε-edge DP bounds the odds by e^ε; no mechanism makes it impossible.",
+        instead=(
+            "under ε-edge DP the odds that an edge is real change by a factor of e^ε at most, so that nobody becomes "
+            "certain. Guesses may improve, unless the release does not depend on the edges."
+        ),
     ),
     Statement(
         key="graphpub-ablations",
@@ -181,8 +196,11 @@ STATEMENTS = (
             PUB + "graph_pub_adjacency_scores",
             TRAINED + "graph_pub_trained_adjacency",
         ),
+        output=LISTED,
         scope="the smallest graph that shows each",
         instead=RESPONSE,
+        cost=RESPONSE_COST,
+        parameters={"epsilon": Parameter("ε", "claimed budget in nats", "20 to 0")},
     ),
     Statement(
         key="graphpub-sampling",
@@ -281,11 +299,7 @@ PAPER = Paper(
             "ε₁", "budget of the noisy degrees", ".2, .5 or .8 of ε, up to 2"
         ),
         "epsilon2": Parameter("ε₂", "budget of the selection", "the rest of ε"),
-        "nodes": Parameter(
-            "N",
-            "number of nodes; the smallest that shows a violation",
-            "1,490 to 3,327",
-        ),
+        "nodes": Parameter("N", "number of nodes", "1,490 to 3,327", ascending=True),
         "epochs": Parameter("epochs", "epochs of each training", "200"),
         "steps": Parameter("steps", "steps of reverse learning"),
     },

@@ -23,15 +23,15 @@ STATEMENTS = (
         title="one feature, ε_i-LDP",
         kind=Kind.PUBLISHED,
         claim="Releasing bin u for bin t with probability ∝ exp(−|u−t|/(kσ_i)), σ_i = (k−1)/(kε_i), provides ε_i-LDP.",
-        place="Equation 16, Appendix A",
+        place="Equation 8; Equation 16, Appendix A",
         adjacency="Any two values of one feature in [0, 1].",
         audits=(FEATURES + "feature_rr_feature",),
         scope="all k and ε_i, tight; computed for k = 2 to 7",
         proof=(
-            "With a = exp(−1/(kσ)), the ratio for t < t′ is at most a^(t−t′)·C_t′/C_t, C_t = (1 + a − a^t − "
-            "a^(k+1−t))/(1−a) is least at t = 1, and C_t′ ≤ a^(t′−k)·C_1, since a(1 − a^j) ≤ a^(−j) − 1. So it is at "
-            "most a^(1−k) = e^ε_i, attained at both ends. The appendix names the ends without comparing the "
-            "normalisers between."
+            "With a = exp(−1/(kσ)), the ratio of the two probabilities for t < t′ is at most a^(t−t′)·C_t′/C_t, C_t = (1 + "
+            "a − a^t − a^(k+1−t))/(1−a) is least at t = 1, and C_t′ ≤ a^(t′−k)·C_1, since a(1 − a^j) ≤ a^(−j) − 1. So it "
+            "is at most a^(1−k) = e^ε_i, attained at both ends; t > t′ follows by symmetry. The appendix names the ends "
+            "without comparing the normalisers of the bins in between."
         ),
     ),
     Statement(
@@ -447,14 +447,8 @@ PAPER = Paper(
         "epsilon1": Parameter("ε_e1", "budget of the dendrogram", "not printed"),
         "epsilon2": Parameter("ε_e2", "budget of the noisy counts", "not printed"),
         "bins": Parameter("k", "number of bins", "not printed"),
-        "features": Parameter(
-            "d",
-            "number of features; the smallest that shows a violation",
-            "not printed",
-        ),
-        "nodes": Parameter(
-            "n", "number of nodes; the smallest that shows a violation", "thousands"
-        ),
+        "features": Parameter("d", "number of features", "not printed", ascending=True),
+        "nodes": Parameter("n", "number of nodes", "thousands", ascending=True),
         "public_moves": Parameter(
             "public moves", "public moves of a step", "'each public step', open"
         ),

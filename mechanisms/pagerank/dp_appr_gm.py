@@ -28,7 +28,8 @@ Now h is a neighbour of the seed, for else m <= .6(1 − x − m), at most .225.
   x/2 + r + (1 − x − m − n), so that 1.6n <= .2 + .7x − .6m.
 
 With these n the bound on S is convex in m, so largest at an end of its range, and there it decreases with x: it is at most
-.1597 at x = .4, m = .375 in the first case, and .1463 at x = .4, m = .3 in the second. (.4 − e)² is more. ∎
+.15961 at x = .4, m = .375 in the first case, and .14625 at x = .4, m = .3 in the second. (.4 − e)² is more: .15964 and
+.14668. ∎
 
 Source: Zhang, Lee, Ma, Lou, Yang & Xiong (2024), "DPAR: Decoupled Graph Neural Networks with Node-Level Differential
 Privacy", WWW 2024 (arXiv:2210.04442): DP-APPR-GM and Theorem 3.

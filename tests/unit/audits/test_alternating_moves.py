@@ -1,7 +1,7 @@
 """Losses of EdgeRR's alternating moves on all graphs of a few nodes, by enumeration in floating point.
 
 With all nodes in V_pri and at the stationary law; with the 2 and Equation 19, unless a reading is given. A loss is in units
-of ε.
+of ε. The last test is about privHRG's chain, whose moves do not alternate, from a random start.
 """
 
 from itertools import combinations, permutations, product
@@ -67,9 +67,14 @@ def loss_for(nodes, public, epsilon, public_moves, private_moves, **reading):
             logs = log_likelihoods(nodes, private, range(nodes))
             last = np.linalg.matrix_power(kernel(nodes, logs, rate), private_moves)
             laws[frozenset(private)] = log_stationary(first @ last)
+    return largest_difference(laws, free) / epsilon
+
+
+def largest_difference(log_laws, free):
+    """The largest difference of the logarithms of the laws of two graphs that differ in one edge."""
     return max(
-        np.abs(laws[private] - laws[private | {edge}]).max() / epsilon
-        for private in laws
+        np.abs(log_laws[private] - log_laws[private | {edge}]).max()
+        for private in log_laws
         for edge in free
         if edge not in private
     )
@@ -129,3 +134,32 @@ def test_no_number_of_moves_keeps_the_claim_as_printed(public_moves):
     assert min(found.values()) == found[10] > 1.27
     assert max(found.values()) == found[1] < 3.82
     assert largest_loss(3, 0.1, 10, 1, factor=1) == pytest.approx(3.2255, abs=1e-4)
+
+
+@pytest.mark.parametrize("nodes", [3, 4])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_a_random_start_keeps_epsilon_after_any_number_of_steps(nodes, epsilon):
+    """The first 200 steps are enumerated.
+
+    A further step moves no law away from the stationary one, in the largest log ratio.
+    """
+    pairs = list(combinations(range(nodes), 2))
+    rate = acceptance_rate(epsilon, nodes)
+    kernels = {}
+    for size in range(len(pairs) + 1):
+        for edges in combinations(pairs, size):
+            logs = log_likelihoods(nodes, edges, range(nodes))
+            kernels[frozenset(edges)] = kernel(nodes, logs, rate)
+    count = len(states(nodes).moves)
+    laws = dict.fromkeys(kernels, np.full(count, 1 / count))
+    losses = []
+    for _ in range(200):
+        laws = {edges: law @ kernels[edges] for edges, law in laws.items()}
+        log_laws = {edges: np.log(law) for edges, law in laws.items()}
+        losses.append(largest_difference(log_laws, pairs) / epsilon)
+    apart = max(
+        np.abs(log_laws[edges] - log_stationary(step)).max()
+        for edges, step in kernels.items()
+    )
+    assert apart < 1e-6
+    assert max(losses) + 2 * apart / epsilon < 0.75

@@ -88,7 +88,7 @@ def test_the_k_largest_are_a_function_of_the_noisy_row():
 def test_who_is_in_a_batch_does_not_depend_on_the_weights():
     """M = 6 rows, batches of 2, a node in R = 3 rows.
 
-    The chance is 1 − C(3, 2)/C(6, 2) = .8, with weights 1/2 or 1/4 alike.
+    The chance is 1 − binom(3, 2)/binom(6, 2) = .8, with weights 1/2 or 1/4 alike.
     """
     for weight in (0.5, 0.25):
         column = np.array([weight] * 3 + [0.0] * 3)
@@ -111,16 +111,28 @@ def test_twice_as_many_nodes_and_features_cost_four_times_as_much():
 def test_a_reversed_feature_changes_every_gradient_by_2c():
     """Two classes, W = 0: the gradient of cross-entropy is ∓h/2.
 
-    −x for x turns all rows of the node around.
+    −x for x turns all rows of the node around. Without the node, its own row is gone, and the rows that another feature
+    turns around move by 2C as well.
     """
     weights, feature, clip = np.array([0.02, 0.001]), np.array([1e6, 0.0]), 1.0
-    change = 0.0
-    for weight in weights:
-        gradients = [0.5 * weight * sign * feature for sign in (1, -1)]
-        clipped = [g * min(1, clip / np.linalg.norm(g)) for g in gradients]
-        change += np.linalg.norm(clipped[0] - clipped[1])
+
+    def clipped(sums):
+        gradients = 0.5 * np.array(sums)
+        lengths = np.linalg.norm(gradients, axis=1, keepdims=True)
+        return gradients * (clip / np.maximum(lengths, clip))
+
+    with_x, with_minus_x = (
+        clipped([weight * sign * feature for weight in weights]) for sign in (1, -1)
+    )
+    change = np.linalg.norm((with_x - with_minus_x).sum(axis=0))
     assert change == pytest.approx(2 * len(weights) * clip)
     assert weights.sum() * clip < 0.03
+
+    others = -100 * np.eye(2)[0]
+    there = clipped([weight * feature + others for weight in weights])
+    gone = clipped([others])
+    change = np.linalg.norm(there.sum(axis=0) - gone.sum(axis=0))
+    assert change == pytest.approx((2 * len(weights) - 1) * clip)
 
 
 def test_a_sampler_that_fills_places_is_not_stable():
@@ -157,11 +169,11 @@ def test_the_mixture_of_equation_6():
     assert chi_square(right) == pytest.approx(expected, rel=1e-6)
 
 
-def test_equation_10_at_the_defaults_of_the_code():
+def test_equation_10_at_the_noise_and_batch_of_the_code():
     """The log moment of (1 − q)N(0, σ²) + qN(1, σ²) against N(0, σ²) as a binomial sum, and one by integration."""
     rate, sigma = 60 / 216, 0.95
 
-    def moment(order):
+    def moment(order, rate=rate):
         k = np.arange(order + 2)
         terms = stats.binom.pmf(k, order + 1, rate)
         return math.log(terms @ np.exp(k * (k - 1) / (2 * sigma**2)))
@@ -178,3 +190,6 @@ def test_equation_10_at_the_defaults_of_the_code():
         printed = rate**2 * order * (order + 1) / sigma**2
         assert (printed, moment(order)) == pytest.approx((first, exact), abs=5e-4)
     assert rate > 1 / (16 * sigma)
+    of_the_code = 60 / 210
+    first = 6 * of_the_code**2 / sigma**2
+    assert (first, moment(2, of_the_code)) == pytest.approx((0.543, 0.683), abs=5e-4)

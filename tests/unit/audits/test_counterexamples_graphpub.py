@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from auditdp.mechanism.laws import precision
 from audits.papers.graphpub import STATEMENTS
 from gnn.experiments.catalogue.graph_pub import METHODS
 from gnn.experiments.published.graph_pub import ACCURACY
 from gnn.experiments.record import read, record_path
-from mechanisms.edges.graph_pub import GraphPub, counts
+from mechanisms.edges.graph_pub import GraphPub, counts, noisy_degree_law
 from tests.statistical.stated_laws import EDGE, matrix
 
 REPORTS = Path(__file__).resolve().parents[3] / "reports"
@@ -22,7 +23,7 @@ KEEP = math.e / (1 + math.e)
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
 def test_lists_are_as_long_as_degrees(epsilon):
-    """The noise on each of the two degrees that one edge changes has scale 1/ε."""
+    """With noise of scale 1/ε the two degrees that one edge changes lose 2ε together; with scale 2/ε they lose ε."""
     for nodes in (9, 2708):
         degrees = np.arange(9)
         real, others = counts(epsilon, degrees, nodes)
@@ -32,6 +33,17 @@ def test_lists_are_as_long_as_degrees(epsilon):
     graph = matrix(5, (0, 1), (0, 2), (0, 3), (3, 4))
     (lists,) = GraphPub(epsilon, 5, np.ones((5, 5))).distribution(graph).outcomes
     assert lists.reshape(5, 4).sum(axis=1).tolist() == graph.sum(axis=1).tolist()
+    assert loss_of_two_degrees(epsilon) == pytest.approx(2 * epsilon)
+    assert loss_of_two_degrees(epsilon / 2) == pytest.approx(epsilon)
+
+
+def loss_of_two_degrees(epsilon):
+    """The privacy loss of two noisy degrees that one edge raises from 3 to 4."""
+    with precision():
+        before, after = (dict(noisy_degree_law(m, epsilon, 9)) for m in (3, 4))
+        ratios = [before[value] / after[value] for value in before]
+        joint = [one * other for one, other in product(ratios, ratios)]
+        return max(abs(float(ratio.log())) for ratio in joint)
 
 
 def test_a_published_edge_can_be_told():

@@ -81,6 +81,18 @@ def test_every_parameter_of_an_audit_has_a_meaning(declared):
             assert paper.meaning(statement, name) is not None, (audit, name)
 
 
+def test_sizes_that_a_card_calls_smallest_are_tried_in_ascending_order(
+    declared,
+):
+    for audit, paper, statement in NAMED:
+        each = declared[audit]
+        if each.expect == "holds":
+            continue
+        known = {name: paper.meaning(statement, name) for name in each.parameters}
+        ascending = {name for name, meaning in known.items() if meaning.ascending}
+        assert ascending <= set(each.smallest), audit
+
+
 def test_the_verdict_is_not_part_of_the_claim():
     for _, statement in STATEMENTS:
         words = statement.claim.rstrip(".").split()

@@ -4,6 +4,7 @@ Budgets as the theorems state them, distances, laws, candidates.
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,6 +58,22 @@ def distance(mechanism, pair):
 
 
 # Gaussian noise on rows.
+
+
+@parametrize(
+    ("slope", "largest", "slack", "printed"),
+    [("0.4", "0.375", "0.00045", "0.15961"), ("0.7", "0.3", "0.017", "0.14625")],
+    ids=["one edge", "more edges"],
+)
+def test_the_numbers_of_the_proof_that_a_row_has_sensitivity_c1(
+    slope, largest, slack, printed
+):
+    """The bound on S at x = .4 and the largest m is below (x − e)², in exact arithmetic."""
+    x, m, e = Fraction("0.4"), Fraction(largest), Fraction(slack)
+    entering = Fraction("0.2") + Fraction(slope) * x - Fraction("0.6") * m
+    n = entering / Fraction("1.6")
+    bound = m**2 + n * (1 - x - m)
+    assert bound <= Fraction(printed) < (x - e) ** 2
 
 
 def test_rows_are_clipped_each():

@@ -113,6 +113,24 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(published)
         assert part in text
 
 
+def test_the_smallest_size_is_stated_of_a_refuted_audit_alone(published):
+    record, violated, certified, _ = published
+    sizes = {"N": 2, "M": 3}
+    for result in (violated, certified):
+        record = changed(record, result, parameters=sizes)
+    meanings = {
+        "N": Parameter("N", "nodes", "9", ascending=True),
+        "M": Parameter("M", "rows"),
+    }
+    of_both = statement("a", violated, certified, instead="x", parameters=meanings)
+    text = page(record, paper(of_both))
+    refuted = (
+        "N = 2, nodes; the smallest that shows a violation (paper: 9); M = 3, rows"
+    )
+    assert text.count(f"with {refuted}\n") == 1
+    assert text.count("with N = 2, nodes (paper: 9); M = 3, rows\n") == 1
+
+
 def test_no_letter_is_written_about_a_reading(published):
     record, violated, *_ = published
     one = paper(statement("a", violated, kind=Kind.AMBIGUOUS, instead="x"))
