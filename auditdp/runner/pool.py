@@ -26,6 +26,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import send_handle
@@ -332,13 +333,18 @@ class Workers:
         return [self._collected[path] for path in resolved]
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Start audits in the given order, and yield the result of each that ends.
+        """Run audits, and yield the result of each that ends.
+
+        Audits that run at the same time are of different files, if possible: the first
+        audit of a file imports the libraries that the others then have at their start.
+        The files are started in the given order, and so are the audits of a file.
 
         Raises:
             CrashError: If no process can be started.
         """
         room = ResultRoom(len(tasks))
-        for task, answer in self._work([("run", task, ()) for task in tasks]):
+        ordered = _files_in_turn(tasks, self.count)
+        for task, answer in self._work([("run", task, ()) for task in ordered]):
             yield room.result(task, answer)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
@@ -613,6 +619,19 @@ class Workers:
         else:
             self._hosts.pop(host.path, None)
         host.end()
+
+
+def _files_in_turn(tasks: Sequence[Task], count: int) -> list[Task]:
+    """Return the tasks of ``count`` files in turn, then those of the next files."""
+    files: dict[str, list[Task]] = {}
+    for task in tasks:
+        files.setdefault(task.path, []).append(task)
+    left = iter(files.values())
+    ordered: list[Task] = []
+    while group := list(islice(left, count)):
+        for turn in zip_longest(*group):
+            ordered += filter(None, turn)
+    return ordered
 
 
 def _size_of(source: Path, below: Path) -> int:

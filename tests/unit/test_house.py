@@ -75,7 +75,7 @@ def test_a_line_has_few_tokens_and_hard_code_has_comments(measured):
 
 def test_the_tests_do_not_grow_unnoticed():
     measured = measure(TESTS)
-    assert measured["tokens"] <= 430_000
+    assert measured["tokens"] <= 435_000
     assert measured["tokens"] / measured["lines"] <= 7.0
 
 

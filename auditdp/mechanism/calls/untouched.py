@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from mmap import mmap
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
@@ -34,6 +35,8 @@ from auditdp.numerics.streams import import_before_fork, slow_modules
 
 Parts = Sequence[Sequence[Run]]
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+NAMES_BYTES = 1 << 18
+"""Bytes for the names of modules that a fork imported; torch has 90,000."""
 
 
 class Untouched:
@@ -82,7 +85,7 @@ class Untouched:
         allowance().spend(sum(sizes))
         found: list[Array] | None
         try:
-            request = calls.decided, parts, afresh or not calls.seeded, slow_modules()
+            request = calls.decided, parts, afresh or not calls.seeded
             pipe.send_bytes(pickle.dumps(request))
             found = [_answer(pipe, calls, size, seconds) for size in sizes]
         except Exception:
@@ -135,10 +138,10 @@ def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array:
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
     """Answer requests for calls, each part in a fork of this process."""
     generators: list[Any] | None = None
+    # A fork writes here which modules its calls imported.
+    imported = mmap(-1, NAMES_BYTES)
     while True:
-        decided, parts, afresh, modules = pickle.loads(pipe.recv_bytes())
-        # The calls so far needed them, so each fork would import them anew.
-        import_before_fork(modules - slow_modules())
+        decided, parts, afresh = pickle.loads(pipe.recv_bytes())
         calls = Calls(mechanism)
         calls.decided = decided
         if generators is None and afresh:
@@ -150,9 +153,10 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
             ]
         # Each part has a fork of its own, so its calls have no effect on the next part.
         for part in parts:
+            import_before_fork(imported[:].rstrip(b"\0").decode().split())
             child = os.fork()
             if child == 0:
-                _make(calls, part, generators if afresh else None, pipe)
+                _make(calls, part, generators if afresh else None, pipe, imported)
             if os.waitpid(child, 0)[1]:
                 pipe.send_bytes(b"")
 
@@ -162,8 +166,9 @@ def _make(
     part: Sequence[Run],
     generators: Sequence[Any] | None,
     pipe: Connection,
+    imported: mmap,
 ) -> NoReturn:
-    status = 1
+    status, before = 1, slow_modules()
     with suppress(BaseException):
         die_with_parent()
         # An exception of a new type may be due to the process, and not to the input.
@@ -175,6 +180,8 @@ def _make(
             # The first byte distinguishes rows of no bytes from a failure.
             pipe.send_bytes(b"+" + rows.tobytes())
             status = 0
+            names = " ".join(slow_modules() - before).encode()[:NAMES_BYTES]
+            imported[:] = names.ljust(NAMES_BYTES, b"\0")
     os._exit(status)
 
 

@@ -1,9 +1,11 @@
 """The assumption of independent calls: honest mechanisms pass, and others are named."""
 
 import gc
+import importlib
 import itertools
 import math
 import os
+import sys
 import time
 
 import numpy as np
@@ -343,6 +345,25 @@ def test_an_untouched_process_makes_the_same_calls_and_ends():
         assert rows.tolist() == honest.runs(expected).tolist()
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+
+
+def test_forks_of_an_untouched_process_need_not_import_what_the_one_before_did(
+    monkeypatch,
+):
+    monkeypatch.delitem(sys.modules, "joblib", raising=False)
+
+    def is_imported(data, size, *, rng):
+        found = "joblib" in sys.modules
+        importlib.import_module("joblib")
+        return np.full((size, 1), float(found))
+
+    calls, part = Calls(is_imported), [Run(0.0, 1, 1)]
+    with starting_untouched(is_imported):
+        process = untouched(is_imported)
+        process.start()
+        calls.runs(part)
+        found = process.rows(calls, [part, part], seconds=30)
+    assert [rows.item() for rows in found] == [0.0, 1.0]
 
 
 MODULE_RNG = generator(1)

@@ -6,10 +6,12 @@ import socket
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from auditdp.runner import start_up
+from auditdp.runner.pool import _files_in_turn
 
 
 @pytest.fixture
@@ -69,3 +71,15 @@ def test_so_little_memory_that_its_imports_would_never_end_is_refused(monkeypatc
     monkeypatch.setattr("resource.getrlimit", lambda kind: (200_000_000, -1))
     with pytest.raises(OSError, match="190 MiB of address space"):
         start_up.start_forkserver(())
+
+
+def test_workers_begin_with_different_files():
+    audits = ["a1", "a2", "a3", "b1", "c1", "c2"]
+    tasks = [SimpleNamespace(path=name[0], name=name) for name in audits]
+
+    def started(workers):
+        return [task.name for task in _files_in_turn(tasks, workers)]
+
+    assert started(1) == audits
+    assert started(2) == ["a1", "b1", "a2", "a3", "c1", "c2"]
+    assert started(3) == ["a1", "b1", "c1", "a2", "c2", "a3"]
