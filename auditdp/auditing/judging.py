@@ -15,7 +15,7 @@ from auditdp.claims.estimates import Unbiased, VarianceAtMost
 from auditdp.errors import CollectionError, Timeout
 from auditdp.evidence.confirmation import play_again
 from auditdp.mechanism.calls.allowance import allowance
-from auditdp.mechanism.calls.phases import phase, phases
+from auditdp.mechanism.calls.phases import cpu_seconds, phase, phases
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
@@ -43,14 +43,15 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
     Raises:
         AuditError: If the audit cannot be run; the runner records the verdict ERROR.
     """
-    elsewhere = _mechanism_cpu(built)
-    with one_thread(), phases(lambda: _cpu(built)) as spent:
+    # Processes of the audit alone have also spent what they took to build it.
+    before = 0.0 if isinstance(built, AuditElsewhere) else _cpu(built)
+    with one_thread(), phases(lambda: _cpu(built) - before) as spent:
         result = _run_audit(built, settings)
     return replace(
         result,
         cpu_seconds=sum(spent.seconds.values()),
         cpu_by_phase=spent.seconds,
-        mechanism_cpu_seconds=_mechanism_cpu(built) - elsewhere,
+        mechanism_cpu_seconds=_mechanism_cpu(built),
     )
 
 
@@ -106,7 +107,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def _cpu(built: Audit) -> float:
     """Return the CPU seconds so far of this process and of the mechanism's process."""
-    return time.process_time() + _mechanism_cpu(built)
+    return cpu_seconds() + _mechanism_cpu(built)
 
 
 def _mechanism_cpu(built: Audit) -> float:

@@ -24,7 +24,6 @@ import secrets
 import select
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -47,6 +46,7 @@ from auditdp.errors import (
 )
 from auditdp.files import FileLimits, without_middle
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
+from auditdp.mechanism.calls.phases import cpu_seconds
 from auditdp.mechanism.protocol import Array
 
 MAX_NAME_LENGTH = 200
@@ -280,7 +280,7 @@ def answer(
 
 def _line(ticket: str, allowed: Allowance, **content: Any) -> bytes:
     """Return the first line of an answer, with the processor time and the runs."""
-    spent = {"cpu": time.process_time(), "runs": allowed.made}
+    spent = {"cpu": cpu_seconds(), "runs": allowed.made}
     return json.dumps({"ticket": ticket} | content | spent).encode()
 
 

@@ -6,25 +6,34 @@ phase alone, so all phases together have the seconds of the audit.
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 
+def cpu_seconds() -> float:
+    """Return the CPU seconds so far of this process and of its ended children."""
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
+
+
 class Phases:
-    """CPU seconds by phase, counted from now on.
+    """CPU seconds by phase.
 
     Args:
         clock: Function that returns the CPU seconds of the audit so far.
 
     Attributes:
-        seconds: CPU seconds of each ended phase; 'other' has the rest.
+        seconds: CPU seconds of each ended phase; 'other' has the rest, and so what was
+            spent before.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.seconds: dict[str, float] = {}
         self._clock = clock
-        self._name, self._since = "other", clock()
+        self._name, self._since = "other", 0.0
 
     def change(self, name: str) -> str:
         """End the current phase, begin another one, and return the name of the old."""

@@ -9,8 +9,8 @@ from auditdp.mechanism.calls.phases import phase, phases
 
 
 def test_seconds_count_to_the_innermost_phase_or_to_one_that_is_whole():
-    """The clock goes on by a second each time that it is read."""
-    clock = count()
+    """The clock shows 5 at the start, and a second more each time that it is read."""
+    clock = count(5)
 
     @phase("search")
     def search():
@@ -22,7 +22,7 @@ def test_seconds_count_to_the_innermost_phase_or_to_one_that_is_whole():
         search()
         with phase("controls", whole=True):
             search()
-    assert spent.seconds == {"other": 3.0, "search": 2.0, "game": 1.0, "controls": 1.0}
+    assert spent.seconds == {"other": 7.0, "search": 2.0, "game": 1.0, "controls": 1.0}
 
 
 def test_the_phases_of_an_audit_have_all_its_seconds():
