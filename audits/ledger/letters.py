@@ -129,6 +129,7 @@ def letter(
         entry
         for entry in found
         if entry.statement.kind in (Kind.IMPLIED, Kind.AMBIGUOUS)
+        and entry.outcome is not Outcome.UNAUDITED
         and entry not in questions
     ]
     tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
@@ -214,8 +215,8 @@ def _summary(
     left = len(published) - len(tested)
     if left:
         text += (
-            f" {left} more {'has' if left == 1 else 'have'} no test of {'its' if left == 1 else 'their'} own; our page has "
-            "the reason for each."
+            f" {left} more {'has' if left == 1 else 'have'} no test of {'its' if left == 1 else 'their'} own; the page "
+            "that is named below has the reason for each."
         )
     if implied:
         titles = "; ".join(style.text(entry.statement.title) for entry in implied)
@@ -317,8 +318,9 @@ def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str
         "Claim": text(statement.claim),
         "Neighbours": text(statement.adjacency),
         "We find": text(headline(entry) or statement.fault.value),
-        "Because": text(statement.unaudited),
         "Inputs": text(statement.inputs),
+        "Read the output as": "",
+        "Because": text(statement.unaudited),
     }
     command = ""
     if statement.settled is not None:
@@ -330,6 +332,7 @@ def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str
             fields["Inputs"] = code(line.pair) + output
             if line.output:
                 fields["Read the output as"] = text(statement.output)
+            fields["Because"] = text(line.explanation)
         fields["Checked at"] = text(parameters_of(entry, line, paper))
         command = line.reproduce
     fields |= {

@@ -234,6 +234,7 @@ STATEMENTS = (
         scope=MODEL
         + "; the text says 'Gaussian mechanism', read as the published code's σ = C₁√(2 ln(1.25/δ))/ε",
         fault=Fault.BEYOND,
+        inputs="a public id whose node is there ([[1]], with its self-loop) or not ([[0]])",
         setting=(
             "true at every budget of the paper: each row has ε below .26 at ε_g = 8 and below 2.3 at 8/.09, whether Table "
             "1's δ is that of a row, of the subgraph or of the whole; a single row fails from about 7.5 at δ = .001"
@@ -340,7 +341,7 @@ STATEMENTS = (
         setting=(
             "of the numbers only q = 9 %, ε = 1 and δ = .002 are the paper's, K = 4 is one that it tries, and with four "
             "rows M and B are 4. No edges, restart probability .99, clipping norm 10⁻¹² and learning rate 10⁹ make the "
-            "weights show the noised sum. The bound is one of random runs; a node that is drawn is in all four rows and "
+            "weights show the noised sum. A node that is drawn is in all four rows and "
             "seen almost surely, which a budget of ε/q on the drawn nodes does not rule out"
         ),
         instead="noise for 2RC (dpar-thm2-sensitivity) and ln(1 + q(e^ε − 1)) (dpar-thm2-subsample).",

@@ -267,7 +267,7 @@ STATEMENTS = (
         + ", Equation 19, no public edges, all nodes in V_pri; all pairs of 4 nodes",
         setting=(
             "Section V has ε_e from .1 to 1. There we found an excess at .1 on 5 nodes alone, 1.007ε_e1; all graphs of 4 "
-            "and 6 nodes keep it (.99ε_e1 at most), and those of 5 nodes do at .5 and 1. At 2 and 5 it is 1.16ε_e1 and "
+            "and 6 nodes keep it (.992ε_e1 at most), and those of 5 nodes do at .5 and 1. At 2 and 5 it is 1.16ε_e1 and "
             "1.50ε_e1 on 6 nodes. What is proved without the 2 is 2ε_e1"
         ),
         instead="2Δ in the denominator (McSherry & Talwar 2007).",

@@ -78,7 +78,7 @@ STATEMENTS = (
         title="best number of sampled features",
         kind=Kind.PUBLISHED,
         claim="The number of sampled features that makes the variance least is m = max(1, min(d, ⌊ε/2.18⌋)).",
-        place="published code at 01549bd0, mechanisms.py: math.floor(self.eps / 2.18); not on the slides",
+        place="github.com/sisaman/LPGNN at 01549bd0, mechanisms.py: math.floor(self.eps / 2.18); not on the slides",
         settled=Settled(
             Verdict.VIOLATED,
             "least variance at ε = 4 → 1.25 times that of m = 2",

@@ -159,8 +159,11 @@ def test_an_output_is_explained_only_if_it_is_printed(published):
     shown = replace(violated.counterexample, output="[1]")
     other = replace(violated, counterexample=shown, published=Published("a row"))
     record = replace(record, results=[other])
-    assert "at output [1] Read the output as: a bit for each" in item(one, record)
-    assert "Read the output" not in item(replace(one, inputs="2 lists"), record)
+    because = f"Because: {words(violated.counterexample.explanation)}"
+    text, other = (item(replace(one, inputs=i), record) for i in ("", "2 lists"))
+    assert f"at output [1] Read the output as: a bit for each {because}" in text
+    assert "Read the output" not in other
+    assert because not in other
 
 
 def test_letters_state_how_a_finding_is_repeated_and_where_to_answer(written):
