@@ -246,7 +246,7 @@ def _how_to_check(
     """Yield what was read, where page and code are, and how a finding is repeated."""
     revision = (record.revision or "unknown").partition(",")[0]
     page, name = f"reports/claims/{paper.key}.md", paper.statements[0].key
-    yield style.paragraph(f"Our reading: {style.text(paper.read)}", "", "")
+    yield style.paragraph(style.text(paper.read), "", "")
     yield style.paragraph(
         f"Our code is at {style.text(link or NO_LINK)}, revision {style.code(revision)}. Our page is its file "
         f"{style.code(page)}, with a card for each statement; names such as {style.code(name)} are those of cards. You "

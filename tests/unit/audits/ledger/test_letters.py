@@ -156,14 +156,14 @@ def test_an_item_has_all_that_a_reader_needs_to_check_it(published):
 def test_an_output_is_explained_only_if_it_is_printed(published):
     record, violated = published[:2]
     one = statement("one", violated, output="a bit for each")
-    shown = replace(violated.counterexample, output="[1]")
-    other = replace(violated, counterexample=shown, published=Published("a row"))
-    record = replace(record, results=[other])
     because = f"Because: {words(violated.counterexample.explanation)}"
-    text, other = (item(replace(one, inputs=i), record) for i in ("", "2 lists"))
-    assert f"at output [1] Read the output as: a bit for each {because}" in text
+    assert f"Read the output as: a bit for each {because}" in item(one, record)
+    other = item(replace(one, inputs="2 lists"), record)
     assert "Read the output" not in other
     assert because not in other
+    shown = replace(violated.counterexample, output="")
+    audit = replace(violated, counterexample=shown, published=Published("a row"))
+    assert "Read the output" not in item(one, replace(record, results=[audit]))
 
 
 def test_letters_state_how_a_finding_is_repeated_and_where_to_answer(written):
