@@ -35,6 +35,7 @@ HOLDS = {
         Outcome.NOT_REFUTED,
     ),
 }
+UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.ERROR, Outcome.SKIPPED, Outcome.MISSING)
 ENDED = {
     ("holds", "hold"): [outcome for found in HOLDS.values() for outcome in found],
     ("does not hold", "do not hold"): BEARING,
@@ -42,9 +43,9 @@ ENDED = {
         Outcome.BEYOND,
     ),
     ("is a slip", "are slips"): (Outcome.SLIP,),
+    ("is undecided", "are undecided"): UNDECIDED,
 }
-"""Outcomes of tested statements by their words; statements with any other are undecided."""
-DECIDED = [outcome for outcomes in ENDED.values() for outcome in outcomes]
+"""Outcomes of tested statements by their words, for one statement and for several."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,9 @@ def letter(
         and entry not in questions
     ]
     tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
-    holding = {
-        words: [entry for entry in tested if entry.outcome in outcomes]
-        for words, outcomes in HOLDS.items()
-    }
-    undecided = [entry for entry in tested if entry.outcome not in DECIDED]
-    bearing = sorted((e for e in tested if e.outcome in BEARING), key=_severity)
+    holding = {words: _of(tested, outcomes) for words, outcomes in HOLDS.items()}
+    undecided = {"Neither refuted nor proved": _of(tested, UNDECIDED)}
+    bearing = sorted(_of(tested, BEARING), key=_severity)
     faults = [
         entry
         for entry in found
@@ -147,12 +145,12 @@ def letter(
     ]
     items = {
         "Statements that do not hold, as far as we can tell": bearing,
-        "True for the parameters that you use, and not beyond them": [
-            entry for entry in tested if entry.outcome is Outcome.BEYOND
-        ],
-        f"Slips: the {paper.work} has it right elsewhere, or nothing rests on it": [
-            entry for entry in tested if entry.outcome is Outcome.SLIP
-        ],
+        "True for the parameters that you use, and not beyond them": _of(
+            tested, [Outcome.BEYOND]
+        ),
+        f"Slips: the {paper.work} has it right elsewhere, or nothing rests on it": _of(
+            tested, [Outcome.SLIP]
+        ),
         "Faults of the published code": faults,
         "Questions about your experiments": questions,
     }
@@ -161,7 +159,7 @@ def letter(
         *_summary(paper, published, tested, implied, style),
         *_how_to_check(record, paper, style, link),
         *_listed("Statements that hold", holding, style),
-        *_listed("Not decided", {"Neither refuted nor proved": undecided}, style),
+        *_listed("Not decided", undecided, style),
     ]
     for heading, listed in items.items():
         parts += _items(heading, listed, paper, style)
@@ -208,16 +206,13 @@ def _summary(
         f"We implemented the mechanisms of your {paper.work} and tested its statements on privacy, error and cost. As far "
         f"as we can tell, of {len(tested)} statements {_ended(tested)}."
     )
-    if not any(e.outcome in BEARING for e in tested):
+    if not _of(tested, BEARING):
         text += (
             f" We found no false statement on which a result of the {paper.work} rests."
         )
     left = len(published) - len(tested)
     if left:
-        text += (
-            f" {left} more {'has' if left == 1 else 'have'} no test of {'its' if left == 1 else 'their'} own; the page "
-            "that is named below has the reason for each."
-        )
+        text += f" It states {left} more, without a test of their own; the page that is named below has the reason for each."
     if implied:
         titles = "; ".join(style.text(entry.statement.title) for entry in implied)
         text += (
@@ -231,13 +226,14 @@ def _ended(tested: Sequence[Entry]) -> str:
     """Return the numbers of statements by their outcome, such as "2 hold and 1 is a slip"."""
     listed = []
     for (one, many), outcomes in ENDED.items():
-        number = sum(entry.outcome in outcomes for entry in tested)
+        number = len(_of(tested, outcomes))
         if number:
             listed.append(f"{number} {one if number == 1 else many}")
-    undecided = sum(entry.outcome not in DECIDED for entry in tested)
-    if undecided:
-        listed.append(f"{undecided} {'is' if undecided == 1 else 'are'} undecided")
     return joined(listed)
+
+
+def _of(found: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Entry]:
+    return [entry for entry in found if entry.outcome in outcomes]
 
 
 def _how_to_check(
