@@ -212,7 +212,7 @@ def _summary(
         )
     left = len(published) - len(tested)
     if left:
-        text += f" It states {left} more, without a test of their own; the page that is named below has the reason for each."
+        text += f" Your {paper.work} states {left} more, without a test of their own; the page named below has the reasons."
     if implied:
         titles = "; ".join(style.text(entry.statement.title) for entry in implied)
         text += (
