@@ -15,7 +15,7 @@ RECONSIDER = (
 )
 WORTH = {
     Outcome.BEYOND: "We believe that it holds for the parameters of the paper, and not beyond them",
-    Outcome.SLIP: "We take it for a slip, on which no result of the paper rests",
+    Outcome.SLIP: "We take it for a slip, which the paper has right elsewhere or on which nothing rests",
 }
 BELIEF = "We believe that it does not hold as stated"
 
@@ -34,7 +34,7 @@ def answer(entry: Entry, paper: Paper) -> Iterator[str]:
         output = f", at output {markdown(line.output)}" if line.output else ""
         yield f"Counterexample ({markdown(line.claim)}): {markdown(line.pair)}{output}. {markdown(line.explanation)}."
         if statement.setting:
-            yield f"At your own setting: {markdown(statement.setting)}"
+            yield f"More on this: {markdown(statement.setting)}"
         yield "This command shows it again, in a checkout of this repository:"
         yield ""
         yield "    " + shell(line.reproduce)  # an indented block, which no text can end

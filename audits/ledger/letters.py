@@ -6,18 +6,17 @@ One letter has two forms with the same words: Markdown, to be read beside the ca
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from auditdp.record.results import RunRecord
-from auditdp.report.ledger import Line
 from auditdp.report.numbers import between
 from auditdp.report.plain_text import markdown, markdown_code, one_line
 from audits.ledger.answers import shown
 from audits.ledger.entries import BEARING, Entry, Outcome, entries
-from audits.ledger.pages import headline
-from audits.ledger.statements import Kind, Paper
+from audits.ledger.pages import headline, parameters_of
+from audits.ledger.statements import Fault, Kind, Paper
 from gnn.experiments.words import joined
 
 SENDER = "The auditdp developers"
@@ -27,8 +26,8 @@ COMMAND = "Command"
 COLUMNS = 78
 """Width of a line of plain text."""
 HOLDS = {
-    "Proved for every size and parameter": (Outcome.PROVED,),
-    "Proved by computation, for the size and parameters on the card": (
+    "Proved, under the conditions in brackets": (Outcome.PROVED,),
+    "Proved by computation, for the sizes and parameters in brackets": (
         Outcome.CERTIFIED,
     ),
     "No violation was found, which is no proof": (
@@ -36,6 +35,17 @@ HOLDS = {
         Outcome.NOT_REFUTED,
     ),
 }
+UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.ERROR, Outcome.SKIPPED, Outcome.MISSING)
+ENDED = {
+    ("holds", "hold"): [outcome for found in HOLDS.values() for outcome in found],
+    ("does not hold", "do not hold"): BEARING,
+    ("holds for your parameters alone", "hold for your parameters alone"): (
+        Outcome.BEYOND,
+    ),
+    ("is a slip", "are slips"): (Outcome.SLIP,),
+    ("is undecided", "are undecided"): UNDECIDED,
+}
+"""Outcomes of tested statements by their words, for one statement and for several."""
 
 
 @dataclass(frozen=True)
@@ -111,30 +121,52 @@ def letter(
     """
     found = entries(record, paper)
     published = [e for e in found if e.statement.kind is Kind.PUBLISHED]
-    code = [e for e in found if e.statement.kind is Kind.CODE]
-    bearing = sorted((e for e in published if e.outcome in BEARING), key=_severity)
-    parts = [
-        *_head(record, paper, style, sender),
-        *_summary(published, style),
-        *_how_to_check(record, paper, style, link),
-        *_holding(published, style),
-        *_items("Statements that do not hold, as far as we can tell", bearing, style),
-    ]
-    for heading, outcome in (
-        ("True for the parameters that you use, and not beyond them", Outcome.BEYOND),
-        ("Slips, on which no result of the paper rests", Outcome.SLIP),
-    ):
-        listed = [entry for entry in published if entry.outcome is outcome]
-        parts += _items(heading, listed, style)
-    faults = [entry for entry in code if entry.outcome in BEARING]
-    parts += _items("Faults of the published code", faults, style)
     questions = [
         entry
         for entry in found
         if entry.statement.settled and entry.outcome is Outcome.INCONCLUSIVE
     ]
-    parts += _items("Questions about your experiments", questions, style)
-    closing = "We would be glad to learn where we are wrong, and will correct our page."
+    implied = [
+        entry
+        for entry in found
+        if entry.statement.kind in (Kind.IMPLIED, Kind.AMBIGUOUS)
+        and entry.outcome is not Outcome.UNAUDITED
+        and entry not in questions
+    ]
+    tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
+    holding = {words: _of(tested, outcomes) for words, outcomes in HOLDS.items()}
+    undecided = {"Neither refuted nor proved": _of(tested, UNDECIDED)}
+    bearing = sorted(_of(tested, BEARING), key=_severity)
+    faults = [
+        entry
+        for entry in found
+        if entry.statement.kind is Kind.CODE
+        and (entry.outcome in BEARING or entry.statement.fault is Fault.READ)
+    ]
+    items = {
+        "Statements that do not hold, as far as we can tell": bearing,
+        "True for the parameters that you use, and not beyond them": _of(
+            tested, [Outcome.BEYOND]
+        ),
+        f"Slips: the {paper.work} has it right elsewhere, or nothing rests on it": _of(
+            tested, [Outcome.SLIP]
+        ),
+        "Faults of the published code": faults,
+        "Questions about your experiments": questions,
+    }
+    parts = [
+        *_head(record, paper, style, sender),
+        *_summary(paper, published, tested, implied, style),
+        *_how_to_check(record, paper, style, link),
+        *_listed("Statements that hold", holding, style),
+        *_listed("Not decided", undecided, style),
+    ]
+    for heading, listed in items.items():
+        parts += _items(heading, listed, paper, style)
+    closing = (
+        "We would be glad to learn where we are wrong. Please answer to the sender of this letter: we will correct our "
+        "page, or put your answer on it."
+    )
     parts += [
         style.paragraph(closing, "", ""),
         f"With kind regards,{style.break_}\n{style.text(sender)}",
@@ -148,7 +180,7 @@ def _head(record: RunRecord, paper: Paper, style: Style, sender: str) -> Iterato
         *([f"Date: {day}"] if day else []),
         f"From: {style.text(sender)}",
         f"To: the authors of {style.text(paper.title)}",
-        "Subject: statements of your paper on privacy, error and cost, tested",
+        f"Subject: statements of your {paper.work} on privacy, error and cost, tested",
     ]
     yield f"{style.break_}\n".join(lines)
     yield "Dear authors,"
@@ -162,74 +194,95 @@ def _day(record: RunRecord) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def _summary(published: Sequence[Entry], style: Style) -> Iterator[str]:
-    """Yield a paragraph with the number of statements by their outcome."""
-    tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
-    kept = [outcome for outcomes in HOLDS.values() for outcome in outcomes]
-    numbers = {
-        ("holds", "hold"): kept,
-        ("does not hold", "do not hold"): BEARING,
-        (
-            "holds for your parameters alone",
-            "hold for your parameters alone",
-        ): [Outcome.BEYOND],
-        ("is a slip", "are slips"): [Outcome.SLIP],
-    }
-    listed, decided = [], 0
-    for (one, many), outcomes in numbers.items():
-        number = sum(entry.outcome in outcomes for entry in tested)
-        decided += number
-        if number:
-            listed.append(f"{number} {one if number == 1 else many}")
-    if decided < len(tested):
-        listed.append(f"{len(tested) - decided} without a result")
+def _summary(
+    paper: Paper,
+    published: Sequence[Entry],
+    tested: Sequence[Entry],
+    implied: Sequence[Entry],
+    style: Style,
+) -> Iterator[str]:
+    """Yield the number of statements by their outcome, and what else was tested."""
     text = (
-        "We implemented the mechanisms of your paper and tested its statements on privacy, error and cost. As far as we can "
-        f"tell, of {len(tested)} statements {joined(listed)}."
+        f"We implemented the mechanisms of your {paper.work} and tested its statements on privacy, error and cost. As far "
+        f"as we can tell, of {len(tested)} statements {_ended(tested)}."
     )
+    if not _of(tested, BEARING):
+        text += (
+            f" We found no false statement on which a result of the {paper.work} rests."
+        )
     left = len(published) - len(tested)
     if left:
-        text += f" We did not test {left} more, and our page has the reason for each."
-    if not any(e.outcome in BEARING for e in tested):
-        text += " We found no false statement on which a result of the paper rests."
+        text += f" Your {paper.work} states {left} more, without a test of their own; the page named below has the reasons."
+    if implied:
+        titles = "; ".join(style.text(entry.statement.title) for entry in implied)
+        text += (
+            f" Where your {paper.work} can be read in another way, or its experiments rest on what it does not state, we "
+            f"tested that too: of {len(implied)} such statements ({titles}) {_ended(implied)}."
+        )
     yield style.paragraph(text, "", "")
+
+
+def _ended(tested: Sequence[Entry]) -> str:
+    """Return the numbers of statements by their outcome, such as "2 hold and 1 is a slip"."""
+    listed = []
+    for (one, many), outcomes in ENDED.items():
+        number = len(_of(tested, outcomes))
+        if number:
+            listed.append(f"{number} {one if number == 1 else many}")
+    return joined(listed)
+
+
+def _of(found: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Entry]:
+    return [entry for entry in found if entry.outcome in outcomes]
 
 
 def _how_to_check(
     record: RunRecord, paper: Paper, style: Style, link: str
 ) -> Iterator[str]:
-    """Yield what was read, where the code is, and how a finding is repeated."""
+    """Yield what was read, where page and code are, and how a finding is repeated."""
     revision = (record.revision or "unknown").partition(",")[0]
     page, name = f"reports/claims/{paper.key}.md", paper.statements[0].key
-    yield style.paragraph(f"Our reading: {style.text(paper.read)}", "", "")
+    yield style.paragraph(style.text(paper.read), "", "")
     yield style.paragraph(
-        f"Our code is at {style.text(link or NO_LINK)}, revision {style.code(revision)}. Its file {style.code(page)} has a "
-        f"card for each statement, with its scope; names such as {style.code(name)} are those of cards. To prepare a "
-        f"checkout, run {style.code('make .venv/ready')}. Then each command below repeats its finding there, with "
-        f"{style.code('.venv/bin')} in PATH. A finding has the claim before the arrow, and our result after it. Losses "
-        "are in nats, and rounded down.",
+        f"Our code is at {style.text(link or NO_LINK)}, revision {style.code(revision)}. Our page is its file "
+        f"{style.code(page)}, with a card for each statement; names such as {style.code(name)} are those of cards. You "
+        f"need Python 3.11 or newer, make and 1.9 GB of disk. In a checkout run {style.code('make .venv/ready')}, and "
+        f"put {style.code('.venv/bin')} in PATH. Each command below then repeats its finding, in some seconds. "
+        f"{style.code('auditdp')} prints the verdict, 'as declared', and the number; its '0 findings' means that it found "
+        "nothing beyond what its file declares. With the seed, α and budget of the command its random numbers are ours. "
+        f"{style.code('pytest')} prints 'passed'; the test that the command names has the argument and the numbers. A "
+        "finding has the claim before the arrow, and our result after it. Losses are in nats, and rounded down.",
         "",
         "",
     )
 
 
-def _holding(published: Sequence[Entry], style: Style) -> Iterator[str]:
-    """Yield the statements that hold, by how far this is known."""
-    lines = []
-    for words, outcomes in HOLDS.items():
-        titles = [
-            f"{style.text(e.statement.title)} ({style.text(e.statement.place)})"
-            for e in published
-            if e.outcome in outcomes
-        ]
-        if titles:
-            lines.append(style.paragraph(f"{words}: {'; '.join(titles)}.", "  ", "- "))
-    if lines:
-        yield style.heading("Statements that hold")
-        yield "\n".join(lines)
+def _listed(
+    heading: str, groups: Mapping[str, Sequence[Entry]], style: Style
+) -> Iterator[str]:
+    """Yield a heading and the statements of each group; nothing if there is none."""
+    if any(groups.values()):
+        yield style.heading(heading)
+    for words, found in groups.items():
+        if found:
+            yield f"{words}:"
+            yield "\n".join(_line(entry, style) for entry in found)
 
 
-def _items(heading: str, found: Sequence[Entry], style: Style) -> Iterator[str]:
+def _line(entry: Entry, style: Style) -> str:
+    """Return a statement with its place and, in brackets, who is a neighbour and for what it was shown."""
+    statement = entry.statement
+    conditions = [statement.adjacency.rstrip("."), statement.scope]
+    if statement.settled is not None and not statement.scope:
+        conditions.append(statement.settled.found)
+    shown_for = between(" [", "; ".join(filter(None, conditions)), "]")
+    text = f"{statement.title} ({statement.place}){shown_for}"
+    return style.paragraph(style.text(text), "  ", "- ")
+
+
+def _items(
+    heading: str, found: Sequence[Entry], paper: Paper, style: Style
+) -> Iterator[str]:
     """Yield a heading and an item for each statement; nothing if there is none."""
     if not found:
         return
@@ -239,7 +292,7 @@ def _items(heading: str, found: Sequence[Entry], style: Style) -> Iterator[str]:
         indentation = " " * len(mark)
         title = style.title(style.text(entry.statement.title))
         lines = [style.paragraph(title + style.break_, indentation, mark)]
-        fields = list(_fields(entry, style))
+        fields = list(_fields(entry, paper, style))
         for place, (label, text) in enumerate(fields, 1):
             end = style.break_ if place < len(fields) else ""
             field = f"{style.label(label)} {text}{end}"
@@ -252,45 +305,41 @@ def _items(heading: str, found: Sequence[Entry], style: Style) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _fields(entry: Entry, style: Style) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text of each field of an item."""
+def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each field of an item that has a text."""
     statement, line = entry.statement, shown(entry)
-    text = style.text
-    yield "Where", text(statement.place)
-    yield "Claim", text(statement.claim)
-    yield "We find", text(headline(entry))
+    text, code = style.text, style.code
+    fields = {
+        "Where": text(statement.place),
+        "Claim": text(statement.claim),
+        "Neighbours": text(statement.adjacency),
+        "We find": text(headline(entry) or statement.fault.value),
+        "Inputs": text(statement.inputs),
+        "Read the output as": "",
+        "Because": text(statement.unaudited),
+    }
+    command = ""
     if statement.settled is not None:
-        test = statement.settled.test.rpartition(":")[2]
-        yield "Because", text(statement.settled.why)
-        if statement.inputs:
-            yield "Inputs", text(statement.inputs)
-        yield COMMAND, style.code(f"pytest tests/unit/audits -k {test}")
+        fields["Because"] = text(statement.settled.why)
+        command = f"pytest {statement.settled.test}"
     elif line is not None:
-        yield "Inputs", _inputs(entry, line, style)
-        if statement.output and line.output:
-            yield "Read the output as", text(statement.output)
-        yield COMMAND, style.code(_command(line))
-    yield from (
-        (label, text(given))
-        for label, given in (
-            ("At your setting", statement.setting),
-            ("Instead", statement.instead),
-            ("Question", statement.question),
-        )
-        if given
-    )
-
-
-def _inputs(entry: Entry, line: Line, style: Style) -> str:
-    if entry.statement.inputs:
-        return style.text(entry.statement.inputs)
-    output = between(", at output ", style.code(line.output) if line.output else "")
-    return style.code(line.pair) + output
-
-
-def _command(line: Line) -> str:
-    """The command without its share of α, which a run of one audit does not need."""
-    return " ".join(line.reproduce.split()[:3])
+        if not statement.inputs:
+            output = between(", at output ", code(line.output) if line.output else "")
+            fields["Inputs"] = code(line.pair) + output
+            if line.output:
+                fields["Read the output as"] = text(statement.output)
+            fields["Because"] = text(line.explanation)
+        fields["Checked at"] = text(parameters_of(entry, line, paper))
+        command = line.reproduce
+    fields |= {
+        "Scope": text(statement.scope),
+        COMMAND: code(command) if command else "",
+        "More on this": text(statement.setting),
+        "Instead": text(statement.instead + between(" Cost: ", statement.cost)),
+        "Question": text(statement.question),
+        "What would change our mind": text(statement.reconsider),
+    }
+    yield from ((label, words) for label, words in fields.items() if words)
 
 
 def _severity(entry: Entry) -> tuple[bool, float]:

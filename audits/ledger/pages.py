@@ -34,6 +34,10 @@ LONGEST = 120
 _GRAPH = re.compile(
     r"(?<!\d)(10|\d) nodes, (?:edges (\d\d(?: \d\d)*)|no edges|edges none)"
 )
+_NEEDED = re.compile(
+    r"the claim is \((?P<epsilon>[^,]+), .+\)-DP.* δ\((?P=epsilon)\) = (?P<delta>\S*\d)"
+)
+"""The δ that the ε of a refuted (ε, δ) claim needs, in an explanation."""
 
 
 TITLE = "What published claims are worth"
@@ -164,7 +168,12 @@ def headline(entry: Entry) -> str:
 
 
 def found_of(line: Line) -> str:
-    """Return the finding of one audit: bounds, or the error of an estimate."""
+    """Return the finding of one audit: bounds, or the error of an estimate.
+
+    If no ε keeps an (ε, δ) claim, the finding is the δ that the claimed ε needs.
+    """
+    if line.epsilon_lower == "inf" and (needed := _NEEDED.search(line.explanation)):
+        return f"{line.claim} → ε = {needed['epsilon']} needs δ ≥ {needed['delta']}"
     if line.found != "–":
         return f"{line.claim} → {line.found}"
     if not line.explanation:
@@ -306,7 +315,7 @@ def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]
     )
     yield f"- **{markdown(name)}: {line.verdict}.** {markdown(found_of(line))}; {markdown(inputs)}."
     if line.parameters:
-        yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
+        yield f"  - with {markdown(parameters_of(entry, line, paper))}"
     if line.pair:
         name, first, second = two_inputs(line.pair)
         what = f"{markdown(name)}: " * bool(name)
@@ -333,18 +342,21 @@ def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]
     yield ""
 
 
-def _parameters(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
+def parameters_of(entry: Entry, line: Line, paper: Paper) -> str:
+    """Return the parameters of an audit with their meanings, and the paper's values."""
+    listed = []
     for name, value in line.parameters.items():
         known = paper.meaning(entry.statement, name)
         if known is None:
-            yield f"{markdown(name)} = {markdown(str(value))}"
+            listed.append(f"{name} = {value}")
             continue
         meaning = known.meaning
         refuted = Outcome(line.verdict.value) in BEARING
         if known.ascending and refuted:
             meaning += "; the smallest that shows a violation"
-        theirs = f" (paper: {markdown(known.paper)})" if known.paper else ""
-        yield f"{markdown(known.letter)} = {markdown(str(value))}, {markdown(meaning)}{theirs}"
+        theirs = between(" (paper: ", known.paper, ")")
+        listed.append(f"{known.letter} = {value}, {meaning}{theirs}")
+    return "; ".join(listed)
 
 
 def two_inputs(pair: str) -> tuple[str, str, str]:

@@ -36,6 +36,8 @@ class Fault(StrEnum):
     """It fails for parameters only that the paper does not use."""
     SLIP = "slip"
     """It is wrong as printed, and the paper has it right elsewhere or nothing rests on it."""
+    READ = "read in the code, not run"
+    """Published code that was read has this fault, and nothing here runs it."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class Paper:
         statements: All of them, in the order of the paper.
         parameters: Meanings of the parameters of its audits, by name.
         answers: Whether its false published claims get a text that could be sent to its authors.
+        work: What was read, as a letter to its authors calls it, such as 'talk'.
     """
 
     key: str
@@ -161,6 +164,7 @@ class Paper:
     statements: Sequence[Statement]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     answers: bool = True
+    work: str = "paper"
 
     def meaning(self, statement: Statement, name: str) -> Parameter | None:
         """Return the meaning of a parameter of an audit; None if it is unknown."""

@@ -163,3 +163,28 @@ def test_a_random_start_keeps_epsilon_after_any_number_of_steps(nodes, epsilon):
     )
     assert apart < 1e-6
     assert max(losses) + 2 * apart / epsilon < 0.75
+
+
+@pytest.mark.parametrize(
+    ("nodes", "epsilon", "expected"),
+    [
+        (4, 0.1, 0.949),
+        (4, 1.0, 0.932),
+        (4, 5.0, 1.159),
+        (5, 0.1, 1.007),
+        (5, 0.5, 0.993),
+        (5, 1.0, 0.972),
+        (5, 2.0, 1.109),
+    ],
+)
+def test_the_law_without_the_2_and_without_public_edges(nodes, epsilon, expected):
+    """All graphs of 6 nodes have .991 at .1, .979 at .5, .965 at 1, 1.166 at 2 and 1.507 at 5."""
+    pairs = list(combinations(range(nodes), 2))
+    rate = acceptance_rate(epsilon, nodes, factor=1)
+    log_laws = {}
+    for size in range(len(pairs) + 1):
+        for edges in combinations(pairs, size):
+            logs = rate * log_likelihoods(nodes, edges, range(nodes))
+            log_laws[frozenset(edges)] = logs - np.logaddexp.reduce(logs)
+    found = largest_difference(log_laws, pairs) / epsilon
+    assert found == pytest.approx(expected, abs=1e-3)

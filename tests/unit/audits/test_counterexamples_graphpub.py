@@ -74,6 +74,20 @@ def test_the_counts_are_expectations():
     assert printed[1] > degree * others / (real + others)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_an_edge_is_two_entries_of_randomised_response(epsilon):
+    """Each inverted with probability 1/(1 + e^ε): one entry loses ε, two that are drawn independently 2ε."""
+    inverted = 1 / (1 + math.exp(epsilon))
+    there, missing = (
+        np.array([1 - inverted, inverted]),
+        np.array([inverted, 1 - inverted]),
+    )
+    one = np.log(there / missing)
+    two = np.log(np.outer(there, there) / np.outer(missing, missing))
+    assert np.abs(one).max() == pytest.approx(epsilon)
+    assert np.abs(two).max() == pytest.approx(2 * epsilon)
+
+
 def test_no_function_of_a_noisy_graph_loses_more():
     """All maps of the two outputs of randomised response on one pair, and of the four on two pairs that differ in one."""
     one = np.array([[KEEP, 1 - KEEP], [1 - KEEP, KEEP]])
@@ -140,3 +154,14 @@ def test_baselines_are_printed_below_ours_at_the_same_budget():
     assert agree == [("Cora", "DPRR", 20), (*dprr, 20), (*dprr, 8)]
     assert gains == [("Cora", "LAPGRAPH"), dprr, ("Citeseer", "LAPGRAPH")]
     assert (min(at_20), max(at_20)) == (0.033, 0.054)
+
+
+def test_randomised_response_at_2_predicts_one_class():
+    """In 19 of the 20 runs on two graphs, with ε and with ε/2, so that their accuracy is a floor."""
+    records = read(record_path(REPORTS, "graph-pub-baselines")).values()
+    shares = []
+    for record in records:
+        given = record.parameters
+        if (given["method"], given["epsilon"]) == ("RR", 2):
+            shares.append(record.metrics["largest predicted class"])
+    assert (len(shares), shares.count(1.0)) == (20, 19)

@@ -100,8 +100,9 @@ def test_the_number_of_dendrograms():
 
 def test_both_sensitivities_grow():
     for equation in ("15", "19"):
-        values = [sensitivity(n, equation) for n in range(4, 60)]
+        values = [sensitivity(n, equation) for n in range(3, 60)]
         assert all(a < b for a, b in pairwise(values))
+    assert (sensitivity(2, "15"), sensitivity(2, "19")) == (math.inf, 0)
 
 
 def test_the_published_pm_sub_shows_its_input():

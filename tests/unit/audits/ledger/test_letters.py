@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from auditdp.record.results import Verdict
+from auditdp.record.results import Published, Verdict
 from auditdp.report.plain_text import markdown, markdown_code
+from audits.ledger.entries import MEANINGS, Outcome
 from audits.ledger.letters import COLUMNS, MARKDOWN, NO_LINK, PLAIN, letter
-from audits.ledger.statements import Fault, Kind, Paper, Settled, Statement
+from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z* a_b"
 FALSE = Settled(Verdict.VIOLATED, "1 → 2", "because", "tests/x.py::test")
@@ -31,14 +32,22 @@ def written(published):
         statement("slip", settled=FALSE, fault=Fault.SLIP, inputs="the numbers"),
         statement("range", settled=FALSE, fault=Fault.BEYOND, inputs="a large ε"),
         statement("code", settled=FALSE, kind=Kind.CODE, inputs="a seed"),
+        statement("seeds", unaudited="one seed", kind=Kind.CODE, fault=Fault.READ),
         statement("reading", settled=FALSE, kind=Kind.AMBIGUOUS),
-        statement("true", certified),
+        statement("true", certified, scope="all n", adjacency="Two lists."),
+        statement("sum", settled=replace(FALSE, verdict=Verdict.CERTIFIED)),
         statement("unseen", clean),
         statement("open", unaudited="accuracy"),
         statement("asked", settled=OPEN, kind=Kind.IMPLIED, question="which ε?"),
         statement("refuted", violated, instead="less.", condition="two moves"),
     ]
     return record, Paper("p", "A paper_1", "Read.", statements)
+
+
+def item(statement, record, **more):
+    """The lines of the only item of a letter to authors who stated one thing."""
+    text = letter(record, Paper("p", "A paper", "Read.", [statement], **more), PLAIN)
+    return words(text.partition("\n1. ")[2].partition("We would be glad")[0])
 
 
 def words(text):
@@ -67,10 +76,15 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
     violated = published[1]
     text = letter(*written)
     parts = (
-        "of 5 statements 2 hold, 1 does not hold, 1 holds for your parameters alone and 1 is a slip",
-        "We did not test 1 more",
-        "Proved by computation, for the size and parameters on the card: true",
-        "No violation was found, which is no proof: unseen",
+        "of 6 statements 3 hold, 1 does not hold, 1 holds for your parameters alone and 1 is a slip",
+        "Your paper states 1 more, without a test",
+        "of 1 such statements (reading) 1 does not hold",
+        "Proved, under the conditions in brackets",
+        r"sum (Section 1) \[1 → 2\]",
+        "Proved by computation, for the sizes and parameters in brackets",
+        r"true (Section 1) \[Two lists; all n\]",
+        "No violation was found, which is no proof",
+        "- unseen",
         "1. **refuted**",
         "(two moves)",
         "not beyond them",
@@ -79,16 +93,18 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "1. **slip**",
         "published code",
         "1. **code**",
+        "2. **seeds**",
+        "read in the code, not run",
         "Questions",
         "1. **asked**",
         "*Question:* which ε?",
     )
     order = [text.index(part) for part in parts]
     assert order == sorted(order)
-    assert markdown_code(violated.reproduce.partition(" --")[0]) in text
+    assert markdown_code(violated.reproduce) in text
     assert markdown_code(" ".join(violated.counterexample.pair.split())) in text
     assert "**reading**" not in text
-    assert "pytest tests/unit/audits -k test`" in text
+    assert "pytest tests/x.py::test`" in text
 
 
 def test_a_letter_without_a_refuted_statement_does_not_announce_one(written):
@@ -120,3 +136,61 @@ def test_no_text_breaks_a_letter(written):
     plain = letter(record, given, PLAIN, sender=EVIL, link=EVIL)
     assert "\x1b" not in plain
     assert "\n# *z*" not in plain
+
+
+def test_an_item_has_all_that_a_reader_needs_to_check_it(published):
+    record, violated = published[:2]
+    given = {"adjacency": "Two lists.", "scope": "all n", "setting": "worse"}
+    one = statement("one", violated, **given, cost="twice", reconsider="a proof")
+    name, value = next(iter(violated.parameters.items()))
+    text = item(one, record, parameters={name: Parameter("ν", "a number", "7")})
+    assert "Neighbours: Two lists. We find" in text
+    assert f"Checked at: ν = {value}, a number (paper: 7)" in text
+    assert "Scope: all n" in text
+    assert f"Command: {words(violated.reproduce)} " in text
+    assert "More on this: worse" in text
+    assert text.endswith("What would change our mind: a proof")
+    assert "What would change" not in item(replace(one, reconsider=""), record)
+
+
+def test_an_output_is_explained_only_if_it_is_printed(published):
+    record, violated = published[:2]
+    one = statement("one", violated, output="a bit for each")
+    because = f"Because: {words(violated.counterexample.explanation)}"
+    assert f"Read the output as: a bit for each {because}" in item(one, record)
+    other = item(replace(one, inputs="2 lists"), record)
+    assert "Read the output" not in other
+    assert because not in other
+    shown = replace(violated.counterexample, output="")
+    audit = replace(violated, counterexample=shown, published=Published("a row"))
+    assert "Read the output" not in item(one, replace(record, results=[audit]))
+
+
+def test_letters_state_how_a_finding_is_repeated_and_where_to_answer(written):
+    text = words(letter(*written, PLAIN))
+    for part in (
+        "reports/claims/p.md",
+        "Python 3.11",
+        "'0 findings' means that",
+        "its random numbers are ours",
+        "Please answer to the sender",
+    ):
+        assert text.count(part) == 1
+
+
+def test_the_heading_of_slips_is_what_a_slip_means(written):
+    meaning = MEANINGS[Outcome.SLIP].partition("; ")[2]
+    record, paper = written
+    assert f"Slips: {meaning}" in letter(record, paper)
+    talk = letter(record, replace(paper, work="talk"))
+    assert "Subject: statements of your talk" in talk
+    assert "your paper" not in talk
+
+
+def test_what_no_audit_decides_is_named(published):
+    *_, clean = published
+    record = published[0]
+    paper = Paper("p", "A paper", "Read.", [statement("lost", replace(clean, id="x"))])
+    text = letter(record, paper)
+    assert "1 is undecided" in text
+    assert "Neither refuted nor proved:\n\n- lost (Section 1)" in text

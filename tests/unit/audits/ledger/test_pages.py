@@ -175,6 +175,12 @@ def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(published
             "→ over all outputs ε = ∞ and δ(0.25) = 1",
         ),
         (1.31289, "because", "1.312 ≤ ε"),
+        (
+            "inf",
+            "This output has probability 0.1 on the first input and 0.5 on the second; the claim is (1, 0.667)-DP. Over "
+            "all outputs ε = ∞ and δ(1) = 0.7777",
+            "→ ε = 1 needs δ ≥ 0.7777",
+        ),
     ],
 )
 def test_a_finding_is_the_loss_over_all_outputs_rounded_down(
