@@ -281,7 +281,7 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         f"- **Not in this record:** {markdown_code(audit)}." for audit in entry.missing
     )
     for name, text in (
-        ("At the paper's own setting", statement.setting),
+        ("More on this", statement.setting),
         ("What holds instead", statement.instead),
         ("Its cost", statement.cost),
         ("Question to the authors", statement.question),

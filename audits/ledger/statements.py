@@ -101,7 +101,7 @@ class Statement:
         fault: What it is worth where it is false.
         inputs: A pair of inputs, or the numbers, that show a false statement, where its audits do not print one.
         condition: The condition under which the finding holds, where the claim leaves it open; a part of the headline.
-        setting: What is known at the paper's own setting, where the audit is at another.
+        setting: What else is known, such as at the paper's own parameters where the audit has others.
         instead: What holds instead of a false claim, and whether it is tight.
         cost: What that costs.
         reconsider: What would change our mind.
