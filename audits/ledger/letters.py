@@ -251,7 +251,8 @@ def _how_to_check(
         f"{style.code('auditdp')} prints the verdict, 'as declared', and the number; its '0 findings' means that it found "
         "nothing beyond what its file declares. With the seed, α and budget of the command its random numbers are ours. "
         f"{style.code('pytest')} prints 'passed'; the test that the command names has the argument and the numbers. A "
-        "finding has the claim before the arrow, and our result after it. Losses are in nats, and rounded down.",
+        "finding has the claim before the arrow, and our result after it. Losses are in nats, and rounded down; where the "
+        "command prints 'ε = …', the value is exact and rounded up.",
         "",
         "",
     )
@@ -312,6 +313,7 @@ def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str
     fields = {
         "Where": text(statement.place),
         "Claim": text(statement.claim),
+        "Question": text(statement.question),
         "Neighbours": text(statement.adjacency),
         "We find": text(headline(entry) or statement.fault.value),
         "Inputs": text(statement.inputs),
@@ -336,7 +338,6 @@ def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str
         COMMAND: code(command) if command else "",
         "More on this": text(statement.setting),
         "Instead": text(statement.instead + between(" Cost: ", statement.cost)),
-        "Question": text(statement.question),
         "What would change our mind": text(statement.reconsider),
     }
     yield from ((label, words) for label, words in fields.items() if words)
