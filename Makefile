@@ -61,8 +61,11 @@ bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves r
 selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest
 
-docs: .venv/ready  ## build the documentation into build/site
+.venv/docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e . --group docs
+	touch $@
+
+docs: .venv/docs  ## build the documentation into build/site
 	$(BIN)/python -m docs.assembling
 	$(BIN)/zensical build --clean --strict
 
