@@ -96,7 +96,12 @@ def _graph_pub(data: str, method: str, epsilon: float) -> Setting:
 
 
 def _hetero_rr(data: str, method: str, epsilon: float) -> Setting:
-    common = {"data": data, "steps": 50, "learning rate": 0.001, "epochs": 500}
+    common = {
+        "data": data,
+        "steps": 50,
+        "learning rate": 0.001,
+        "epochs": hetero_rr.EPOCHS,
+    }
     if method == "FeatureRR":
         return common | {"method": method, "epsilon_f": epsilon}
     if method in (DEGREES, CLEAN):
