@@ -312,7 +312,8 @@ NOTE = (
     "FLICKR-MIR is not here, and of PPI there are edges alone: these are citation graphs, whose raw records are words and "
     "whose embeddings of width 50 are by one layer that is trained on a fifth of the nodes, which are public; the others "
     "are split 50/20/30. A tenth of the words are sensitive. F1 is micro, for one class each the accuracy. The source "
-    "states neither k (10 here) nor its grid of budgets in its text."
+    "states neither k (10 here) nor its grid of budgets in its text, nor how long it trains: here until 50 epochs bring no "
+    "better network."
 )
 EDGE_NOTE = (
     "Private edges are a random share ρ of all; released graphs have all public edges. The chain takes as many steps for "
