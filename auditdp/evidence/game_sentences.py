@@ -331,6 +331,6 @@ def unsearched(
         return [
             f"the search compared only {game.looked_at} pairs of neighbours, by a few calls "
             "each. Other pairs may lose more; --budget "
-            "standard compares about 300, by more calls"
+            "standard compares up to about 300, by more calls"
         ]
     return []
