@@ -9,12 +9,12 @@ EDGE = "Two undirected graphs on the same nodes that differ in one edge; feature
 SMALLEST = "the smallest graph that shows it; the same holds for every n and ε, since E₁ + E₂ is the degree"
 RESPONSE = "every pair published at random, with rates from a public mean degree m and a public L, keeps ε-edge DP, tight."
 RESPONSE_COST = (
-    "only nodes of degree m keep their number of neighbours, on average and with a standard deviation of √m at most; at "
-    "small ε all others have about m too"
+    "with equal L only nodes of degree m keep their number of neighbours, on average and with a standard deviation of √m at "
+    "most, and at small ε all others have about m too; with another L a node has more or fewer"
 )
 LISTED = "for each node in turn, a bit for every other node: whether it is listed"
 LISTED_OR_UNION = LISTED + "; of a union, a bit for each pair"
-REREAD = "a description by which the published edges themselves are drawn at random"
+REREAD = "a description by which each pair is drawn by itself, at rates that do not depend on private degrees"
 
 STATEMENTS = (
     Statement(
@@ -55,12 +55,12 @@ STATEMENTS = (
         output=LISTED,
         scope=SMALLEST,
         setting=(
-            "infinite for Cora, Citeseer and Polblogs at every ε: expected counts of randomised response are "
-            "published in place of its draws, and a node's list has as many entries as it has neighbours. Section 3.5 "
-            "speaks of random sampling with probability m/m′, but Equation 11 has only its expected counts, and of these "
-            "the edges with the largest L are taken: nothing is drawn. Counts are rounded to the nearest here. Rounded down "
-            "or at random, with neighbours drawn uniformly, the union published or L trained anew the claim fails too "
-            "(graphpub-readings)"
+            "infinite for Cora, Citeseer and Polblogs at every ε: expected counts of randomised response are published in "
+            "place of its draws, and a node's list has as many entries as it has neighbours. Section 3.5 speaks of random "
+            "sampling with probability m/m′, but Equation 11 has only its expected counts, and of these the edges with the "
+            "largest L are taken: nothing is drawn. A draw for each answer with probability m/m′ would not help, as m is "
+            "private: a node of degree 0 would list nobody. Counts are rounded to the nearest. Rounded down or at random, "
+            "with neighbours drawn uniformly, the union published or L trained anew the claim fails too (graphpub-readings)"
         ),
         instead=RESPONSE,
         cost=RESPONSE_COST,

@@ -70,10 +70,10 @@ STATEMENTS = (
         audits=(FEATURES + "feature_rr_record",),
         output="the released bins, numbered from 1",
         scope=(
-            "28 pairs of records of answers 0, 1/2, 1; by the closed form of the largest loss no pair loses more than "
-            "4.3908. Smallest number of features; a feature is an answer, and the first is sensitive: without it it is 0 "
-            "(ẑ of Equation 5). γ = 1/2; importance of z is |z − 1/2|, as SHAP has it for the sum of the features about a "
-            "mean of 1/2"
+            "some of the 36 pairs of records of answers 0, 1/2, 1; by the closed form of the largest loss no pair loses "
+            "more than 4.3908. Smallest number of features; a feature is an answer, and the first is sensitive: without it "
+            "it is 0 (ẑ of Equation 5). γ = 1/2; importance of z is |z − 1/2|, as SHAP has it for the sum of the features "
+            "about a mean of 1/2"
         ),
         inputs=(
             "[1/2, 0], or [1, 1], in 4 bins at ε_f = 4, at output bins 4 and 4: probability .00339 or .24787. [1/2, 1], "
@@ -267,9 +267,9 @@ STATEMENTS = (
         scope=STATIONARY
         + ", Equation 19, no public edges, all nodes in V_pri; all pairs of 4 nodes",
         setting=(
-            "Section V has ε_e from .1 to 1. There we found an excess at .1 on 5 nodes alone, 1.007ε_e1; all graphs of 4 "
-            "and 6 nodes keep it (.992ε_e1 at most), and those of 5 nodes do at .5 and 1. At 2 and 5 it is 1.16ε_e1 and "
-            "1.50ε_e1 on 6 nodes. What is proved without the 2 is 2ε_e1"
+            "Section V has ε_e from .1 to 1. There we found an excess on 5 nodes alone, 1.007ε_e1 at .1 and 1.004ε_e1 at "
+            ".2; graphs of 5 nodes keep it at .35, .5 and 1, and those of 4 and 6 nodes at .1, .5 and 1 (.992ε_e1 at most). "
+            "At 2 and 5 it is 1.16ε_e1 and 1.50ε_e1 on 6 nodes. What is proved without the 2 is 2ε_e1"
         ),
         instead="2Δ in the denominator (McSherry & Talwar 2007).",
         cost="half the weight",

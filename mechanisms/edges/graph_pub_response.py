@@ -67,8 +67,9 @@ class GraphPubResponse:
     """Every pair above the diagonal is published with probability p_ij if it is an edge, else q_ij, by public degree and L.
 
     Claimed here: ε-edge DP. True: one edge is one pair, whose probabilities keep the ratio (``publishing_rates``). This is
-    the repair of ``GraphPub``. It keeps E₁ and E₂ in expectation for a node of the public degree, and prefers pairs of
-    large L; it gives up that every node has exactly its degree. L must be public, or learned privately at a cost of its own.
+    the repair of ``GraphPub``. It keeps E₁ and E₂ in expectation for a node of the public degree if L is equal, and prefers
+    pairs of large L; it gives up that every node has exactly its degree. L must be public, or learned privately at a cost
+    of its own.
 
     Input: symmetric matrix, shape (nodes, nodes). Output: pairs above the diagonal, int8, shape (size, nodes·(nodes−1)/2).
 

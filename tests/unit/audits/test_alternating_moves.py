@@ -172,6 +172,8 @@ def test_a_random_start_keeps_epsilon_after_any_number_of_steps(nodes, epsilon):
         (4, 1.0, 0.932),
         (4, 5.0, 1.159),
         (5, 0.1, 1.007),
+        (5, 0.2, 1.004),
+        (5, 0.35, 0.999),
         (5, 0.5, 0.993),
         (5, 1.0, 0.972),
         (5, 2.0, 1.109),
