@@ -171,9 +171,9 @@ def dpar_sensitivity(noise=4.0, rows_of_node=10, tau=1.0):
 def dpar_own_row(noise=4.0, tau=0.5):
     """A node changes the sum of clipped gradients by τC at most, its own label included.
 
-    False wherever τ < 2: the label enters the gradient of the node's own row, no entry of Π scales it, and another label may
-    turn the clipped gradient around, 2C. With K = 2 and option I every entry of Π is 1/2, the least that a column that is
-    used at all can sum to.
+    False wherever τ < 2: the label is in the gradient of the node's own row, which is clipped to C after Π has weighted it,
+    and another label may turn the clipped gradient around, 2C. With K = 2 and option I every entry of Π is 1/2, the least
+    that a column that is used at all can sum to.
     """
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
     return Audit(

@@ -191,7 +191,8 @@ def graph_pub_response(epsilon=1.0, nodes=3, degree=1.5):
         controls=[GraphPubResponse(2 * epsilon, nodes, scores, degree)],
         calls=20_000,
         cost=(
-            "as many real and other neighbours on average, but no longer exactly: a node publishes m with standard "
+            "with equal L as many real and other neighbours on average, but no longer exactly: a node publishes m with "
+            "standard"
             f"deviation near √m, {math.sqrt(CORA['degree']):.2g} at the mean degree {CORA['degree']:.3g} of Cora, where it "
             f"was 0; there {100 * kept:.2g} % of the real neighbours are shown at ε = {epsilon:g}, before and after"
         ),

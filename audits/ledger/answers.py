@@ -14,7 +14,7 @@ RECONSIDER = (
     "that excludes this setting"
 )
 WORTH = {
-    Outcome.BEYOND: "We believe that it holds for the parameters of the paper, and not beyond them",
+    Outcome.BEYOND: "We believe that it holds for the parameters of the paper as we read them, and not beyond",
     Outcome.SLIP: "We take it for a slip, which the paper has right elsewhere or on which nothing rests",
 }
 BELIEF = "We believe that it does not hold as stated"

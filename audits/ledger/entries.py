@@ -38,7 +38,7 @@ _KEEPS = (Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
 MEANINGS: dict[Outcome, str] = {
     Outcome.VIOLATED: "false: there is a counterexample",
     Outcome.MISCALIBRATED: "the sensitivity that the noise is calibrated to is too small; the argument fails",
-    Outcome.BEYOND: "false, with a counterexample, for parameters only that the paper does not use",
+    Outcome.BEYOND: "false, with a counterexample, for parameters only that the paper, as we read it, does not use",
     Outcome.SLIP: "false as printed; the paper has it right elsewhere, or nothing rests on it",
     Outcome.INCONCLUSIVE: "not decided; the card has the evidence",
     Outcome.PROVED: "an argument covers every size and parameter; its place is on the card",

@@ -39,9 +39,10 @@ UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.ERROR, Outcome.SKIPPED, Outcome.MISSI
 ENDED = {
     ("holds", "hold"): [outcome for found in HOLDS.values() for outcome in found],
     ("does not hold", "do not hold"): BEARING,
-    ("holds for your parameters alone", "hold for your parameters alone"): (
-        Outcome.BEYOND,
-    ),
+    (
+        "holds for your parameters alone, as we read them",
+        "hold for your parameters alone, as we read them",
+    ): (Outcome.BEYOND,),
     ("is a slip", "are slips"): (Outcome.SLIP,),
     ("is undecided", "are undecided"): UNDECIDED,
 }
@@ -145,7 +146,7 @@ def letter(
     ]
     items = {
         "Statements that do not hold, as far as we can tell": bearing,
-        "True for the parameters that you use, and not beyond them": _of(
+        "True for your parameters as we read them, and not beyond": _of(
             tested, [Outcome.BEYOND]
         ),
         f"Slips: the {paper.work} has it right elsewhere, or nothing rests on it": _of(

@@ -33,7 +33,7 @@ class Fault(StrEnum):
     RESULT = ""
     """A guarantee or a result of the paper rests on it."""
     BEYOND = "out of range"
-    """It fails for parameters only that the paper does not use."""
+    """It fails for parameters only that the paper, as we read it, does not use."""
     SLIP = "slip"
     """It is wrong as printed, and the paper has it right elsewhere or nothing rests on it."""
     READ = "read in the code, not run"

@@ -81,7 +81,10 @@ STATEMENTS = (
             EDGES + "dprr_allocated",
         ),
         output="own bit, ones kept among the others, ones set among the zeros: all that a list shows of these two",
-        scope="one pair of lists at the size of each dataset's largest graph, and all pairs on the smallest graph",
+        scope=(
+            "one pair of lists at the size of the largest graph of REDDIT-MULTI-5K and of Github StarGazers, and all pairs "
+            "on the smallest graph"
+        ),
         setting=(
             "ε₁ + ε₂ exceeds ε wherever ε < 10√(8/(n_max − 1)): .46 on REDDIT-MULTI-5K, .47 on REDDIT-BINARY, .91 on "
             "Github StarGazers. Of the settings of Figures 5 and 6 that is ε = .1 and .2 on the first (.136 and .226), "
