@@ -87,7 +87,7 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "- unseen",
         "1. **refuted**",
         "(two moves)",
-        "not beyond them",
+        "and not beyond",
         "1. **range**",
         "Slips",
         "1. **slip**",
