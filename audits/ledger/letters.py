@@ -40,8 +40,8 @@ ENDED = {
     ("holds", "hold"): [outcome for found in HOLDS.values() for outcome in found],
     ("does not hold", "do not hold"): BEARING,
     (
-        "holds for your parameters alone, as we read them",
-        "hold for your parameters alone, as we read them",
+        "holds for your parameters alone",
+        "hold for your parameters alone",
     ): (Outcome.BEYOND,),
     ("is a slip", "are slips"): (Outcome.SLIP,),
     ("is undecided", "are undecided"): UNDECIDED,

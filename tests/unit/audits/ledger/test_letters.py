@@ -76,7 +76,7 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
     violated = published[1]
     text = letter(*written)
     parts = (
-        "of 6 statements 3 hold, 1 does not hold, 1 holds for your parameters alone, as we read them, and 1 is a slip",
+        "of 6 statements 3 hold, 1 does not hold, 1 holds for your parameters alone and 1 is a slip",
         "Your paper states 1 more, without a test",
         "of 1 such statements (reading) 1 does not hold",
         "Proved, under the conditions in brackets",
