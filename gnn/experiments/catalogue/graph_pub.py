@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gnn.datasets.splits import Split
     from gnn.pipelines.graph_pub import Release
+    from mechanisms.graphs import Graph
 
 FILES = {"Cora": "cora.npz", "Citeseer": "citeseer.npz", "Polblogs": "polblogs.npz"}
 DEGREE_FEATURES = "Polblogs, degrees as features"
@@ -152,21 +153,32 @@ def embedding_of(
     )
 
 
-def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
-    """Publish the graph, train a network on it, and test it."""
+def released(
+    setting: Parameters, seed: int, device: str
+) -> tuple[Graph, torch.Tensor, float]:
+    """Return the private graph, the arcs that are published, and the CPU seconds of Z."""
     import torch
 
     from gnn.datasets.conversion import to_graph
-    from gnn.pipelines.graph_pub import learn, published_arcs
+    from gnn.pipelines.graph_pub import published_arcs
+
+    data, _ = prepared(str(setting["data"]), seed)
+    z, seconds = embedding_of(setting, seed, device)
+    graph = to_graph(data)
+    z = torch.zeros(graph.nodes, 1) if z is None else z
+    arcs = published_arcs(
+        graph, release_of(setting), rng=stream(seed, "release"), embedding=z
+    )
+    return graph, arcs[:, :0] if setting["method"] == NO_EDGES else arcs, seconds
+
+
+def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
+    """Publish the graph, train a network on it, and test it."""
+    from gnn.pipelines.graph_pub import learn
     from gnn.training import evaluate, largest_share
 
     data, split = prepared(str(setting["data"]), seed)
-    z, seconds = embedding_of(setting, seed, device)
-    graph, release = to_graph(data), release_of(setting)
-    z = torch.zeros(graph.nodes, 1) if z is None else z
-    arcs = published_arcs(graph, release, rng=stream(seed, "release"), embedding=z)
-    if setting["method"] == NO_EDGES:
-        arcs = arcs[:, :0]
+    graph, arcs, seconds = released(setting, seed, device)
     started = time.process_time()
     found = learn(
         data,
@@ -199,19 +211,11 @@ def attack(setting: Parameters, seed: int, device: str) -> Metrics:
     import torch
 
     from gnn.attacks import embedding_similarity
-    from gnn.datasets.conversion import to_graph
-    from gnn.pipelines.graph_pub import learn, published_arcs
+    from gnn.pipelines.graph_pub import learn
 
     name = str(setting["data"])
     data, split = prepared(name, seed)
-    graph = to_graph(data)
-    z, _ = embedding_of(setting, seed, device)
-    z = torch.zeros(graph.nodes, 1) if z is None else z
-    arcs = published_arcs(
-        graph, release_of(setting), rng=stream(seed, "release"), embedding=z
-    )
-    if setting["method"] == NO_EDGES:
-        arcs = arcs[:, :0]
+    graph, arcs, _ = released(setting, seed, device)
     options: dict[str, Any] = {
         "split": split,
         "generator": generator_of(seed, "learning"),
