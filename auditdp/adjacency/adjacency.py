@@ -126,7 +126,6 @@ class AdjacencyLimits:
 
 
 LIMITS = AdjacencyLimits()
-NUMBERS = (int, float, np.integer, np.floating)
 
 # The source of a pair may call these names and classes, and consist of these nodes. It
 # may be pasted, also if another process wrote it, so it must not run other code.

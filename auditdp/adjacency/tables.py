@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import (
     LIMITS,
-    NUMBERS,
     Pair,
     different,
     places,
@@ -31,6 +30,7 @@ from auditdp.adjacency.corner_cases import (
 )
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key
+from auditdp.numerics.arrays import is_number
 
 Record = dict[str, Any]
 
@@ -62,7 +62,7 @@ class Records:
     def __post_init__(self) -> None:
         require_integer(self, "users", 1)
         require_integer(self, "dimension", 1)
-        are_numbers = all(isinstance(value, NUMBERS) for value in self.values)
+        are_numbers = all(is_number(value) for value in self.values)
         if not are_numbers and not all(isinstance(x, str) for x in self.values):
             raise AdjacencyError(
                 "Records: expected values, all numbers or all texts, "
@@ -84,7 +84,7 @@ class Records:
     @property
     def name(self) -> str:
         """The number of rows, the number of entries in a row, and the values."""
-        named = [f"{x:g}" if isinstance(x, NUMBERS) else str(x) for x in self.values]
+        named = [f"{x:g}" if is_number(x) else str(x) for x in self.values]
         if len(named) > LIMITS.named_values:
             named[2:-1] = ["…"]
         features = "1 feature" if self.dimension == 1 else f"{self.dimension} features"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.adjacency import (
     LIMITS,
-    NUMBERS,
     Pair,
     different,
     is_integer,
@@ -26,6 +25,7 @@ from auditdp.adjacency.adjacency import (
 from auditdp.adjacency.corner_cases import Domain, numbers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
+from auditdp.numerics.arrays import is_number
 
 Vector = NDArray[np.float64]
 Steps = Sequence[float] | Vector
@@ -43,7 +43,7 @@ GRID_STEPS = 16
 
 
 def _is_finite(number: Any) -> bool:
-    return isinstance(number, NUMBERS) and math.isfinite(number)
+    return is_number(number) and math.isfinite(number)
 
 
 class _VectorsOfLengths:

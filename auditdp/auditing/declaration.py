@@ -12,12 +12,13 @@ import numpy as np
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.digest import digest_of
 from auditdp.adjacency.values import of_size, records
-from auditdp.claims.claim import Claim, is_number
+from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, did_you_mean
 from auditdp.mechanism.calls.observed import Observed
 from auditdp.mechanism.calls.side_outputs import STREAMS
 from auditdp.mechanism.protocol import brief
+from auditdp.numerics.arrays import is_number
 from auditdp.record.budget import Fault
 
 if TYPE_CHECKING:

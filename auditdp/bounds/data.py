@@ -21,7 +21,6 @@ from scipy.special import bdtr
 
 from auditdp.bounds.privacy_curves import curve_of
 from auditdp.bounds.result import LIMITS, Question
-from auditdp.claims.claim import is_number
 from auditdp.errors import (
     AuditError,
     ConfigurationError,
@@ -29,7 +28,7 @@ from auditdp.errors import (
     did_you_mean,
 )
 from auditdp.files import FileLimits
-from auditdp.numerics.arrays import Floats, Labels
+from auditdp.numerics.arrays import Floats, Labels, is_number
 
 FEWEST_OUTPUTS = 20
 """Smallest number of outputs per input from which an event is learned."""

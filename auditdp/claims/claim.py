@@ -29,7 +29,7 @@ import numpy as np
 
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
-from auditdp.numerics.arrays import Floats
+from auditdp.numerics.arrays import Floats, is_number
 
 
 class Claim:
@@ -119,11 +119,6 @@ class PointClaim(Claim):
     def statements(self) -> Floats:
         """Return the claim itself as its only statement, shape (1, 2)."""
         return np.array([[self.level, self.delta]], dtype=np.float64)
-
-
-def is_number(value: object) -> bool:
-    """Return True if a value is an integer or a float, of Python or of NumPy."""
-    return isinstance(value, int | float | np.floating | np.integer)
 
 
 def check_positive(

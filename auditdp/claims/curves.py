@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.claims.claim import Claim, check_positive, is_number
+from auditdp.claims.claim import Claim, check_positive
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
-from auditdp.numerics.arrays import Floats
+from auditdp.numerics.arrays import Floats, is_number
 
 POINTS = 160
 """Number of epsilons at which a curve is evaluated for the statements of a claim."""

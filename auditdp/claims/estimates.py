@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditdp.claims.claim import check_positive, is_number
+from auditdp.claims.claim import check_positive
 from auditdp.errors import ClaimError
+from auditdp.numerics.arrays import is_number
 
 Limits = tuple[float, float]
 Range = Limits | Callable[[Any], Limits]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditdp.claims.claim import Claim, PointClaim, check_positive, is_number
+from auditdp.claims.claim import Claim, PointClaim, check_positive
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.errors import ClaimError
-from auditdp.numerics.arrays import Floats
+from auditdp.numerics.arrays import Floats, is_number
 
 
 @dataclass(frozen=True)
