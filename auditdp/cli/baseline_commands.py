@@ -225,7 +225,7 @@ def merge(
     for result in record.results:
         if result.id in planned:
             log.add(result)
-    log.end(record.status, float(record.seconds or 0))
+    log.end(record.status, float(record.seconds or 0), record.finished)
     typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
     if record.missing:
         some = ", ".join(record.missing[:3]) + (

@@ -270,6 +270,8 @@ class _Run:
     code: int | None = None
     """The exit code if the run failed or was interrupted; it overrides all others."""
     seconds: float = 0.0
+    finished: str = ""
+    """The time of the end, which the log and all reports state."""
     resumes_whole: bool = True
     """False if a resumed log has lines that do not count."""
 
@@ -370,11 +372,11 @@ class _Run:
         return f"what was finished is in {self.asked.log_path}: continue with --resume"
 
     def _end(self) -> None:
-        self.seconds = time.perf_counter() - self.began
+        self.seconds, self.finished = time.perf_counter() - self.began, now()
         if self.part is not None and self.status == "complete":
             self.status = self.part.status
         try:
-            if self.log.end(self.status, self.seconds):
+            if self.log.end(self.status, self.seconds, self.finished):
                 say(
                     f"the log {self.asked.log_path} was changed while the run went on, and was written anew"
                 )
@@ -394,7 +396,7 @@ class _Run:
             self.start,
             status=self.status,
             seconds=self.seconds,
-            finished=now(),
+            finished=self.finished,
             results=results,
         )
 

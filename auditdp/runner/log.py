@@ -139,12 +139,13 @@ class Log:
             {"kind": "result", "result": RESULT.dump_python(result, mode="json")}
         )
 
-    def end(self, status: str, seconds: float) -> bool:
+    def end(self, status: str, seconds: float, finished: str) -> bool:
         """Append the closing line and close the file.
 
         Args:
             status: The status of the record, such as 'complete'.
             seconds: Duration of the run.
+            finished: The time of the record's end, as in its field ``finished``.
 
         Returns:
             True if others had changed the log, so that it was written again.
@@ -153,7 +154,14 @@ class Log:
             RecordingError: If the log cannot be written.
         """
         try:
-            self._line({"kind": "end", "status": status, "seconds": seconds})
+            self._line(
+                {
+                    "kind": "end",
+                    "time": finished,
+                    "status": status,
+                    "seconds": seconds,
+                }
+            )
             lost = not self._is_ours()
             if lost:
                 self._renew(self._lines)

@@ -51,7 +51,7 @@ def log(tmp_path, monkeypatch):
     )
     for name in NAMES:
         log.add(result(name))
-    log.end("complete", 1.0)
+    log.end("complete", 1.0, "2026-05-03T10:00:00+00:00")
     return path
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from auditdp.runner.run_record import read_log
 from tests.cli.conftest import RESPONSES
 
 pytestmark = pytest.mark.dear
@@ -41,6 +42,11 @@ def test_merged_shards_are_the_run_of_one_machine(project, shards):
     merged = project("merge 2.jsonl 1.jsonl")
     assert (merged.code, "1  finding" in merged.out) == (1, True)
     assert record(project) == whole
+    ends = [
+        read_log(project.root / log).finished
+        for log in ("1.jsonl", "2.jsonl", ".auditdp/run.jsonl")
+    ]
+    assert ends[-1] == max(ends[:-1]), "it ended with its last shard"
     names = [result["id"].partition("::")[2] for result in whole["results"]]
     assert names == ["first", "second", "third"]
     with (project.root / "1.jsonl").open("a") as log:

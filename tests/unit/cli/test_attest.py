@@ -46,7 +46,7 @@ def log(record, path=LOG):
     made.start(replace(record, status="running", results=[], alpha_ledger=ledger))
     for result in record.results:
         made.add(result)
-    made.end("complete", 1.0)
+    made.end("complete", 1.0, record.finished)
 
 
 @pytest.fixture

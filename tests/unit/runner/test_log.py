@@ -70,6 +70,7 @@ FULL = AuditResult(
     counterexample=Counterexample("1 | 0", "why"),
     reproduce="auditdp run",
 )
+END = "2026-05-03T10:00:00+00:00"
 NO_ROOM = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -101,7 +102,7 @@ def begun(path, run="one", names="", planned="abc"):
 
 
 def finished(path, names="a"):
-    begun(path, names=names)[0].end("complete", 1.0)
+    begun(path, names=names)[0].end("complete", 1.0, END)
 
 
 def names_in(path):
@@ -173,7 +174,7 @@ def test_a_log_adds_up_to_its_record_in_the_order_of_the_plan(path):
     for each in (result("b"), FULL, result("a")):
         log.add(each)
     assert read_log(path).status == "running"
-    log.end("complete", 1.5)
+    log.end("complete", 1.5, END)
     found = read_log(path)
     assert [each.id for each in found.results] == [broken.id, "a", "full", "b"]
     assert found.results[2] == FULL
@@ -192,7 +193,11 @@ def test_every_line_names_its_run_and_is_one_write_with_a_digest(path, monkeypat
     log = Log(path)
     written.clear()
     for k, write in enumerate(
-        (lambda: log.start(record()), lambda: log.add(FULL), lambda: log.end("x", 1.0))
+        (
+            lambda: log.start(record()),
+            lambda: log.add(FULL),
+            lambda: log.end("complete", 1.0, END),
+        )
     ):
         write()
         assert len(written) == k + 1
@@ -206,27 +211,27 @@ def test_every_line_names_its_run_and_is_one_write_with_a_digest(path, monkeypat
         inner = line.removesuffix(f', "digest": "{digest}"}}\n'.encode())
         assert digest == hashlib.sha256(before.encode() + inner).hexdigest()
         before = digest
-    assert read_log(path).finished == content["time"]
+    assert read_log(path).finished == content["time"] == END
 
 
 def test_a_second_writer_is_refused_until_the_first_has_ended(path):
     log, _ = begun(path)
     with pytest.raises(ConfigurationError, match="another run is writing the log"):
         Log(path)
-    log.end("complete", 1.0)
+    log.end("complete", 1.0, END)
     begun(path, "two")[0].close()
     found = read_log(path)
     assert (found.run, found.results, found.status) == ("two", [], "running")
 
 
 def test_an_unfinished_log_is_kept_and_a_finished_one_where_that_is_asked_for(path):
-    begun(path, "one", "a")[0].end("interrupted", 1.0)
+    begun(path, "one", "a")[0].end("interrupted", 1.0, END)
     log, kept = begun(path, "two", "b")
-    log.end("complete", 1.0)
+    log.end("complete", 1.0, END)
     assert (kept.name, names_in(kept)) == ("run.1.jsonl", "a")
     log, kept_again = begun(path, "three")
     assert kept_again is None
-    log.end("complete", 1.0)
+    log.end("complete", 1.0, END)
     log = Log(path)
     free = log.free_name()
     assert log.start(record("four"), keep=True) == free
@@ -236,7 +241,7 @@ def test_an_unfinished_log_is_kept_and_a_finished_one_where_that_is_asked_for(pa
     assert new.start(record("five"), keep=True) is None
     new.close()
     log, _ = begun(new.path, "six", "a")
-    log.end("shard 1 of 2", 1.0)
+    log.end("shard 1 of 2", 1.0, END)
     assert Log(new.path).held == "shard 1 of 2"
 
 
@@ -256,7 +261,7 @@ def test_a_log_that_others_change_is_written_anew_at_its_end(path, harm):
     log, _ = begun(path, "one", "a")
     harm(path)
     log.add(result("b"))
-    assert log.end("complete", 2.0)
+    assert log.end("complete", 2.0, END)
     assert (names_in(path), read_log(path).status) == ("ab", "complete")
 
 
@@ -283,7 +288,7 @@ def test_an_interrupt_in_the_midst_of_a_line_loses_no_result(path, monkeypatch, 
     monkeypatch.setattr(os, where, interrupted)
     with pytest.raises(KeyboardInterrupt):
         log.add(result("a"))
-    log.end("interrupted", 1.0)
+    log.end("interrupted", 1.0, END)
     assert (names_in(path), scan_log(path).problems) == ("a", [])
 
 
@@ -328,7 +333,7 @@ def test_every_prefix_of_a_log_resumes_to_the_whole(tmp_path, monkeypatch):
         log.resume(log.before)
         for name in sorted(missing):
             log.add(result(name))
-        log.end("complete", 2.0)
+        log.end("complete", 2.0, END)
         if (names_in(cut), read_log(cut).status) != ("ab", "complete"):
             wrong.append(length)
     assert wrong == []
@@ -434,7 +439,7 @@ def test_a_log_without_digests_is_resumed_and_what_it_held_then_is_covered(path)
     log = Log(path)
     assert log.resume(log.before) is None
     log.add(result("b"))
-    log.end("complete", 1.0)
+    log.end("complete", 1.0, END)
     assert (names_in(path), scan_log(path).problems) == ("ab", [])
     path.write_bytes(path.read_bytes().replace(b'"summary": "a"', b'"summary": "z"'))
     message = r"line 3 of .* the log was changed, and none of it counts"
