@@ -53,7 +53,7 @@ STATEMENTS = (
         adjacency=EDGE,
         audits=(TREE + "privhrg_dendrogram", RELEASE + "privhrg"),
         scope=(
-            "all numbers of nodes; computed for 4: .471 for the dendrogram at ε₁ = 1, and .965 of 2 for the graph at ε₁ = "
+            "all numbers of nodes, with one draw for a pooled subtree; computed for 4: .471 for the dendrogram at ε₁ = 1, and .965 of 2 for the graph at ε₁ = "
             "ε₂ = 1 with thresholds that pool nothing"
         ),
         proof=(

@@ -30,7 +30,10 @@ STATEMENTS = (
             "them."
         ),
         place="Section 2.3, Equation 3",
-        adjacency=ROW_OF_NODE,
+        adjacency=(
+            "Two graphs with the same edges in which the features (and label) of one node are others; or two graphs, one "
+            "of which lacks a node with all its edges."
+        ),
         settled=Settled(
             Verdict.VIOLATED,
             "BC → 2BC where a node is replaced",
@@ -182,10 +185,10 @@ STATEMENTS = (
         title="the same, seeds of fewer than 170 edges",
         kind=Kind.DERIVED,
         claim=(
-            "A row of ISTA at ρ = 10⁻⁴, of a seed of fewer than 170 edges, has sensitivity C₁. So noise for C₁ protects "
+            "A row of ISTA at ρ = 10⁻⁴, of a seed of fewer than 170 edges in both graphs, has sensitivity C₁. So noise for C₁ protects "
             "the row, and the K largest of its noisy entries."
         ),
-        place="of Theorem 3, at α = .25 and for graphs without self-loops",
+        place="of Theorem 3, at α = .25 of the lazy walk and for graphs without self-loops",
         adjacency=REPLACED,
         audits=(GM + "dp_appr_gm_largest",),
         scope=(
@@ -203,7 +206,7 @@ STATEMENTS = (
         adjacency=REPLACED,
         audits=(GM + "dp_appr_gm_plain_walk",),
         scope="all pairs of the smallest number of ids, at σ and C₁ of the published code",
-        setting="rows are up to 1.22·C₁ apart; at the ε₁ = .19 of ε_g = 8 and 70 rows the formula's slack covers it",
+        setting="rows are 1.22·C₁ apart in some graphs; at the ε₁ = .19 of ε_g = 8 and 70 rows the formula's slack covers it",
         instead="sensitivity √2·C₁, which bounds any two rows.",
         cost="√2 times the noise",
     ),
@@ -541,7 +544,7 @@ STATEMENTS = (
             "the 210 of its own split, seven of nine METIS parts, these are 7.12 and 67.2"
         ),
         instead="ln(1 + q(e^ε − 1)) of the subgraph's ε: nearly all of it at these parameters.",
-        cost="ten times the ε",
+        cost="eleven times the ε",
         parameters={
             "delta": Parameter("δ", "claimed for the whole graph", ".002 to .0001")
         },

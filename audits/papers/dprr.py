@@ -61,7 +61,7 @@ STATEMENTS = (
         audits=(EDGES + "dprr_relationship",),
         scope=(
             "all numbers of users; computed for all pairs of graphs of 4 users with the noisy degree clipped at 0; "
-            "Algorithm 1 as printed loses .927 there"
+            "Algorithm 1 as printed loses .928 there at most"
         ),
         proof="Propositions 1 and 2.",
     ),
@@ -230,7 +230,10 @@ STATEMENTS = (
         place="Sections III-B and IV-A, customised setting",
         adjacency="Two undirected graphs that differ in one edge between two private users.",
         audits=(EDGES + "customised_relationship_private",),
-        scope="read as 2ε-relationship DP, which Proposition 1 gives; any number of users; computed on 3 users",
+        scope=(
+            "read as 2ε-relationship DP, which Proposition 1 gives for DPRR too; any number of users; computed for "
+            "randomised response on 3 users"
+        ),
         proof="Proposition 1 for the two private ends; nobody else's list has this edge.",
     ),
     Statement(

@@ -152,10 +152,11 @@ STATEMENTS = (
         ),
         settled=Settled(
             Verdict.VIOLATED,
-            "hidden degree → list of exactly m entries",
-            "E₁ + E₂ = m by Equation 11. So without Section 3.6 the length of a node's list is its degree, if the lists "
+            "hidden degree → list of m entries",
+            "E₁ + E₂ = m by Equation 11, before rounding. So without Section 3.6 the length of a node's list is its degree, if the lists "
             "are published as they are and not their undirected union. With Section 3.6 one noisy degree m̃ keeps ε₁; an "
-            "undirected edge is in two degrees, so that all noisy degrees together lose 2ε₁.",
+            "undirected edge is in two degrees, so that all noisy degrees together lose 2ε₁; ε₁ if neighbours differ in a "
+            "single entry of the matrix, as Section 2.1 can be read.",
             TESTS + "test_lists_are_as_long_as_degrees",
         ),
         inputs=(
@@ -180,7 +181,7 @@ STATEMENTS = (
         adjacency=EDGE,
         settled=Settled(
             Verdict.VIOLATED,
-            "an edge is real with probability .5 → 0 or 1 for whoever sees the graph",
+            "impossible to determine → certain for whoever sees the graph",
             "On two nodes the published edge is real for certain. On Cora at ε = 1 a node of the mean degree 4 "
             "publishes E₁ = .016 and E₂ = 3.98, rounded 0 and 4: none of its neighbours, so that whoever it lists is "
             "not one.",
@@ -188,8 +189,9 @@ STATEMENTS = (
         ),
         inputs="two nodes with an edge, which is published, or without, which is not",
         instead=(
-            "under ε-edge DP the odds that an edge is real change by a factor of e^ε at most, so that nobody becomes "
-            "certain. Guesses may improve, unless the release does not depend on the edges."
+            "under ε-edge DP the odds that an edge is real change by a finite factor, so that nobody becomes certain; by "
+            "e^ε at most for whoever knows all other edges. Guesses may improve, unless the release does not depend on "
+            "the edges."
         ),
     ),
     Statement(
@@ -289,8 +291,8 @@ STATEMENTS = (
             "edge needs. Other explanations are another implementation, such as a draw for each direction of a pair, and "
             "another training of the network. This is about accuracy, and no statement on the privacy of GraphPub. The test "
             "recomputes the figures from our recorded runs. In half an hour python -m gnn.experiments run "
-            "graph-pub-baselines --profile paper --out NEW --data FOLDER runs them again, NEW being an empty folder and "
-            "FOLDER one with Cora and Citeseer.",
+            "graph-pub-baselines --profile paper --out NEW --data FOLDER runs those of RR, DPRR and LAPGRAPH again, NEW "
+            "being an empty folder and FOLDER one with Cora and Citeseer; those of GraphPub are of graph-pub-table.",
             TESTS + "test_baselines_are_printed_below_ours_at_the_same_budget",
         ),
         question=(

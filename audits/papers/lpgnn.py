@@ -106,6 +106,7 @@ STATEMENTS = (
         audits=(LABELS + "label_rr",),
         scope="all c and ε; computed for 4 classes",
         proof="Every output has probability e^ε/(e^ε + c − 1) or 1/(e^ε + c − 1).",
+        parameters={"epsilon": Parameter("ε", "claimed budget in nats", ".5 to 3")},
     ),
     Statement(
         key="lpgnn-both",
@@ -304,7 +305,7 @@ PAPER = Paper(
     read=(
         "We read the slides of a talk of July 29, 2021, as text and without their figures, and not the paper (CCS 2021, "
         "arXiv:2006.05535). Every statement is on the slides but the best number of sampled features, which is from the "
-        "published code."
+        "published code, as are the ranges of ε."
     ),
     work="talk",
     statements=STATEMENTS,
