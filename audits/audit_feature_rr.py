@@ -38,6 +38,22 @@ def answers_on_scale(inputs):
     )
 
 
+def answers_with_scores(inputs):
+    """Return any two records with a score by Equation 5, which is 0/0 for the others.
+
+    Those are records without the sensitive answer, and records without importance, whose answers are all 1/2.
+    """
+    return AnyValues(
+        [
+            np.array(record)
+            for record in product(THREE_POINTS, repeat=inputs)
+            if record[0] and set(record) != {0.5}
+        ],
+        finite=True,
+        label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1 for which Equation 5 is defined)",
+    )
+
+
 def identity(features):
     """Return an extractor whose features are the raw answers themselves; the first answer is the sensitive one."""
     return LinearExtractor(tuple(map(tuple, np.eye(features))))
@@ -117,18 +133,18 @@ def feature_rr_unnormalised(epsilon=1.0, bins=3):
     expect="violation",
     row="FeatureRR",
     reading="as deployed, θ computed from the record",
-    smallest={"features": range(1, 4)},
+    smallest={"features": range(2, 4)},
 )
 def feature_rr_record(epsilon=4.0, bins=4, features=3):
     """FeatureRR provides ε_f-LDP for the whole record, with shares θ that each record computes from itself.
 
-    False from two features on. The closed form of the largest loss is ``worst_loss``; records of answers on a three-point
-    scale attain it.
+    False from two features on. ``worst_loss`` is the closed form of the largest loss. A record attains it whose scores are
+    0/0 by Equation 5, and all 1 here.
     """
     return Audit(
         mechanism=RecordFeatureRR(epsilon, identity(features), bins),
         claim=PureDP(epsilon),
-        pairs=answers_on_scale(features),
+        pairs=answers_with_scores(features),
         calls=5_000,
     )
 

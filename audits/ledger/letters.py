@@ -14,9 +14,9 @@ from auditdp.record.results import RunRecord
 from auditdp.report.numbers import between
 from auditdp.report.plain_text import markdown, markdown_code, one_line
 from audits.ledger.answers import shown
-from audits.ledger.entries import BEARING, Entry, Outcome, entries
+from audits.ledger.entries import BEARING, FALSE, Entry, Outcome, entries
 from audits.ledger.pages import headline, parameters_of
-from audits.ledger.statements import Fault, Kind, Paper
+from audits.ledger.statements import Fault, Kind, Paper, Statement
 from gnn.experiments.words import joined
 
 SENDER = "The auditdp developers"
@@ -36,12 +36,17 @@ HOLDS = {
     ),
 }
 UNDECIDED = (Outcome.INCONCLUSIVE, Outcome.ERROR, Outcome.SKIPPED, Outcome.MISSING)
+NOT_DECIDED = {"Neither refuted nor proved": UNDECIDED}
 ENDED = {
-    ("holds", "hold"): [outcome for found in HOLDS.values() for outcome in found],
+    ("holds", "hold"): (Outcome.PROVED, Outcome.CERTIFIED),
+    ("had no violation that we found", "had no violation that we found"): (
+        Outcome.EQUIVALENT,
+        Outcome.NOT_REFUTED,
+    ),
     ("does not hold", "do not hold"): BEARING,
     (
-        "holds for your parameters alone",
-        "hold for your parameters alone",
+        "holds only for your parameters as we read them",
+        "hold only for your parameters as we read them",
     ): (Outcome.BEYOND,),
     ("is a slip", "are slips"): (Outcome.SLIP,),
     ("is undecided", "are undecided"): UNDECIDED,
@@ -136,7 +141,11 @@ def letter(
     ]
     tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
     holding = {words: _of(tested, outcomes) for words, outcomes in HOLDS.items()}
-    undecided = {"Neither refuted nor proved": _of(tested, UNDECIDED)}
+    undecided = {
+        words: _of(tested, outcomes) for words, outcomes in NOT_DECIDED.items()
+    }
+    ends = HOLDS | {"Not true, as far as we can tell": FALSE, **NOT_DECIDED}
+    readings = {words: _of(implied, outcomes) for words, outcomes in ends.items()}
     bearing = sorted(_of(tested, BEARING), key=_severity)
     faults = [
         entry
@@ -157,16 +166,21 @@ def letter(
     }
     parts = [
         *_head(record, paper, style, sender),
-        *_summary(paper, published, tested, implied, style),
+        *_summary(paper, published, tested, bearing, implied, style),
         *_how_to_check(record, paper, style, link),
         *_listed("Statements that hold", holding, style),
         *_listed("Not decided", undecided, style),
     ]
     for heading, listed in items.items():
         parts += _items(heading, listed, paper, style)
+    parts += _listed(
+        f"Other readings of your {paper.work}, and what its experiments rest on",
+        readings,
+        style,
+    )
     closing = (
-        "We would be glad to learn where we are wrong. Please answer to the sender of this letter: we will correct our "
-        "page, or put your answer on it."
+        "We would be glad to learn where we are wrong, or which commit mends a fault of the code. Please answer to the "
+        "sender of this letter: we will correct our page, or put your answer on it."
     )
     parts += [
         style.paragraph(closing, "", ""),
@@ -199,6 +213,7 @@ def _summary(
     paper: Paper,
     published: Sequence[Entry],
     tested: Sequence[Entry],
+    bearing: Sequence[Entry],
     implied: Sequence[Entry],
     style: Style,
 ) -> Iterator[str]:
@@ -207,7 +222,10 @@ def _summary(
         f"We implemented the mechanisms of your {paper.work} and tested its statements on privacy, error and cost. As far "
         f"as we can tell, of {len(tested)} statements {_ended(tested)}."
     )
-    if not _of(tested, BEARING):
+    if bearing:
+        titles = "; ".join(entry.statement.title for entry in bearing)
+        text += f" What does not hold: {style.text(titles)}."
+    else:
         text += (
             f" We found no false statement on which a result of the {paper.work} rests."
         )
@@ -215,10 +233,9 @@ def _summary(
     if left:
         text += f" Your {paper.work} states {left} more, without a test of their own; the page named below has the reasons."
     if implied:
-        titles = "; ".join(style.text(entry.statement.title) for entry in implied)
         text += (
             f" Where your {paper.work} can be read in another way, or its experiments rest on what it does not state, we "
-            f"tested that too: of {len(implied)} such statements ({titles}) {_ended(implied)}."
+            f"tested that too: of {len(implied)} such statements, the last of this letter, {_ended(implied)}."
         )
     yield style.paragraph(text, "", "")
 
@@ -245,12 +262,14 @@ def _how_to_check(
     page, name = f"reports/claims/{paper.key}.md", paper.statements[0].key
     yield style.paragraph(style.text(paper.read), "", "")
     yield style.paragraph(
-        f"Our code is at {style.text(link or NO_LINK)}, revision {style.code(revision)}. Our page is its file "
-        f"{style.code(page)}, with a card for each statement; names such as {style.code(name)} are those of cards. You "
+        f"Our code is at {style.text(link or NO_LINK)}. The numbers of this letter are from a run of its revision "
+        f"{style.code(revision)}. Our page is the file {style.code(page)} of the newest revision, with a card for each "
+        f"statement; names such as {style.code(name)} are those of cards. You "
         f"need Python 3.11 or newer, make and 1.9 GB of disk. In a checkout run {style.code('make .venv/ready')}, and "
         f"put {style.code('.venv/bin')} in PATH. Each command below then repeats its finding, in some seconds. "
         f"{style.code('auditdp')} prints the verdict, 'as declared', and the number; its '0 findings' means that it found "
         "nothing beyond what its file declares. With the seed, α and budget of the command its random numbers are ours. "
+        "That α bounds the probability that a true claim is refuted by chance, and the budget is a number of calls. "
         f"{style.code('pytest')} prints 'passed'; the test that the command names has the argument and the numbers. A "
         "finding has the claim before the arrow, and our result after it. Losses are in nats, and rounded down; where the "
         "command prints 'ε = …', the value is exact and rounded up.",
@@ -272,14 +291,31 @@ def _listed(
 
 
 def _line(entry: Entry, style: Style) -> str:
-    """Return a statement with its place and, in brackets, who is a neighbour and for what it was shown."""
-    statement = entry.statement
-    conditions = [statement.adjacency.rstrip("."), statement.scope]
-    if statement.settled is not None and not statement.scope:
-        conditions.append(statement.settled.found)
-    shown_for = between(" [", "; ".join(filter(None, conditions)), "]")
-    text = f"{statement.title} ({statement.place}){shown_for}"
+    """Return a statement with its place and, in brackets, who is a neighbour and for what it was shown.
+
+    A false one has its card, what was found, what else is known and what holds instead.
+    """
+    statement, settled = entry.statement, entry.statement.settled
+    if entry.outcome in FALSE:
+        more = between("; ", statement.setting)
+        if settled is not None and not more:
+            more = f". {settled.why.rstrip('.')}"
+        text = (
+            f"{statement.title} ({statement.place}; card {statement.key}): {headline(entry)}{more}. "
+            f"Instead: {_instead(statement)}"
+        )
+    else:
+        conditions = [statement.adjacency.rstrip("."), statement.scope]
+        if settled is not None and not statement.scope:
+            conditions.append(settled.found)
+        shown_for = between(" [", "; ".join(filter(None, conditions)), "]")
+        text = f"{statement.title} ({statement.place}){shown_for}"
     return style.paragraph(style.text(text), "  ", "- ")
+
+
+def _instead(statement: Statement) -> str:
+    """Return what holds instead of a false statement, and its cost."""
+    return statement.instead + between(" Cost: ", statement.cost)
 
 
 def _items(
@@ -338,7 +374,7 @@ def _fields(entry: Entry, paper: Paper, style: Style) -> Iterator[tuple[str, str
         "Scope": text(statement.scope),
         COMMAND: code(command) if command else "",
         "More on this": text(statement.setting),
-        "Instead": text(statement.instead + between(" Cost: ", statement.cost)),
+        "Instead": text(_instead(statement)),
         "What would change our mind": text(statement.reconsider),
     }
     yield from ((label, words) for label, words in fields.items() if words)

@@ -343,7 +343,7 @@ def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]
 
 
 def parameters_of(entry: Entry, line: Line, paper: Paper) -> str:
-    """Return the parameters of an audit with their meanings, and the paper's values."""
+    """Return the parameters of an audit with their meanings, and those of the paper."""
     listed = []
     for name, value in line.parameters.items():
         known = paper.meaning(entry.statement, name)
@@ -354,7 +354,7 @@ def parameters_of(entry: Entry, line: Line, paper: Paper) -> str:
         refuted = Outcome(line.verdict.value) in BEARING
         if known.ascending and refuted:
             meaning += "; the smallest that shows a violation"
-        theirs = between(" (paper: ", known.paper, ")")
+        theirs = between(f" ({paper.values_of}: ", known.paper, ")")
         listed.append(f"{known.letter} = {value}, {meaning}{theirs}")
     return "; ".join(listed)
 

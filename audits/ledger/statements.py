@@ -47,7 +47,7 @@ class Parameter:
     Attributes:
         letter: How it is written, such as 'ε₁'.
         meaning: What it is.
-        paper: What the paper has for it; empty where the paper has nothing like it.
+        paper: What the paper or its code has for it; empty where it has nothing like it.
         ascending: Whether audits of false claims try its values in ascending order, so that the value of a refuted one is
             the smallest that they found.
     """
@@ -156,6 +156,7 @@ class Paper:
         parameters: Meanings of the parameters of its audits, by name.
         answers: Whether its false published claims get a text that could be sent to its authors.
         work: What was read, as a letter to its authors calls it, such as 'talk'.
+        values_of: Whose values of the parameters a card states.
     """
 
     key: str
@@ -165,6 +166,7 @@ class Paper:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     answers: bool = True
     work: str = "paper"
+    values_of: str = "paper"
 
     def meaning(self, statement: Statement, name: str) -> Parameter | None:
         """Return the meaning of a parameter of an audit; None if it is unknown."""

@@ -53,8 +53,8 @@ STATEMENTS = (
         adjacency=EDGE,
         audits=(TREE + "privhrg_dendrogram", RELEASE + "privhrg"),
         scope=(
-            "all numbers of nodes, with one draw for a pooled subtree; computed for 4: .471 for the dendrogram at ε₁ = 1, and .965 of 2 for the graph at ε₁ = "
-            "ε₂ = 1 with thresholds that pool nothing"
+            "all numbers of nodes, with one draw for a pooled subtree; computed for 4: .471 for the dendrogram at ε₁ = 1, "
+            "and .965 of 2 for the graph at ε₁ = ε₂ = 1 with thresholds that pool nothing"
         ),
         proof=(
             "The stationary law is the exponential mechanism for log L with its exact sensitivity; every edge is in "

@@ -130,9 +130,10 @@ STATEMENTS = (
             "February 2023; the seeds are in conf/dprr_powerful.yml"
         ),
         unaudited=(
-            "C code that is not run here: it seeds the generator with the same number for the noise and for the "
-            "seeds of the thinning, so that its first output decides both; Proposition 2 takes them to be independent. The "
-            "numbers of all users follow from a seed of the configuration, 0 to 9, which a release would have to keep secret"
+            "C code that is not run here: it seeds the generator with the same number for the noise and for the seeds of "
+            "the thinning. So its first output gives the noise, and seeds the first coin of the thinning. Proposition 2 "
+            "takes them to be independent. The numbers of all users follow from a seed of the configuration, 0 to 9, which "
+            "a release would have to keep secret"
         ),
         fault=Fault.READ,
         instead="independent numbers for the two, from a secret seed.",

@@ -174,7 +174,8 @@ STATEMENTS = (
         place="Slides 'Why local DP?' and 'Small neighborhoods'",
         settled=Settled(
             Verdict.CERTIFIED,
-            "the standard deviation falls as 1/√k: 1,433 features at ε = 1 need 167,758 neighbours for .1",
+            "the standard deviation falls as 1/√k: 1,433 features in [0, 1] at ε = 1 (m = 1) need up to 167,758 neighbours "
+            "for .1",
             "Estimates of different users are independent and unbiased, so that a mean over k of them has the k-th "
             "part of the variance (d/m)((β−α)/2·coth(ε/2m))². How far that is from cancelled depends on d/m.",
             TESTS + "test_how_many_neighbours_cancel_the_noise",
@@ -252,12 +253,10 @@ STATEMENTS = (
         ),
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max_estimates",),
-        scope="all pairs of one user with a feature of −1, 0 or 1, and two populations of two users",
-        inputs=(
-            "two users with 0 and 1, or with −1 and 1, at ε = 1: PrivGraphConv estimates −.58 or 1.58 from the former, "
-            "−2.16 or 2.16 from the latter. The command has one user alone, whose number is the estimate; for a feature "
-            "without a range the code divides 0 by 0 and stops"
+        scope=(
+            "one pair of populations of two users. The code stops for a feature without a range, as it divides 0 by 0"
         ),
+        setting="at ε = 1 PrivGraphConv estimates −.58 or 1.58 from the former, −2.16 or 2.16 from the latter",
         instead="public bounds and clipping keep ε.",
     ),
     Statement(
@@ -305,9 +304,10 @@ PAPER = Paper(
     read=(
         "We read the slides of a talk of July 29, 2021, as text and without their figures, and not the paper (CCS 2021, "
         "arXiv:2006.05535). Every statement is on the slides but the best number of sampled features, which is from the "
-        "published code, as are the ranges of ε."
+        "published code, as are the ranges of ε and the numbers of users and features."
     ),
     work="talk",
+    values_of="published code",
     statements=STATEMENTS,
     parameters={
         "epsilon": Parameter("ε", "claimed budget in nats", ".01 to 3"),

@@ -106,7 +106,7 @@ def test_both_sensitivities_grow():
 
 
 def test_the_published_pm_sub_shows_its_input():
-    """(C − g₂)g₂ in place of a number of [g₂, C], for two values.
+    """(C − g₂)g₂ in place of a number of [g₂, C], for three values.
 
     Each has it with its own probability P₃ > 0.
     """
@@ -114,13 +114,16 @@ def test_the_published_pm_sub_shows_its_input():
     t = math.exp(1 / 3)
     unit = (e + t) / (t * (e - 1))
     size = unit * (t + 1)
-    right = {x: unit * (x * t + 1) for x in (0.0, 0.5)}
+    same = (t - 1) / t  # (C − g₂)g₂ is a parabola in x, and has each value twice
+    right = {x: unit * (x * t + 1) for x in (0.0, 0.5, same)}
     atoms = {x: (size - right[x]) * right[x] for x in right}
     chance = {x: (1 - x) * t / (2 * t + 2 * e) for x in right}
     assert (atoms[0.0], chance[0.0]) == pytest.approx((4.11, 0.17), abs=0.005)
+    assert (same, chance[same]) == pytest.approx((0.28, 0.12), abs=0.005)
+    assert atoms[same] == pytest.approx(atoms[0.0])
     assert chance[0.5] > 0
     for x, other in product(right, repeat=2):
-        if x != other:
+        if 0.5 in (x, other) and x != other:
             assert atoms[other] not in (atoms[x], -size, right[x])
             assert atoms[other] > right[x], "beyond both intervals that x has"
 

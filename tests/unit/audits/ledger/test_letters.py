@@ -65,7 +65,10 @@ def test_a_letter_can_be_sent(written):
         "With kind regards,\nA. Person",
     ):
         assert part in text
-    assert "at https://x.org/repository, revision abc. " in words(text)
+    assert (
+        "at https://x.org/repository. The numbers of this letter are from a run of its revision abc. "
+        in words(text)
+    )
     assert NO_LINK not in text
     assert NO_LINK in letter(*written, PLAIN)
     lines = [line for line in text.splitlines() if "Command: " not in line]
@@ -76,9 +79,10 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
     violated = published[1]
     text = letter(*written)
     parts = (
-        "of 6 statements 3 hold, 1 does not hold, 1 holds for your parameters alone and 1 is a slip",
+        "of 6 statements 2 hold, 1 had no violation that we found, 1 does not hold, 1 holds only for your parameters "
+        "as we read them and 1 is a slip",
         "Your paper states 1 more, without a test",
-        "of 1 such statements (reading) 1 does not hold",
+        "of 1 such statements, the last of this letter, 1 does not hold",
         "Proved, under the conditions in brackets",
         r"sum (Section 1) \[1 → 2\]",
         "Proved by computation, for the sizes and parameters in brackets",
@@ -98,6 +102,8 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "Questions",
         "1. **asked**",
         "*Question:* which ε?",
+        "Other readings of your paper",
+        "- reading",
     )
     order = [text.index(part) for part in parts]
     assert order == sorted(order)
