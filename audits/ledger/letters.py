@@ -158,9 +158,6 @@ def letter(
         "True for your parameters as we read them, and not beyond": _of(
             tested, [Outcome.BEYOND]
         ),
-        f"Slips: the {paper.work} has it right elsewhere, or nothing rests on it": _of(
-            tested, [Outcome.SLIP]
-        ),
         "Faults of the published code": faults,
         "Questions about your experiments": questions,
     }
@@ -173,6 +170,12 @@ def letter(
     ]
     for heading, listed in items.items():
         parts += _items(heading, listed, paper, style)
+    slips = {
+        f"The {paper.work} has it right elsewhere, or nothing rests on it": _of(
+            tested, [Outcome.SLIP]
+        )
+    }
+    parts += _listed("Slips", slips, style)
     parts += _listed(
         f"Other readings of your {paper.work}, and what its experiments rest on",
         readings,
@@ -301,8 +304,8 @@ def _line(entry: Entry, style: Style) -> str:
         if settled is not None and not more:
             more = f". {settled.why.rstrip('.')}"
         text = (
-            f"{statement.title} ({statement.place}; card {statement.key}): {headline(entry)}{more}. "
-            f"Instead: {_instead(statement)}"
+            f"{statement.title} ({statement.place}; card {statement.key}): {headline(entry)}{more}."
+            f"{between(' Instead: ', _instead(statement))}"
         )
     else:
         conditions = [statement.adjacency.rstrip("."), statement.scope]

@@ -406,7 +406,7 @@ STATEMENTS = (
             "mechanism's proof covers every size."
         ),
         cost="those of the parts",
-        reconsider="what would for its parts (heterorr-no-two and heterorr-dendrogram)",
+        reconsider="a proof for its parts (heterorr-no-two and heterorr-dendrogram)",
     ),
     Statement(
         key="heterorr-permanent",
@@ -483,10 +483,14 @@ PAPER = Paper(
         "features": Parameter("d", "number of features", "not printed", ascending=True),
         "nodes": Parameter("n", "number of nodes", "not printed", ascending=True),
         "public_moves": Parameter(
-            "public moves", "public moves of a step", "'each public step', open"
+            "public moves",
+            "public moves of a step",
+            "one in Section III-B, open in Algorithm 2",
         ),
         "private_moves": Parameter(
-            "private moves", "private moves of a step", "'each private step', open"
+            "private moves",
+            "private moves of a step",
+            "one in Section III-B, open in Algorithm 2",
         ),
     },
 )

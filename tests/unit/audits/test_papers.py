@@ -10,7 +10,7 @@ import pytest
 from auditdp.auditing.decorator import collect
 from auditdp.record.results import Verdict
 from auditdp.report.plain_text import markdown
-from audits.ledger.entries import FALSE
+from audits.ledger.entries import FALSE, Outcome
 from audits.ledger.statements import Fault, Kind, check
 from audits.papers import NEWER, PAPERS
 
@@ -140,6 +140,7 @@ def test_the_letters_state_the_findings_of_the_ledger():
                 continue
             false = statement["verdict"] in FALSE
             title = f"**{markdown(statement['title'])}**"
-            assert (title in text) == false, statement["key"]
+            found = statement["verdict"] in {*FALSE} - {Outcome.SLIP}
+            assert (title in text) == found, statement["key"]
             if false:
                 assert markdown(statement["headline"]) in text, statement["key"]

@@ -93,8 +93,6 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "(two moves)",
         "and not beyond",
         "1. **range**",
-        "Slips",
-        "1. **slip**",
         "published code",
         "1. **code**",
         "2. **seeds**",
@@ -102,6 +100,8 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "Questions",
         "1. **asked**",
         "*Question:* which ε?",
+        "## Slips",
+        "- slip (Section 1; card slip): 1 → 2. because.",
         "Other readings of your paper",
         "- reading",
     )
@@ -187,7 +187,7 @@ def test_letters_state_how_a_finding_is_repeated_and_where_to_answer(written):
 def test_the_heading_of_slips_is_what_a_slip_means(written):
     meaning = MEANINGS[Outcome.SLIP].partition("; ")[2]
     record, paper = written
-    assert f"Slips: {meaning}" in letter(record, paper)
+    assert f"## Slips\n\nT{meaning[1:]}:\n\n- slip" in letter(record, paper)
     talk = letter(record, replace(paper, work="talk"))
     assert "Subject: statements of your talk" in talk
     assert "your paper" not in talk
