@@ -39,9 +39,10 @@ def answers_on_scale(inputs):
 
 
 def answers_with_scores(inputs):
-    """Return any two records with a score by Equation 5, which is 0/0 for the others.
+    """Return any two records with scores.
 
-    Those are records without the sensitive answer, and records without importance, whose answers are all 1/2.
+    Equation 5 is 0/0 for records without the sensitive answer, and Equation 6 for those without importance, whose answers
+    are all 1/2.
     """
     return AnyValues(
         [
@@ -50,7 +51,7 @@ def answers_with_scores(inputs):
             if record[0] and set(record) != {0.5}
         ],
         finite=True,
-        label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1 for which Equation 5 is defined)",
+        label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1 for which Equations 5 and 6 are defined)",
     )
 
 
@@ -139,7 +140,7 @@ def feature_rr_record(epsilon=4.0, bins=4, features=3):
     """FeatureRR provides ε_f-LDP for the whole record, with shares θ that each record computes from itself.
 
     False from two features on. ``worst_loss`` is the closed form of the largest loss. A record attains it whose scores are
-    0/0 by Equation 5, and all 1 here.
+    0/0 by Equation 5, and are all the same here.
     """
     return Audit(
         mechanism=RecordFeatureRR(epsilon, identity(features), bins),

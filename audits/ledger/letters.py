@@ -181,9 +181,10 @@ def letter(
         readings,
         style,
     )
+    mended = ", or which commit mends a fault of the code" if faults else ""
     closing = (
-        "We would be glad to learn where we are wrong, or which commit mends a fault of the code. Please answer to the "
-        "sender of this letter: we will correct our page, or put your answer on it."
+        f"We would be glad to learn where we are wrong{mended}. Please answer to the sender of this letter: we will "
+        "correct our page, or put your answer on it."
     )
     parts += [
         style.paragraph(closing, "", ""),
@@ -238,7 +239,7 @@ def _summary(
     if implied:
         text += (
             f" Where your {paper.work} can be read in another way, or its experiments rest on what it does not state, we "
-            f"tested that too: of {len(implied)} such statements, the last of this letter, {_ended(implied)}."
+            f"tested that too: of {len(implied)} such statements, listed at the end of this letter, {_ended(implied)}."
         )
     yield style.paragraph(text, "", "")
 

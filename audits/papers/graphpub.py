@@ -29,7 +29,7 @@ STATEMENTS = (
         adjacency=EDGE,
         settled=Settled(
             Verdict.VIOLATED,
-            "less than ε-DP → ε-DP, whatever the denoising computes",
+            "weaker than ε-DP → ε-DP, whatever the denoising computes",
             "It computes from the noisy graph alone: post-processing, which no ε can grow by, as any test on what it "
             "returns is a test on the noisy graph. That it is closer to the original was in the noisy graph already.",
             TESTS + "test_no_function_of_a_noisy_graph_loses_more",
@@ -85,6 +85,7 @@ STATEMENTS = (
         ),
         output=LISTED_OR_UNION,
         scope="the smallest graph that shows each",
+        condition="2.958 where L is trained afresh",
         instead=RESPONSE,
         cost=RESPONSE_COST,
     ),
@@ -131,7 +132,10 @@ STATEMENTS = (
         key="graphpub-degrees-favour",
         title="noisy degrees, read in its favour",
         kind=Kind.AMBIGUOUS,
-        claim="The same with counts rounded at random, everybody drawn uniformly, and the undirected union published.",
+        claim=(
+            "With noisy degrees m̃ and ε₂ in Equation 11, counts rounded at random and everybody drawn uniformly, the "
+            "published undirected union is (ε₁ + ε₂)-edge DP."
+        ),
         place="Section 3.6, with the random L of RQ3 (Section 3.5 selects by L, and leaves rounding and union open)",
         adjacency=EDGE,
         audits=(PUB + "graph_pub_degrees_random",),

@@ -70,15 +70,15 @@ STATEMENTS = (
         audits=(FEATURES + "feature_rr_record",),
         output="the released bins, numbered from 1",
         scope=(
-            "all pairs of records of answers 0, 1/2, 1 for which Equation 5 is defined; by the closed form of the largest "
-            "loss no pair of records loses more than 4.3908. Smallest number of features; a feature is an answer, and the "
-            "first is sensitive: without it it is 0 (ẑ of Equation 5). γ = 1/2; importance of z is |z − 1/2|, as SHAP has "
-            "it for the sum of the features about a mean of 1/2"
+            "all pairs of records of answers 0, 1/2, 1 for which Equations 5 and 6 are defined; by the closed form of the "
+            "largest loss no pair of records loses more than 4.3908. Smallest number of features; a feature is an answer, "
+            "and the first is sensitive: without it it is 0 (ẑ of Equation 5). γ = 1/2; importance of z is |z − 1/2|, as "
+            "SHAP has it for the sum of the features about a mean of 1/2"
         ),
         setting=(
             "[1/2, 1] against [0, 0] loses 4.39, if each feature counts the same for the latter, for which Equation 5 is "
-            "0/0. By the closed form of the largest loss 1.04ε_f at ε_f = 1 with 10 features, and 1.30ε_f at 10 "
-            "with 100, in 10 bins"
+            "0/0. With such records the closed form of the largest loss is 1.04ε_f at ε_f = 1 with 10 features, and "
+            "1.30ε_f at 10 with 100, in 10 bins"
         ),
         instead=(
             "θ from public records keep ε_f; θ from the record keep it with a smaller budget, such as 7.86 in place of "
@@ -235,7 +235,10 @@ STATEMENTS = (
             "all pairs of 3 nodes with public edges 0-1 and 0-2, after one step from a random dendrogram and at the "
             "stationary law; of 4 nodes without public edges at the latter"
         ),
-        inputs="3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0)",
+        inputs=(
+            "3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0), "
+            "the output [3, 3, 2]"
+        ),
         condition="one public and one private move a step, 3 nodes",
         setting=(
             "With V_pri from the data, as printed, the loss is infinite (heterorr-vpri). Section V has ε_e from .1 to 1. "
@@ -292,15 +295,18 @@ STATEMENTS = (
             ", with the 2 and Equation 19, all nodes in V_pri. One private move a step: all pairs of 3 nodes with public "
             "edges 0-1 and 0-2. Three private moves a step: all pairs of 4 nodes with public edges 0-3 and 1-2"
         ),
-        inputs="3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0)",
+        inputs=(
+            "3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0), "
+            "the output [3, 3, 2]"
+        ),
         condition="one public and one private move a step; 0.1782 with ten public ones",
         setting=(
             "Suppose that the 2 and Δ of Equation 19 are put right, and V_pri is public: alternating moves alone break it. "
             "Section III-B has one of each a step; the loops of Algorithm 2 leave their numbers open. With one private "
             "move a step it fails on 3 nodes at ε_e1 = .1, with 1.03ε_e1 to 1.78ε_e1, and all graphs of 3 and 4 nodes keep "
             "it at .9 and more. With three it fails on 4 nodes at .05 (1.05ε_e1) and on 5 nodes at .1 (1.17ε_e1), with 100 "
-            "public moves; at .1 all graphs of 4 nodes keep it. With two, or four to fifty, all graphs of 3 and 4 nodes "
-            "keep it at ε_e1 of .001 to 20 (tests/unit/audits/test_alternating_moves.py); larger ones are not known"
+            "public moves; at .1 all graphs of 4 nodes keep it. With 2, 4, 5, 6, 10 or 50, all graphs of 3 and 4 nodes keep "
+            "it at ε_e1 of .001, .1, 1 and 20 (tests/unit/audits/test_alternating_moves.py); larger ones are not known"
         ),
         instead="one joint acceptance for both likelihoods; its proof covers every number of nodes.",
         cost="none",
@@ -308,7 +314,7 @@ STATEMENTS = (
     ),
     Statement(
         key="heterorr-reversible",
-        title="chain reversible and ergodic",
+        title="chain reversible",
         kind=Kind.PUBLISHED,
         claim="The MCMC process is reversible and ergodic, so that it has one equilibrium.",
         place="Section III-B, after Equation 14",
@@ -467,21 +473,23 @@ PAPER = Paper(
     key="heterorr",
     title="HeteroRR: Tran et al. 2022, arXiv:2211.05766",
     read=(
-        "We read a text of arXiv:2211.05766 from beginning to end with its appendices; the number of its version was not "
-        "noted. Minus signs of Equations 7, 8, 15 and 18 were read from the "
-        "proofs. Section III-B has one public and one private move a step, and the loops of Algorithm 2 leave their "
-        "numbers open; when the chain has converged is open, too. No code that we read has the mechanism of Equation 8."
+        "We read a text of arXiv:2211.05766 from beginning to end with its appendices and without its figures; the number "
+        "of its version was not noted. Minus signs of Equations 7, 8, 15 and 18 were read from the proofs. Section III-B "
+        "has one public and one private move a step, and the loops of Algorithm 2 leave their numbers open; when the chain "
+        "has converged is open, too. No code that we read has the mechanism of Equation 8."
     ),
     statements=STATEMENTS,
     parameters={
         "epsilon": Parameter(
-            "ε", "claimed budget in nats", "ε_e of .1 to 1 for edges; ε_f not printed"
+            "ε",
+            "claimed budget in nats",
+            "ε_e of .1 to 1 for edges; ε_f not in the text",
         ),
         "epsilon1": Parameter("ε_e1", "budget of the dendrogram", "not printed"),
         "epsilon2": Parameter("ε_e2", "budget of the noisy counts", "not printed"),
         "bins": Parameter("k", "number of bins", "not printed"),
         "features": Parameter("d", "number of features", "not printed", ascending=True),
-        "nodes": Parameter("n", "number of nodes", "not printed", ascending=True),
+        "nodes": Parameter("n", "number of nodes", "not in the text", ascending=True),
         "public_moves": Parameter(
             "public moves",
             "public moves of a step",

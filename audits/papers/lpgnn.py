@@ -78,7 +78,10 @@ STATEMENTS = (
         title="best number of sampled features",
         kind=Kind.PUBLISHED,
         claim="The number of sampled features that makes the variance least is m = max(1, min(d, ⌊ε/2.18⌋)).",
-        place="github.com/sisaman/LPGNN at 01549bd0, mechanisms.py: math.floor(self.eps / 2.18); not on the slides",
+        place=(
+            "github.com/sisaman/LPGNN at 02c60f1 of 2 July 2025, mechanisms.py: math.floor(self.eps / 2.18), the same at "
+            "01549bd0 of 7 March 2021; not on the slides"
+        ),
         settled=Settled(
             Verdict.VIOLATED,
             "least variance at ε = 4 → 1.25 times that of m = 2",
@@ -89,8 +92,8 @@ STATEMENTS = (
         fault=Fault.BEYOND,
         inputs="ε = 4, m = 1 by the formula: the largest variance is that of a feature in the middle of [α, β]",
         setting=(
-            "m = 1 is best up to ε = 3.05, as the formula has it; we believe that the experiments have ε of 3 at most (the "
-            "text of the slides has no larger one)"
+            "m = 1 is best up to ε = 3.05, as the formula has it. The slides have ε_x = 1, and experiments.py has 3 at most "
+            "from 29c4f76 of 4 May 2021 on; at 01549bd0 it lists ε = 4, where m = 1 is not best"
         ),
         instead="the better of ⌊ε/2.18⌋ and ⌈ε/2.18⌉ by coth²(ε/(2m))/m.",
         cost="none",
@@ -304,7 +307,7 @@ PAPER = Paper(
     read=(
         "We read the slides of a talk of July 29, 2021, as text and without their figures, and not the paper (CCS 2021, "
         "arXiv:2006.05535). Every statement is on the slides but the best number of sampled features, which is from the "
-        "published code, as are the ranges of ε and the numbers of users and features."
+        "published code, as are the ranges of ε (experiments.py at 02c60f1) and the numbers of users and features."
     ),
     work="talk",
     values_of="published code",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditdp.accountants import OptimalComposition, corollary_budget
 from mechanisms.pagerank import DPApprEM, GivenRows, row_epsilon
 from mechanisms.pagerank.dp_appr_gm import DPApprGM, NoisyRows
 from mechanisms.pagerank.rows import PublicRows
@@ -158,6 +159,18 @@ def test_the_published_code_has_the_noise_of_corollary_1(epsilon):
     assert DPApprEM(epsilon, k, GivenRows(3)).sensitivity / epsilon == pytest.approx(
         scale
     )
+
+
+@pytest.mark.parametrize(
+    ("share", "delta", "lost"),
+    [(0.5, 0.022, 45.2306), (0.5, 0.011, 43.8951), (0.53, 0.011, 47.6318)],
+)
+def test_the_formula_at_a_share_of_eight_of_the_whole(share, delta, lost):
+    """DP-APPR's share of ε = 8, if that is of the whole graph: 8/q is that of the subgraph."""
+    budget = share * 8 / 0.09
+    found = OptimalComposition(*corollary_budget(budget, delta, 70), 70)
+    assert found.epsilon_at(delta) == pytest.approx(lost, abs=1e-4)
+    assert (lost > budget) == ((share, delta) != (0.5, 0.011))
 
 
 def test_the_mixture_of_equation_6():

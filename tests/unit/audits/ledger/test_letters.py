@@ -82,7 +82,7 @@ def test_the_parts_of_a_letter_are_in_order(published, written):
         "of 6 statements 2 hold, 1 had no violation that we found, 1 does not hold, 1 holds only for your parameters "
         "as we read them and 1 is a slip",
         "Your paper states 1 more, without a test",
-        "of 1 such statements, the last of this letter, 1 does not hold",
+        "of 1 such statements, listed at the end of this letter, 1 does not hold",
         "Proved, under the conditions in brackets",
         r"sum (Section 1) \[1 → 2\]",
         "Proved by computation, for the sizes and parameters in brackets",
