@@ -18,7 +18,7 @@ REMOVED = "Two graphs, one of which lacks a node with all its edges."
 ENTRIES = "Any two vectors of entries in [0, C₂]: one node may change all of them."
 WHOLE = "Two graphs that differ in one node; each node is in the training subgraph by a coin of its own."
 ROW_OF_NODE = "Two training sets in which the features (and label) of one node are others; the PageRank matrix is the same."
-MODEL = "the model of the accounting: all mechanisms with these parameters, for the numbers on the card"
+MODEL = "all mechanisms with these parameters, by accounting"
 
 STATEMENTS = (
     Statement(
