@@ -270,7 +270,7 @@ def _how_to_check(
         f"{style.code(revision)}. Our page is the file {style.code(page)} of the newest revision, with a card for each "
         f"statement; names such as {style.code(name)} are those of cards. You "
         f"need Python 3.11 or newer, make and 1.9 GB of disk. In a checkout run {style.code('make .venv/ready')}, and "
-        f"put {style.code('.venv/bin')} in PATH. Each command below then repeats its finding, in some seconds. "
+        f"put {style.code('.venv/bin')} in PATH. Each command below then repeats its finding, in less than a minute. "
         f"{style.code('auditdp')} prints the verdict, 'as declared', and the number; its '0 findings' means that it found "
         "nothing beyond what its file declares. With the seed, α and budget of the command its random numbers are ours. "
         "That α bounds the probability that a true claim is refuted by chance, and the budget is a number of calls. "

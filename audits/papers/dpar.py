@@ -176,8 +176,8 @@ STATEMENTS = (
         adjacency=REPLACED,
         audits=(GM + "dp_appr_gm",),
         scope=(
-            "σ and C₁ of the published code, where α = .25 restarts ISTA's lazy walk; all pairs of 4 ids. Proved for "
-            "seeds of fewer than 170 edges (dpar-thm3-row-short); beyond, nothing is known"
+            "σ and C₁ of the published code, where α = .25 restarts ISTA's lazy walk; all pairs of 4 ids. Proved, without "
+            "self-loops, for seeds of fewer than 170 edges (dpar-thm3-row-short); beyond, nothing is known"
         ),
         setting="of edges there are 2.8 a node in Cora-ML and 396 in Reddit (Table 2), of which the subgraph keeps 9 %",
     ),

@@ -54,7 +54,7 @@ STATEMENTS = (
         place="Slide 'Multi-bit rectifier'",
         settled=Settled(
             Verdict.CERTIFIED,
-            "E[x*] < x for every x in [0, 1]",
+            "for [α, β] = [0, 1], E[x*] < x for every x",
             "For [α, β] = [0, 1], E[x*] = s(x − 1/2) with s = 2(m/d)·tanh(ε/(2m)) < 2, which is −s/2 at 0 and s/2 at 1. On "
             "another range it may meet x: in the middle of [−1, 1], and everywhere if the range is [−a, a], a = s/2.",
             TESTS + "test_the_encoder_alone_is_biased",
@@ -93,7 +93,7 @@ STATEMENTS = (
         inputs="ε = 4, m = 1 by the formula: the largest variance is that of a feature in the middle of [α, β]",
         setting=(
             "m = 1 is best up to ε = 3.05, as the formula has it. The slides have ε_x = 1, and experiments.py has 3 at most "
-            "from 29c4f76 of 4 May 2021 on; at 01549bd0 it lists ε = 4, where m = 1 is not best"
+            "from 91f5e1a of 12 April 2021 on; at 01549bd0 it lists ε = 4, where m = 1 is not best"
         ),
         instead="the better of ⌊ε/2.18⌋ and ⌈ε/2.18⌉ by coth²(ε/(2m))/m.",
         cost="none",
