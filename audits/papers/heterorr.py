@@ -78,7 +78,8 @@ STATEMENTS = (
         setting=(
             "[1/2, 1] against [0, 0] loses 4.39, if each feature counts the same for the latter, for which Equation 5 is "
             "0/0. With such records the closed form of the largest loss is 1.04ε_f at ε_f = 1 with 10 features, and "
-            "1.30ε_f at 10 with 100, in 10 bins"
+            "1.30ε_f at 10 with 100, in 10 bins. The published scripts take θ from each record for MIR and NUS, and θ = "
+            "1/r for PPI and Reddit, which no record influences (feature_level_*.py at cafdc9a)"
         ),
         instead=(
             "θ from public records keep ε_f; θ from the record keep it with a smaller budget, such as 7.86 in place of "
@@ -94,14 +95,17 @@ STATEMENTS = (
         key="heterorr-code-bits",
         title="published code: bits instead of bins",
         kind=Kind.CODE,
-        claim="Features are randomised bit by bit of a binary representation, with scores not divided by their sum.",
+        claim=(
+            "Features are randomised bit by bit of a binary representation; FaRR.py does not divide the scores by their "
+            "sum."
+        ),
         place=(
             "khangtran2020/DPGNN: Utils/FaRR.py at 205d905f, feature_level.py and flickr_feat_level.py at 47c7b0e7; not "
             "Equation 8"
         ),
         unaudited=(
             "none of the files that were read has the mechanism of Equation 8, and the paper claims nothing of this "
-            "one; by its formula FaRR.py loses ε_fΣθ for public θ"
+            "one; by their formulas FaRR.py loses ε_fΣθ for public θ, and feature_level.py 2.94rε for r features of 9 bits"
         ),
     ),
     Statement(
@@ -132,17 +136,35 @@ STATEMENTS = (
         kind=Kind.CODE,
         claim="A public move is accepted by the likelihood of public edges alone, so that it costs no budget.",
         place=(
-            "khangtran2020/DPGNN at 205d905f and at cafdc9a of 27 October 2022, ERand/src/dendro.h: lines 699, 1034 and, "
-            "in refreshLikelihood, 2016"
+            "khangtran2020/DPGNN at 205d905f and at cafdc9a of 27 October 2022, ERand/src/dendro.h: lines 699 and, in "
+            "refreshLikelihood, 2016"
         ),
         adjacency=PRIVATE_EDGE,
         unaudited=(
             "C++ code that is not run here: it assigns the log likelihood of a node's private edges to dL_pub in place of "
             "dL_priv, and stores it as that of public edges. Public moves are accepted by the difference from it with "
-            "weight 1, outside of ε_e1. refreshLikelihood runs after every accepted move"
+            "weight 1, outside of ε_e1. dL_priv keeps the number of the node before, which is stored as that of private "
+            "edges, so that private moves are not those of Equation 14. refreshLikelihood runs after every accepted move"
         ),
         fault=Fault.READ,
         instead="dL_priv on the left of these lines.",
+    ),
+    Statement(
+        key="heterorr-code-range",
+        title="published code: the range of baseline LPGNN",
+        kind=Kind.CODE,
+        claim="The baseline LPGNN of the features is ε-LDP, its range being that of the data.",
+        place=(
+            "khangtran2020/DPGNN at cafdc9a of 27 October 2022: input_range of main/main_LPGNN_nus.py, _ppi.py and "
+            "_reddit.py, and main/LPGNN.py"
+        ),
+        adjacency="Two populations in which the record of one user is another; everything that all users send is released.",
+        unaudited=(
+            "Python code that is not run here: the values are scaled back to the least and the largest number of all "
+            "records, so that they show both exactly. The same is audited of LPGNN's early code (lpgnn-code-range)"
+        ),
+        fault=Fault.READ,
+        instead="public bounds and clipping keep ε.",
     ),
     Statement(
         key="heterorr-code-seed",
@@ -167,7 +189,8 @@ STATEMENTS = (
         inputs="2 nodes with an edge, or without, at ε = 5: the seed replaces no pair of them",
         setting=(
             "the two baselines of Figure 7, which the paper has from LinkTeller [4]. We do not know whether the figure is "
-            "from this file: main/defense.py calls it, but imports Attacker.Attacker, and the folder is Attack"
+            "from this file: main/defense.py calls it, but imports Attacker.Attacker, and the folder is Attack. The "
+            "scripts of the features, baselines of Figure 6 among them, set the seed 2605 (feature_*.py at cafdc9a)"
         ),
         instead="a generator that is seeded by the operating system's entropy.",
         cost="none",
@@ -331,7 +354,7 @@ STATEMENTS = (
             "public moves; at .1 all graphs of 4 nodes keep it. With 2, 4, 5, 6, 10 or 50, all graphs of 3 and 4 nodes "
             "keep it at ε_e1 of .001, .1, 1 and 20 (pytest --full tests/unit/audits/test_alternating_moves.py "
             "tests/unit/mechanisms/test_known_losses.py); larger ones are not known. The example of the published code has "
-            "1,000 public and 10 private moves"
+            "1,000 public and 10 private moves, and samples after any of them"
         ),
         instead="one joint acceptance for both likelihoods; its proof covers every number of nodes.",
         cost="none",
@@ -433,7 +456,9 @@ STATEMENTS = (
         ),
         setting=(
             "with hardly any ε_e2, so that the graph shows the dendrogram; other splits show less on so few nodes. With "
-            "V_pri from the data, as printed, the loss is infinite (heterorr-vpri)"
+            "V_pri from the data, as printed, the loss is infinite (heterorr-vpri). One run of the published code writes "
+            "ten graphs (num_samples of ERand/src/main.cpp), each with fresh noise and with the exact log likelihood of "
+            "its dendrogram; if more than one is released, the budgets add up"
         ),
         instead=(
             "all repairs together are certified for ε_e1 + ε_e2 on 4 nodes at the stationary law, where the exponential "
@@ -506,9 +531,9 @@ PAPER = Paper(
         "has one public and one private move a step, and the loops of Algorithm 2 leave their numbers open; when the chain "
         "has converged is open, too. Of the published code (khangtran2020/DPGNN at 205d905f and cafdc9a) we read what the "
         "cards name, and ran none. No file of it that we read has the mechanism of Equation 8. Its EdgeRR, folder "
-        "ERand/src, has the 2, Equation 19, one draw for a pooled subtree and the thresholds .05 and .01; the example of "
-        "its README has 1,000 public and 10 private moves a step. So what is said of Equations 14 and 15 is about the "
-        "print."
+        "ERand/src, has the 2 and Equation 19 in its constant T, one draw for a pooled subtree and the thresholds .05 and "
+        ".01; the example of its README has 1,000 public and 10 private moves a step. So what is said of Equations 14 and "
+        "15 is about the print."
     ),
     statements=STATEMENTS,
     parameters={
