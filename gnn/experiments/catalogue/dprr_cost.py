@@ -283,7 +283,7 @@ EXPERIMENTS = (
             Metric("noisy degree", curve="true degree d"),
         ),
         cell=degrees,
-        repetitions={"quick": 2, "paper": 2},
+        repetitions={"quick": 2, "paper": 3},
         common=("mechanism", "epsilon", FORM),
         repaired=_over_budget,
         files=_reddit_only,
