@@ -39,8 +39,8 @@ STATEMENTS = (
             "BC → 2BC where a node is replaced",
             "A gradient that changes may turn around: clipped to C on both sides, it moves by 2C. BC is right if each "
             "gradient that changes is 0 on one side, and not in general. A node that is removed takes its own gradient "
-            "away, C, and may turn the other B − 1 around: (2B − 1)C. Equation 2 lacks the same factor. DPAR does not use "
-            "Equation 3.",
+            "away, C, and may turn the other B − 1 around: (2B − 1)C. For a replaced node Equation 2 lacks the 2, too. "
+            "DPAR does not use Equation 3.",
             TESTS + "test_a_reversed_feature_changes_every_gradient_by_2c",
         ),
         fault=Fault.SLIP,

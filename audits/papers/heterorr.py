@@ -104,8 +104,8 @@ STATEMENTS = (
             "Equation 8"
         ),
         unaudited=(
-            "none of the files that were read has the mechanism of Equation 8, and the paper claims nothing of this "
-            "one; by their formulas FaRR.py loses ε_fΣθ for public θ, and feature_level.py 2.94rε for r features of 9 bits"
+            "none of the files that were read has the mechanism of Equation 8, and the paper claims nothing of this one; "
+            "by their formulas FaRR.py loses ε_fΣθ for public θ, and feature_level.py about 2.94rε for r features of 9 bits"
         ),
     ),
     Statement(
@@ -143,8 +143,8 @@ STATEMENTS = (
         unaudited=(
             "C++ code that is not run here: it assigns the log likelihood of a node's private edges to dL_pub in place of "
             "dL_priv, and stores it as that of public edges. Public moves are accepted by the difference from it with "
-            "weight 1, outside of ε_e1. dL_priv keeps the number of the node before, which is stored as that of private "
-            "edges, so that private moves are not those of Equation 14. refreshLikelihood runs after every accepted move"
+            "weight 1, outside of ε_e1. dL_priv is only ever set to 0 and is stored as that of private edges, so that "
+            "private moves are not those of Equation 14. refreshLikelihood runs after every accepted move"
         ),
         fault=Fault.READ,
         instead="dL_priv on the left of these lines.",
@@ -161,7 +161,8 @@ STATEMENTS = (
         adjacency="Two populations in which the record of one user is another; everything that all users send is released.",
         unaudited=(
             "Python code that is not run here: the values are scaled back to the least and the largest number of all "
-            "records, so that they show both exactly. The same is audited of LPGNN's early code (lpgnn-code-range)"
+            "records (for PPI, of each graph), so that they show both exactly. The same is audited of LPGNN's early code "
+            "(lpgnn-code-range)"
         ),
         fault=Fault.READ,
         instead="public bounds and clipping keep ε.",
@@ -457,8 +458,8 @@ STATEMENTS = (
         setting=(
             "with hardly any ε_e2, so that the graph shows the dendrogram; other splits show less on so few nodes. With "
             "V_pri from the data, as printed, the loss is infinite (heterorr-vpri). One run of the published code writes "
-            "ten graphs (num_samples of ERand/src/main.cpp), each with fresh noise and with the exact log likelihood of "
-            "its dendrogram; if more than one is released, the budgets add up"
+            "ten graphs (num_samples of ERand/src/main.cpp), each with fresh noise and with the log likelihood of its "
+            "dendrogram, without noise; if more than one is released, the budgets add up"
         ),
         instead=(
             "all repairs together are certified for ε_e1 + ε_e2 on 4 nodes at the stationary law, where the exponential "

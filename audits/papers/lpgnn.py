@@ -92,8 +92,8 @@ STATEMENTS = (
         fault=Fault.BEYOND,
         inputs="ε = 4, m = 1 by the formula: the largest variance is that of a feature in the middle of [α, β]",
         setting=(
-            "m = 1 is best up to ε = 3.05, as the formula has it. The slides have ε_x = 1, and experiments.py has 3 at most "
-            "from 91f5e1a of 12 April 2021 on; at 01549bd0 it lists ε = 4, where m = 1 is not best"
+            "m = 1 is best up to ε = 3.05, as the formula has it. The slides have ε_x = 1, and experiments.py has a finite "
+            "ε_x of 3 at most from b6a1ec3 of 10 April 2021 on; at 01549bd0 it lists ε = 4, where m = 1 is not best"
         ),
         instead="the better of ⌊ε/2.18⌋ and ⌈ε/2.18⌉ by coth²(ε/(2m))/m.",
         cost="none",
