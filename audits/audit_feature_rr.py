@@ -46,9 +46,9 @@ def answers_with_scores(inputs):
     """
     return AnyValues(
         [
-            np.array(record)
-            for record in product(THREE_POINTS, repeat=inputs)
-            if record[0] and set(record) != {0.5}
+            record
+            for record in answers_on_scale(inputs).values
+            if record[0] and (record != 0.5).any()
         ],
         finite=True,
         label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1 for which Equations 5 and 6 are defined)",

@@ -372,7 +372,8 @@ class _Run:
         return f"what was finished is in {self.asked.log_path}: continue with --resume"
 
     def _end(self) -> None:
-        self.seconds, self.finished = time.perf_counter() - self.began, now()
+        self.seconds = time.perf_counter() - self.began
+        self.finished = now()
         if self.part is not None and self.status == "complete":
             self.status = self.part.status
         try:
@@ -477,7 +478,7 @@ class _Run:
 
 
 LAST_LINES = 5
-"""Number of lines shown from the end of the printed text of an audit with an error."""
+"""If an audit ends with an error, this many of the lines that it printed last are shown."""
 
 
 @contextmanager
@@ -500,7 +501,7 @@ def _is_shown_in_terminal(options: RunOptions) -> bool:
 
 
 class ProgressPrinter(ExitStack):
-    """A printer of results, with a line below them that shows the progress of the run.
+    """Prints the results of a run, and below them one line that shows its progress.
 
     Args:
         options: The options of the run.

@@ -155,12 +155,7 @@ class Log:
         """
         try:
             self._line(
-                {
-                    "kind": "end",
-                    "time": finished,
-                    "status": status,
-                    "seconds": seconds,
-                }
+                {"kind": "end", "time": finished, "status": status, "seconds": seconds}
             )
             lost = not self._is_ours()
             if lost:

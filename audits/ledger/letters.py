@@ -140,12 +140,6 @@ def letter(
         and entry not in questions
     ]
     tested = [e for e in published if e.outcome is not Outcome.UNAUDITED]
-    holding = {words: _of(tested, outcomes) for words, outcomes in HOLDS.items()}
-    undecided = {
-        words: _of(tested, outcomes) for words, outcomes in NOT_DECIDED.items()
-    }
-    ends = HOLDS | {"Not true, as far as we can tell": FALSE, **NOT_DECIDED}
-    readings = {words: _of(implied, outcomes) for words, outcomes in ends.items()}
     bearing = sorted(_of(tested, BEARING), key=_severity)
     faults = [
         entry
@@ -165,20 +159,17 @@ def letter(
         *_head(record, paper, style, sender),
         *_summary(paper, published, tested, bearing, implied, style),
         *_how_to_check(record, paper, style, link),
-        *_listed("Statements that hold", holding, style),
-        *_listed("Not decided", undecided, style),
+        *_listed("Statements that hold", tested, HOLDS, style),
+        *_listed("Not decided", tested, NOT_DECIDED, style),
     ]
     for heading, listed in items.items():
         parts += _items(heading, listed, paper, style)
-    slips = {
-        f"The {paper.work} has it right elsewhere, or nothing rests on it": _of(
-            tested, [Outcome.SLIP]
-        )
-    }
-    parts += _listed("Slips", slips, style)
+    slips = f"The {paper.work} has it right elsewhere, or nothing rests on it"
+    parts += _listed("Slips", tested, {slips: [Outcome.SLIP]}, style)
     parts += _listed(
         f"Other readings of your {paper.work}, and what its experiments rest on",
-        readings,
+        implied,
+        HOLDS | {"Not true, as far as we can tell": FALSE} | NOT_DECIDED,
         style,
     )
     mended = ", or which commit mends a fault of the code" if faults else ""
@@ -283,15 +274,26 @@ def _how_to_check(
 
 
 def _listed(
-    heading: str, groups: Mapping[str, Sequence[Entry]], style: Style
+    heading: str,
+    found: Sequence[Entry],
+    groups: Mapping[str, Sequence[Outcome]],
+    style: Style,
 ) -> Iterator[str]:
-    """Yield a heading and the statements of each group; nothing if there is none."""
-    if any(groups.values()):
+    """Yield a heading and the statements of each group; nothing if there is none.
+
+    Args:
+        heading: The heading.
+        found: Statements, of which those of other outcomes are left out.
+        groups: The outcomes of each group, by its words.
+        style: The form of the letter.
+    """
+    listed = {words: _of(found, outcomes) for words, outcomes in groups.items()}
+    if any(listed.values()):
         yield style.heading(heading)
-    for words, found in groups.items():
-        if found:
+    for words, group in listed.items():
+        if group:
             yield f"{words}:"
-            yield "\n".join(_line(entry, style) for entry in found)
+            yield "\n".join(_line(entry, style) for entry in group)
 
 
 def _line(entry: Entry, style: Style) -> str:

@@ -15,6 +15,11 @@ PRIVATE_EDGE = "Two graphs on the same nodes that differ in one private edge; pu
 STATIONARY = (
     "the stationary law of the chain, which the paper runs until it has converged"
 )
+WEDGE = (
+    "3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0), the output "
+    "[3, 3, 2]"
+)
+MOVES_OF_A_STEP = "one in Section III-B, open in Algorithm 2"
 EMPIRICAL = "a claim about accuracy or attacks, which experiments and no audit decide"
 
 STATEMENTS = (
@@ -280,10 +285,7 @@ STATEMENTS = (
             "all pairs of 3 nodes with public edges 0-1 and 0-2, after one step from a random dendrogram and at the "
             "stationary law; of 4 nodes without public edges at the latter"
         ),
-        inputs=(
-            "3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0), "
-            "the output [3, 3, 2]"
-        ),
+        inputs=WEDGE,
         condition="one public and one private move a step, 3 nodes",
         setting=(
             "With V_pri from the data, as printed, the loss is infinite (heterorr-vpri). Section V has ε_e from .1 to 1. "
@@ -342,10 +344,7 @@ STATEMENTS = (
             ", with the 2 and Equation 19, all nodes in V_pri. One private move a step: all pairs of 3 nodes with public "
             "edges 0-1 and 0-2. Three private moves a step: all pairs of 4 nodes with public edges 0-3 and 1-2"
         ),
-        inputs=(
-            "3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0), "
-            "the output [3, 3, 2]"
-        ),
+        inputs=WEDGE,
         condition="one public and one private move a step; 0.1782 with ten public ones",
         setting=(
             "Suppose that the 2 and Δ of Equation 19 are put right, and V_pri is public: alternating moves alone break it. "
@@ -551,12 +550,12 @@ PAPER = Paper(
         "public_moves": Parameter(
             "public moves",
             "public moves of a step",
-            "one in Section III-B, open in Algorithm 2",
+            MOVES_OF_A_STEP,
         ),
         "private_moves": Parameter(
             "private moves",
             "private moves of a step",
-            "one in Section III-B, open in Algorithm 2",
+            MOVES_OF_A_STEP,
         ),
     },
 )
